@@ -108,6 +108,8 @@ def test_a_compressed_file_is_read(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(OBJECT.encode()))
     assert content(path) == OBJECT.encode()
     assert [document.name for document in read_paths([tmp_path, path])] == ["a", "a"]
+    path.write_bytes(gzip.compress(b"kind: ") + gzip.compress(b"A"))
+    assert content(path) == b"kind: A"
 
 
 BROKEN = [

@@ -77,6 +77,8 @@ class _Defaults:
         return [invalid(path, s.default, f"must result in valid metadata: {why}")] if why else []
 
     def value_errors(self, s: Structural, path: Path) -> list[FieldError]:
+        if not isinstance(s.default, (dict, list)) and not s.embedded_resource:
+            return []  # a scalar has no fields
         if prune(copy(s.default), s, root=s.embedded_resource) and not self.may_have_unknown():
             self.errors.append(invalid(path, s.default, "must not have unknown fields"))
         try:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from noxu.apiserver.schema import embedded
-from noxu.apiserver.schema.pruning import prune
+from noxu.apiserver.schema.pruning import META, prune
 from noxu.apiserver.schema.structural import MISSING, Structural, has_defaults
 from noxu.apiserver.values import Json, copy, equal
 
@@ -34,22 +34,32 @@ def surround(value: Json, steps: Steps) -> Json:
 
 def prune_defaults(schema: Structural) -> Structural:
     """The schema of a whole object with pruned defaults; the same one if nothing is pruned."""
-    return _pruned(schema, (), replace(schema, embedded_resource=True))
+    return _pruned(schema, (), replace(schema, embedded_resource=True), in_resource=False)
 
 
-def _pruned(s: Structural, steps: Steps, root: Structural) -> Structural:
+def _pruned(s: Structural, steps: Steps, root: Structural, *, in_resource: bool) -> Structural:
+    """`in_resource`: there are metadata or an embedded resource around `s`. Elsewhere a scalar has nothing to prune."""
     if not has_defaults(s):
         return s
     changes: dict[str, Any] = {}
-    if s.default is not MISSING:
+    in_resource = in_resource or s.embedded_resource or (len(steps) == 1 and steps[0] in META)
+    if s.default is not MISSING and (in_resource or isinstance(s.default, (dict, list))):
         default = _without_unknown(s.default, steps, root)
         if default is MISSING or not equal(default, s.default):
             changes["default"] = default
-    if s.values is not None and (values := _pruned(s.values, (*steps, "*"), root)) is not s.values:
+    if (
+        s.values is not None
+        and (values := _pruned(s.values, (*steps, "*"), root, in_resource=in_resource)) is not s.values
+    ):
         changes["additional_properties"] = values
-    if s.items is not None and (items := _pruned(s.items, (*steps, ITEM), root)) is not s.items:
+    if (
+        s.items is not None
+        and (items := _pruned(s.items, (*steps, ITEM), root, in_resource=in_resource)) is not s.items
+    ):
         changes["items"] = items
-    properties = {name: _pruned(inner, (*steps, name), root) for name, inner in s.properties.items()}
+    properties = {
+        name: _pruned(inner, (*steps, name), root, in_resource=in_resource) for name, inner in s.properties.items()
+    }
     if any(properties[name] is not inner for name, inner in s.properties.items()):
         changes["properties"] = properties
     return replace(s, **changes) if changes else s

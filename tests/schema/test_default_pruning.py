@@ -30,6 +30,9 @@ DEFAULTED: list[tuple[str, Object, Json, Json]] = [
     ("unknown metadata of an embedded resource", resource(struct(other={**STRING, "default": "x"})), {"a": {"metadata": {}}}, {"a": {"metadata": {}}}),
     ("known metadata of an embedded resource", resource(struct(name={**STRING, "default": "x"})), {"a": {"metadata": {}}}, {"a": {"metadata": {"name": "x"}}}),
     ("the metadata of an embedded resource", resource({**struct(), "default": {"name": "x", "other": 1}}), {"a": {}}, {"a": {"metadata": {"name": "x"}}}),
+    ("a scalar in unknown metadata of the object", struct(metadata=struct(other={**STRING, "default": "x"})), {"metadata": {}}, {"metadata": {}}),
+    ("the kind of an embedded resource", struct(a={**struct(kind={"type": "integer", "default": 1}), "x-kubernetes-embedded-resource": True}), {"a": {}}, {"a": {}}),
+    ("a scalar below an embedded resource", struct(a={**struct(spec=struct(b={**STRING, "default": "x"})), "x-kubernetes-embedded-resource": True}), {"a": {"spec": {}}}, {"a": {"spec": {"b": "x"}}}),
     ("malformed metadata", resource(struct(labels={"type": "object", "default": {"a": 1}})), {"a": {"metadata": {}}}, {"a": {"metadata": {}}}),
 ]  # fmt: skip
 
