@@ -235,6 +235,8 @@ async def write(
     def replaced(old: Object) -> Object:
         sent: Object = codec.decode_stored(content)
         sent["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        if "uid" in sent["metadata"]:  # an exported object has that of another one
+            sent["metadata"]["uid"] = old["metadata"]["uid"]
         return sent
 
     written = written or await update(plane, request, name, replaced, outcome, trace)

@@ -85,6 +85,13 @@ async def test_packed_documents_are_loaded_as_others(values: list[Json]) -> None
     assert await loaded(packed) == await loaded(plain)
 
 
+async def test_an_exported_object_replaces_the_one_of_its_name() -> None:
+    """As in the second start of a server with the same files: its uid and resourceVersion are those of another object."""
+    exported = with_metadata(uid="3932ee50-4c2b-4e77-9bfb-45eeb4ec220f", resourceVersion="7")
+    async with running(assemble(MemoryStore())) as plane:
+        assert [await loading.load(plane, loading.ready(documents([exported]))) for _ in range(2)] == [[], []]
+
+
 def test_a_packed_document_has_what_identifies_it_and_its_json() -> None:
     [document] = documents([with_schema({"openAPIV3Schema": LARGE})])
     packed = loading.packed(document)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from noxu.apiserver.commands import shards
 from noxu.apiserver.commands.cache import Cache
@@ -58,10 +58,10 @@ def add(
     jobs: int = 1,
     report: Progress = no_progress,
 ) -> None:
-    """Add the results of shards. `report` is called with the number of documents that this process has checked."""
+    """Add the results of shards. `report` is called with the number of documents that are checked, and not in `found` yet."""
     missing = [shard for shard in parts if not _restore(found, check, shard, cache)]
     if jobs > 1 and len(missing) > 1:
-        _find_in_processes(found, check, missing, jobs)
+        _find_in_processes(found, check, missing, jobs, report)
     elif missing:
         found.add(check.find(shards.merged(missing), report))
     for shard in missing:
@@ -73,15 +73,22 @@ def add(
 # -- processes --------------------------------------------------------------------------------------------------------
 
 
-def _find_in_processes(found: Results[R], check: Check[R], missing: Sequence[Shard], jobs: int) -> None:
+_BATCHES: Final = 4
+"""For each process: all are busy until the end, and the progress is shown in steps."""
+
+
+def _find_in_processes(
+    found: Results[R], check: Check[R], missing: Sequence[Shard], jobs: int, report: Progress
+) -> None:
     from concurrent.futures import ProcessPoolExecutor  # takes long to import
 
-    merged = [shards.merged(batch) for batch in shards.batches(missing, jobs)]
+    merged = [shards.merged(batch) for batch in shards.batches(missing, _BATCHES * jobs)]
     sent = merged if check.reads_text else list(map(_without_text, merged))
-    with ProcessPoolExecutor(len(merged)) as pool:
+    with ProcessPoolExecutor(min(jobs, len(merged))) as pool:
         answers = pool.map(_find, [check.find] * len(sent), [check.as_json] * len(sent), sent)
         for shard, values in zip(merged, answers, strict=True):
             found.add((shard.documents[n], check.from_json(shard.documents[n], value)) for n, value in values)
+            report(0, 0)
 
 
 def _without_text(shard: Shard) -> Shard:

@@ -170,7 +170,8 @@ class Verbs:
         client, resource = self._session.client, self._resource(document.value)
         value = copy(document.value)
         if isinstance(value.get("metadata"), dict):
-            value["metadata"].pop("resourceVersion", None)
+            for name in ("resourceVersion", "uid"):  # an exported object has those of another one
+                value["metadata"].pop(name, None)
         namespace, name = loading.namespace_of(resource, value), loading.name_of(value)
         collection, address = Address(resource, namespace), Address(resource, namespace, name)
         if not name or not await self._exists(address):

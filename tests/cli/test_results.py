@@ -14,7 +14,9 @@ from typing import Any, Self
 import pytest
 
 from noxu.apiserver.commands import cache, in_memory, results, skeleton, verdicts
-from noxu.apiserver.commands.cache import MIN_SPLIT
+from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
+from noxu.apiserver.commands.shards import Shard
+from noxu.apiserver.manifests import Document, read_paths
 from tests.cli.test_inputs import COMMANDS, each_command
 
 Make = Callable[..., Any]
@@ -90,6 +92,21 @@ def test_several_processes_find_what_one_finds(
     assert stable(run(f"{line} -j 2")) == stable(alone)
     assert pool.counts == [2]
     assert alone.status == 1
+
+
+def names(shard: Shard, _: Any) -> list[tuple[Document, str]]:
+    return [(document, document.name) for document in shard.documents]
+
+
+def test_the_progress_of_several_processes_is_shown(files: str, pool: type[Pool], here: Path) -> None:
+    documents = list(read_paths([here / name for name in files.split()]))
+    reported: list[int] = []
+    found = results.Results[str]()
+    check = results.Check("names", names, None, str, lambda _, value: value)
+    parts = [Shard([document]) for document in documents]
+    results.add(found, check, parts, Cache(None), 2, lambda count, _: reported.append(len(found) + count))
+    assert (reported, pool.counts) == ([1, 2, 3, 4, 5], [2])
+    assert found.of(documents) == [document.name for document in documents]
 
 
 def test_real_processes_do_it(run: Make, files: str) -> None:

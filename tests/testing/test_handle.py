@@ -90,6 +90,12 @@ def test_applying_again_replaces(noxu: Noxu) -> None:
     assert second["data"] == {"c": "d"}
 
 
+def test_applying_what_was_exported_replaces(noxu: Noxu) -> None:
+    exported = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "exported", "uid": "3932ee50-4c2b-4e77-9bfb-45eeb4ec220f", "resourceVersion": "7"}}  # fmt: skip
+    first, second = (noxu.apply(exported)[0] for _ in range(2))
+    assert first["metadata"]["uid"] == second["metadata"]["uid"] != exported["metadata"]["uid"]
+
+
 def test_applying_does_not_change_the_argument(noxu: Noxu) -> None:
     before = json.dumps(CONFIG_MAP)
     noxu.apply(CONFIG_MAP)
