@@ -50,7 +50,11 @@ async def _restore(plane: ControlPlane, document: Document) -> None:
     metadata = value["metadata"]
     metadata["uid"] = environment.identifiers.new_uid()
     metadata["creationTimestamp"] = format_time(environment.clock.now())
-    metadata.setdefault("generation", 1)
+    generation = 1 if resource.table is None else resource.table.first_generation
+    if generation:
+        metadata.setdefault("generation", generation)
+    else:
+        metadata.pop("generation", None)  # of kinds that do not count them
     if namespace:
         metadata["namespace"] = namespace
     entry = new_entry(key_of(resource, namespace, name), storage, value, served_as_stored=False)

@@ -294,6 +294,24 @@ def test_former_built_in_objects_are_updated(run: Make, write: Make) -> None:
     assert 'type: Invalid value: "other": field is immutable' in ran.out
 
 
+BUILT_IN: list[Any] = [
+    {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}},
+    {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}},
+    {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "a", "image": "b"}]}},
+    {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "x"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", BUILT_IN, ids=[value["kind"] for value in BUILT_IN])
+def test_an_object_is_a_valid_update_of_itself(run: Make, write: Make, value: Any) -> None:
+    for name, metadata in (("a.json", {}), ("exported.json", {"uid": "1-2", "generation": 3, "resourceVersion": "7"})):
+        write(name, {**value, "metadata": {"name": "a", **metadata}})
+    for line in ("a.json --old a.json", "a.json --old exported.json", "exported.json --old a.json", "a.json exported.json a.json"):  # fmt: skip
+        assert run(f"validate {line}").status == 0, line
+
+
 # -- independent files
 
 
