@@ -14,6 +14,7 @@ from noxu.apiserver import loading
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.go.time import format_time
+from noxu.apiserver.kinds.kind import Context, prepare
 from noxu.apiserver.manifests import Document, LoadError, is_crd
 from noxu.apiserver.registry.entry import key_of, new_entry
 from noxu.apiserver.values import copy
@@ -50,11 +51,10 @@ async def _restore(plane: ControlPlane, document: Document) -> None:
     metadata = value["metadata"]
     metadata["uid"] = environment.identifiers.new_uid()
     metadata["creationTimestamp"] = format_time(environment.clock.now())
-    generation = 1 if resource.table is None else resource.table.first_generation
-    if generation:
-        metadata.setdefault("generation", generation)
+    if resource.table is None:
+        metadata.setdefault("generation", 1)
     else:
-        metadata.pop("generation", None)  # of kinds that do not count them
+        prepare(resource.table, value, None, Context(now=metadata["creationTimestamp"]))
     if namespace:
         metadata["namespace"] = namespace
     entry = new_entry(key_of(resource, namespace, name), storage, value, served_as_stored=False)

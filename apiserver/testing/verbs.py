@@ -182,7 +182,7 @@ class Verbs:
                     raise  # otherwise another client has created it in the meantime
         while True:
             old = await client.send("GET", address.path())
-            value["metadata"]["resourceVersion"] = old.value["metadata"]["resourceVersion"]
+            loading.replacing(value, old.value)
             try:
                 return _answered(resource, await client.send("PUT", address.path(), query, value))
             except ApiError as error:

@@ -299,6 +299,7 @@ BUILT_IN: list[Any] = [
     {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}},
     {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "a", "image": "b"}]}},
     {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}}},
+    {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"metadata": {"labels": {"c": "d"}}, "spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}}},
     {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}}},
     {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "x"},
 ]  # fmt: skip

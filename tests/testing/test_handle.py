@@ -96,6 +96,13 @@ def test_applying_what_was_exported_replaces(noxu: Noxu) -> None:
     assert first["metadata"]["uid"] == second["metadata"]["uid"] != exported["metadata"]["uid"]
 
 
+def test_applying_a_job_again_keeps_the_selector_that_was_made_for_it(noxu: Noxu) -> None:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": {"spec": pod}}}
+    first, second = (noxu.apply(job)[0] for _ in range(2))
+    assert (first["spec"], first["metadata"]["uid"]) == (second["spec"], second["metadata"]["uid"])
+
+
 def test_applying_does_not_change_the_argument(noxu: Noxu) -> None:
     before = json.dumps(CONFIG_MAP)
     noxu.apply(CONFIG_MAP)
