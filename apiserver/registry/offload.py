@@ -91,7 +91,7 @@ async def imported(name: str) -> ModuleType:
     if name not in _imported:
         await offload(LOOP_LIMIT + 1, import_module, name)
         _imported.add(name)
-    return sys.modules[name]
+    return import_module(name)
 
 
 def _in_thread(budget: ThreadBudget, function: Callable[[], T]) -> T:
