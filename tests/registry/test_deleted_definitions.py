@@ -22,7 +22,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 PER_CYCLE = 10
-PER_DEFINITION = 25
+PER_DEFINITION = 40
 """Containers: twenty for the metrics of its requests, and a few for those of its writes, which are kept for a limited number
 of kinds of each. A schema has thousands."""
 WINDOWS = {Change, Entry, Event, Key, KeyValue, RecordedRequest, Rendering}
