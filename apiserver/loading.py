@@ -25,7 +25,7 @@ from noxu.apiserver.registry.draft import ENCODED, Action, Body, Options, Outcom
 from noxu.apiserver.registry.entry import key_of, object_at
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Trace
-from noxu.apiserver.values import Object, copy
+from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
     from noxu.apiserver.schema.completion import Note
@@ -234,34 +234,31 @@ async def write(
 
     def replaced(old: Object) -> Object:
         sent: Object = codec.decode_stored(content)
-        return replacing(sent, old)
+        return replacing(sent, old, resource)
 
     written = written or await update(plane, request, name, replaced, outcome, trace)
     return written, resource
 
 
-def replacing(sent: Object, old: Object) -> Object:
-    """What replaces an object, so that a file that is loaded again changes nothing: `sent`, which changes.
+def replacing(sent: Object, old: Object, resource: Resource) -> Object:
+    """What replaces an object, so that a file that is loaded again changes nothing.
 
-    It gets the version of the old one and, if it has a uid, also that one: an exported object has those of another object. A
-    Job without a selector keeps the one that was made for it, with its labels: others are refused, as it is immutable.
+    It has the version of the old one and, if it has a uid, also that one: an exported object has those of another object. The
+    specs of pods and Jobs are immutable, and admission and the server have added to them: these are patched, as kubectl does.
     """
-    metadata, before = sent["metadata"], old["metadata"]
-    metadata["resourceVersion"] = before["resourceVersion"]
-    if "uid" in metadata:
-        metadata["uid"] = before["uid"]
-    spec = sent.get("spec")
-    if sent.get("kind") != "Job" or not isinstance(spec, dict) or spec.get("selector") or spec.get("manualSelector"):
-        return sent
-    made = old["spec"].get("selector") or {}
-    template = spec.get("template")
-    if str(sent.get("apiVersion")).startswith("batch/") and made and isinstance(template, dict):
-        spec["selector"] = copy(made)
-        of_template = template.get("metadata") or {}
-        if isinstance(of_template, dict):
-            labels = {**old["spec"]["template"]["metadata"]["labels"], **(of_template.get("labels") or {})}
-            template["metadata"] = {**of_template, "labels": labels}
-    return sent
+    merged = {**sent, "metadata": dict(sent["metadata"])}
+    if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None:
+        from noxu.apiserver.apply.strategic import strategic_patch  # most servers replace neither
+
+        with contextlib.suppress(ApiError):  # the write has a better message
+            merged = strategic_patch(old, sent, resource.table.struct)
+    merged["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    if "uid" in merged["metadata"]:
+        merged["metadata"]["uid"] = old["metadata"]["uid"]
+    return merged
+
+
+_IMMUTABLE: Final = {("", "Pod"), ("batch", "Job")}
 
 
 async def update(

@@ -182,13 +182,13 @@ class Verbs:
                     raise  # otherwise another client has created it in the meantime
         while True:
             old = await client.send("GET", address.path())
-            loading.replacing(value, old.value)
+            sent = loading.replacing(value, old.value, resource)
             try:
-                return _answered(resource, await client.send("PUT", address.path(), query, value))
+                return _answered(resource, await client.send("PUT", address.path(), query, sent))
             except ApiError as error:
                 newest = await client.send("GET", address.path())
                 version = newest.value["metadata"]["resourceVersion"]
-                if error.reason != "Conflict" or version == value["metadata"]["resourceVersion"]:
+                if error.reason != "Conflict" or version == sent["metadata"]["resourceVersion"]:
                     raise
 
     async def _exists(self, address: Address) -> bool:

@@ -96,11 +96,18 @@ def test_applying_what_was_exported_replaces(noxu: Noxu) -> None:
     assert first["metadata"]["uid"] == second["metadata"]["uid"] != exported["metadata"]["uid"]
 
 
-def test_applying_a_job_again_keeps_the_selector_that_was_made_for_it(noxu: Noxu) -> None:
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+def test_applying_again_keeps_what_the_server_has_added(noxu: Noxu, kind: str) -> None:
+    """The selector of a Job, and the token of a pod's service account: without them an immutable spec would change."""
     pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": {"spec": pod}}}
-    first, second = (noxu.apply(job)[0] for _ in range(2))
+    spec = pod if kind == "Pod" else {"template": {"metadata": {"labels": {"c": "d"}}, "spec": pod}}
+    value = {"apiVersion": "v1" if kind == "Pod" else "batch/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+    noxu.wait("serviceaccounts", "default", "create")
+    first, second = (noxu.apply(value)[0] for _ in range(2))
     assert (first["spec"], first["metadata"]["uid"]) == (second["spec"], second["metadata"]["uid"])
+    assert ("volumes" if kind == "Pod" else "selector") in second["spec"]
+    labelled = noxu.apply({**value, "metadata": {"name": "a", "labels": {"e": "f"}}})[0]
+    assert labelled["metadata"]["labels"]["e"] == "f"
 
 
 def test_applying_does_not_change_the_argument(noxu: Noxu) -> None:
