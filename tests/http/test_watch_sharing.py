@@ -186,6 +186,7 @@ class Transport:
 class Request:
     def __init__(self) -> None:
         self.transport = Transport()
+        self.protocol = self  # which has the transport, too
 
 
 EVENTS = [b'{"a":1}\n', b'{"b":"' + b"x" * 200 + b'"}\n']
