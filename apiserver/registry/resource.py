@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import GroupVersionKind
-from noxu.apiserver.go.structs import Struct
+from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds.kind import METADATA_LABELS, Kind
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import Object
@@ -224,8 +224,15 @@ class Resource:
     @property
     def declared_schema(self) -> Object | None:
         """The schema as the definition has it, None if there is none."""
-        encoded = self._encoded_schema  # a thread may decode it while another keeps the same bytes in another place
-        return codec.decode_stored(bytes(encoded)) if encoded else self.raw_schema
+        encoded = bytes(
+            self._encoded_schema
+        )  # one reference: a thread may keep the same bytes in another place meanwhile
+        if codec.has_minus_zero(encoded):  # of a float64
+            from noxu.apiserver.crd.types import SCHEMA
+
+            schema: Object = decode(SCHEMA, codec.decode_literals(encoded)).value
+            return schema
+        return codec.decode_stored(encoded) if encoded else self.raw_schema
 
     @property
     def size(self) -> int:

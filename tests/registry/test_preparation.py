@@ -44,6 +44,7 @@ SCHEMAS: dict[str, list[Json]] = {
     "a schema that describes definitions": [DESCRIBING, DESCRIBING["properties"]["openAPIV3Schema"]],
     "texts that look like a schema": [NESTED, {"type": "object"}],
     "escaped characters": [{"type": "object", "description": '<a>&\u2028é"'}, {"type": "object", "description": "é"}],
+    "a limit of minus zero": [{"type": "object", "properties": {"a": {"type": "number", "maximum": -0.0}}}],
     "no schema": [None, SCHEMA],
     "a large schema": [LARGE, SCHEMA],
 }
