@@ -181,7 +181,7 @@ PAGE: Final = {
     "conversion reviews of a list at the same time": "apiserver.registry.conversion.entries:CONCURRENCY",
     "events that a running watch may be behind, whatever is compacted": "storage.log:TAIL_EVENTS",
     "bytes of those events": "storage.log:TAIL_BYTES",
-    "writes under way to etcd": "storage.etcd:MAX_WRITES",
+    "writes under way to etcd": "storage.etcd_writes:MAX_WRITES",
     "the time in which the outcome of a write to etcd becomes known": "storage.etcd:RESOLVE_WITHIN",
 }
 UNITS: Final = {
