@@ -252,7 +252,7 @@ def _plain_lines(indent: int) -> Callable[[str, int], re.Match[str] | None]:
     return re.compile(rf"[^\n]*+(?:(?:[ ]*+\n)++[ ]{{{indent},}}+(?![#\n])[^\n]++)+").match
 
 
-_line_breaks: Final = re.compile(r" *\n[ \n]*").sub
+_line_breaks: Final = re.compile(r"(?<![ ])[ ]*+\n[ \n]*+").sub  # each run of spaces is looked at once
 
 
 def _fold(found: re.Match[str]) -> str:
@@ -299,7 +299,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", " ": " "}
-_escapes_and_breaks: Final = re.compile(r"\\(?:\n[ \n]*|[^\n])|[ ]*\n[ \n]*").sub
+_escapes_and_breaks: Final = re.compile(r"\\(?:\n[ \n]*+|[^\n])|(?:(?<![ ])|(?<=\\[ ]))[ ]*+\n[ \n]*+").sub
 _AFTER: Final = r"(?:[ ]*+(?:\n|\Z)|[ ]++\#[^\n]*+\n?)"
 _single: Final = re.compile(rf"'((?:[^']++|'')*+)'{_AFTER}").match
 _double: Final = re.compile(rf'"((?:[^"\\]++|\\[\s\S])*+)"{_AFTER}').match

@@ -10,6 +10,7 @@ from noxu.apiserver.go import yaml as go_yaml
 from noxu.apiserver.go import yaml_block
 from noxu.apiserver.values import Json
 from tests.optional import SHARED, needs_data
+from tests.timing import cpu_seconds
 
 READ: list[tuple[str, str, Json]] = [
     ("keys", "a: b\nc:\n  d: 1\n  e: true\nf: 'g'\n", {"a": "b", "c": {"d": 1, "e": True}, "f": "g"}),
@@ -104,6 +105,29 @@ def test_values_of_lines_that_are_kept_are_not_shared() -> None:
     value = yaml_block.read(text)
     value["a"]["c"].append(1)
     assert (value["b"], yaml_block.read(text)) == ({"c": []}, {"a": {"c": []}, "b": {"c": []}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 'b{}c\n d'\n",
+        'a: "b{}c\\n\n d"\n',
+        'a: "b\\{}c\n d"\n',
+        "a: b{}c\n  d\n",
+        "a: |\n {}b\n c\n",
+        "a:{}b\n",
+        "{}a: b\n",
+    ],
+    ids=["single quotes", "double quotes", "an escaped space", "plain text", "a block", "a value", "an indentation"],
+)
+def test_many_spaces_are_read_in_linear_time(text: str) -> None:
+    def seconds(spaces: int) -> float:
+        body = text.format(" " * spaces).encode()
+        read = yaml_block.read(body)
+        assert read is None or read == go_yaml.read_events(body).value
+        return min(cpu_seconds(lambda: yaml_block.read(body)) for _ in range(3))
+
+    assert seconds(40_000) < 0.1, "1 ms; seconds if a search begins at each space"
 
 
 @needs_data("crds")
