@@ -244,18 +244,19 @@ def replacing(sent: Object, old: Object, resource: Resource) -> Object:
     """What replaces an object, so that a file that is loaded again changes nothing.
 
     It has the version of the old one and, if it has a uid, also that one: an exported object has those of another object. The
-    specs of pods and Jobs are immutable, and admission and the server have added to them: these are patched, as kubectl does.
+    specs of pods and Jobs are immutable, and admission and the server have added to them: specs are patched, as kubectl does.
     """
-    merged = {**sent, "metadata": dict(sent["metadata"])}
-    if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None:
+    found: Object = {**sent, "metadata": dict(sent["metadata"])}
+    spec = sent.get("spec")
+    if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None and isinstance(spec, dict):
         from noxu.apiserver.apply.strategic import strategic_patch  # most servers replace neither
 
         with contextlib.suppress(ApiError):  # the write has a better message
-            merged = strategic_patch(old, sent, resource.table.struct)
-    merged["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    if "uid" in merged["metadata"]:
-        merged["metadata"]["uid"] = old["metadata"]["uid"]
-    return merged
+            found["spec"] = strategic_patch(old, {"spec": spec}, resource.table.struct)["spec"]
+    found["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    if "uid" in found["metadata"]:
+        found["metadata"]["uid"] = old["metadata"]["uid"]
+    return found
 
 
 _IMMUTABLE: Final = {("", "Pod"), ("batch", "Job")}

@@ -108,6 +108,7 @@ def test_applying_again_keeps_what_the_server_has_added(noxu: Noxu, kind: str) -
     assert ("volumes" if kind == "Pod" else "selector") in second["spec"]
     labelled = noxu.apply({**value, "metadata": {"name": "a", "labels": {"e": "f"}}})[0]
     assert labelled["metadata"]["labels"]["e"] == "f"
+    assert "e" not in noxu.apply(value)[0]["metadata"].get("labels", {})
 
 
 def test_applying_does_not_change_the_argument(noxu: Noxu) -> None:
