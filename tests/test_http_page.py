@@ -12,20 +12,9 @@ import pytest
 from docs import http_page
 from docs.http_page import PAGE, PATHS, REFUSED, page
 from noxu import Noxu
+from tests.definitions import widgets
 
-DEFINITION: Final[dict[str, Any]] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
+DEFINITION: Final = widgets()
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 JSON: Final = {"Content-Type": "application/json"}
 GADGET: Final = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}}

@@ -21,29 +21,13 @@ from noxu.apiserver.server import Server
 from noxu.storage import log
 from noxu.storage.types import Prefix
 from tests import etcd_server
+from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer
 from tests.http import streams
 from tests.http import test_slow_watchers as slow_watchers
 from tests.timing import eventually_async, hang_guard
 
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+CRD = widgets(version({"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 

@@ -18,6 +18,7 @@ from noxu.apiserver.config import Authentication, Config, Etcd
 from noxu.apiserver.server import Server
 from noxu.storage.store import Store
 from tests import etcd_server
+from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer
 
 LAG = 0.15  # seconds by which the second server learns later what happens in etcd
@@ -83,19 +84,7 @@ async def two(etcd: EtcdServer, tmp_path_factory: pytest.TempPathFactory) -> Asy
 
 
 def definition(**size: Any) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {"size": {"type": "integer", **size}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [version],
-        },
-    }
+    return widgets(version({"type": "object", "properties": {"size": {"type": "integer", **size}}}))
 
 
 def widget(name: str, size: int) -> dict[str, Any]:

@@ -8,32 +8,13 @@ from pathlib import Path
 from conformance.client import Client
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.values import Object
+from tests.definitions import version, widgets
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
 MANIFESTS = re.findall(r"^```yaml file=\S+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-CRD: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
-                    }
-                },
-            }
-        ],
-    },
-}
+CRD: Object = widgets(
+    version({"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}})
+)
 
 
 def test_the_policies_of_the_documentation_work(noxu: Noxu) -> None:

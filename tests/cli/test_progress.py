@@ -27,21 +27,10 @@ from noxu.apiserver.manifests import Document
 from noxu.apiserver.server import Server
 from noxu.storage.types import Progress
 from tests.cli.conftest import Run, Write
+from tests.definitions import widgets
 from tests.timing import hang_guard
 
-CRD: Final = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
+CRD: Final = widgets()
 
 
 def widget(name: str) -> Any:

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from noxu.storage.types import Compacted, Key
+from tests.definitions import widgets
 from tests.faults.flaky import Served, serving
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/faults.example.com/v1/namespaces/default/widgets"
-DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.faults.example.com"},
-    "spec": {
-        "group": "faults.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
+DEFINITION = widgets(group="faults.example.com")
 WIDGET = {"apiVersion": "faults.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
 A_HANG = 30.0  # seconds after which a test gives up: nothing here takes one
 

@@ -17,6 +17,7 @@ from noxu.apiserver.registry.entry import body_at
 from noxu.apiserver.values import Json, Object
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Key
+from tests.definitions import version, widgets
 from tests.timing import eventually_async
 
 KEY = Key("example.com/widgets", "default/", "a")
@@ -26,23 +27,13 @@ SCHEMA = {
         "spec": {"type": "object", "default": {}, "properties": {"size": {"type": "integer", "default": 1}}}
     },
 }
-V1 = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
+V1 = version(SCHEMA)
 OTHER_SCHEMA = {
     "type": "object",
     "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
 }
 V2 = {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": OTHER_SCHEMA}}
-CRD: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [V1, V2],
-    },
-}
+CRD: Object = widgets(V1, V2)
 METADATA: Object = {
     "name": "a",
     "namespace": "default",

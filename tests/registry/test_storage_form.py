@@ -25,19 +25,10 @@ from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
 from noxu.storage.types import Key, KeyValue, Prefix
+from tests import definitions
 from tests.registry.world import version, widget, widgets
 
-DEFINITION: Final[Object] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [version()],
-    },
-}
+DEFINITION: Final = definitions.widgets(version())
 WIDGETS: Final = Prefix("example.com/widgets")
 ON, OFF = Features(cbor=True), Features()
 
