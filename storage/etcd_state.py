@@ -86,7 +86,7 @@ async def opened(
             marker = await repeated(client, RANGE, Message["RangeRequest"](key=layout.prefix + COPYING))
         except Unavailable as error:
             at = f" at revision {revision}" if revision else ""
-            raise OpenError(f"cannot read from etcd at {', '.join(servers)}{at}: {advised(str(error))}") from None
+            raise OpenError(f"cannot read from etcd at {', '.join(servers)}{at}: {error}") from None
         if marker.kvs and not incomplete:
             raise OpenError(f"etcd at {', '.join(servers)}: {INCOMPLETE}")
         yield EtcdState(client, layout, revision or int(response.header.revision), int(response.count))

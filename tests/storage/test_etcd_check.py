@@ -132,8 +132,9 @@ async def test_without_etcd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(etcd_state, "PAUSE", 0.001)
     with pytest.raises(OpenError, match="is not a URL of etcd"):
         await etcd_check.check(["x"], PlainLayout("/"), verify=lambda _: "")
-    with pytest.raises(OpenError, match=r"cannot read from etcd at http://127\.0\.0\.1:1: "):
+    with pytest.raises(OpenError, match=r"cannot read from etcd at http://127\.0\.0\.1:1: ") as raised:
         await etcd_check.check(["http://127.0.0.1:1"], PlainLayout("/"), verify=lambda _: "")
+    assert str(raised.value).count("--etcd-servers") == 1  # what to do, once
 
 
 async def test_members_that_differ(prefixed: Prefixed, tmp_path: Path) -> None:
