@@ -34,7 +34,7 @@ from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.testing.runner import Runner
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.source_paths import Source as Source
-from noxu.apiserver.testing.source_paths import several
+from noxu.apiserver.testing.source_paths import names, several
 from noxu.apiserver.testing.sources import documents as documents
 from noxu.apiserver.testing.users import TestUser
 from noxu.apiserver.testing.verbs import Verbs, selectors
@@ -95,7 +95,7 @@ class Noxu(Verbs):
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
         """
-        controllers = None if controllers is None else _names(controllers)
+        controllers = None if controllers is None else names(controllers)
         try:
             manager.check_profile(profile)
             manager.check_controllers(controllers or ())
@@ -104,13 +104,13 @@ class Noxu(Verbs):
                 profile=profile,
                 controllers=controllers,
                 admission_plugins=admission_plugins.select(
-                    _names(enable_admission_plugins),
-                    _names(disable_admission_plugins),
+                    names(enable_admission_plugins),
+                    names(disable_admission_plugins),
                     controllers=manager.has_accounts(profile, controllers),
                 ),
                 features=features if gates is None else _features(gates),
                 authentication=authentication,
-                authorization_modes=None if authorization_modes is None else modes(_names(authorization_modes)),
+                authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
                 tls=Tls() if tls else None,
                 data=None if data is None else Path(data),
             )
@@ -121,7 +121,7 @@ class Noxu(Verbs):
         if self._directory is not None:
             self.kubeconfig = self._directory / "kubeconfig"
         self._temporary = False
-        self._wanted = dict(users) if isinstance(users, Mapping) else dict.fromkeys(_names(users), ())
+        self._wanted = dict(users) if isinstance(users, Mapping) else dict.fromkeys(names(users), ())
         self._made = 0
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
@@ -387,11 +387,6 @@ class Noxu(Verbs):
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop of the server."""
         return calls.blocking(self._runner.submit(work))
-
-
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Names, of which one may be given by itself."""
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _features(gates: Mapping[str, bool]) -> Features:

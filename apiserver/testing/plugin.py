@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import pytest
 
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.testing.source_paths import Source, path_of, several
+from noxu.apiserver.testing.source_paths import Source, names, path_of, several
 
 if TYPE_CHECKING:
     from noxu.apiserver.testing.factory import MakeNoxu
@@ -169,7 +169,7 @@ def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:
     """The arguments of `Noxu` that the options and the marks of a node give; the closest mark counts."""
     found = _arguments(config)
     marks = list(node.iter_markers("noxu"))
-    disabled = [name for mark in marks for name in mark.kwargs.get("disable_admission_plugins", ())]
+    disabled = [name for mark in marks for name in names(mark.kwargs.get("disable_admission_plugins", ()))]
     sources = [_below(config.rootpath, source) for mark in marks for source in _sources(mark)]
     manifests = found["manifests"] + sources
     disabled += found["disable_admission_plugins"]

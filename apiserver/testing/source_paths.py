@@ -16,6 +16,11 @@ def several(given: Source | Iterable[Source]) -> tuple[Source, ...]:
     return (given,) if isinstance(given, (dict, str, os.PathLike)) else tuple(given)
 
 
+def names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Names, of which one may be given by itself."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 def path_of(source: object) -> Path | None:
     """The path of a source that is a file or a directory; None for an object, and for a text, which has several lines.
 

@@ -112,7 +112,7 @@ class Verbs:
         The source is a dict, or a file or a text with one manifest. Fields that the schema does not describe are pruned, with
         an UnknownFieldWarning at this line; `strict=True` refuses them. Raises ApiError, and LoadError for an unreadable source.
         """
-        path_of(source)
+        path_of(source)  # a wrong source is an error of the call, not of its await
         return self._ask("create", self._write, "POST", source, namespace, strict, dry_run)
 
     def update(
@@ -125,7 +125,7 @@ class Verbs:
         dry_run: bool = False,
     ) -> AwaitableObject:
         """Replace one object. If the given one has a resourceVersion, it must be the newest (else ApiError, 409)."""
-        path_of(source)
+        path_of(source)  # a wrong source is an error of the call, not of its await
         return self._ask("update", self._write, "PUT", source, namespace, strict, dry_run)
 
     async def _write(
@@ -152,7 +152,7 @@ class Verbs:
         (Server-side apply is `patch(…, type="apply")`.)
         """
         for source in sources:
-            path_of(source)
+            path_of(source)  # a wrong source is an error of the call, not of its await
         return self._ask("apply", self._apply, sources, strict)
 
     async def _apply(self, sources: tuple[Source, ...], strict: bool | None) -> Answered[AwaitableObjects]:

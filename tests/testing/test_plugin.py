@@ -138,6 +138,7 @@ def test_plain(noxu):
     ("arguments", "why"),
     [
         ('disable_admission_plugins=["Lifecycle"]', '*disable-admission-plugins plugin "Lifecycle" is unknown*'),
+        ('disable_admission_plugins="Lifecycle"', '*disable-admission-plugins plugin "Lifecycle" is unknown*'),
         ('disabled=["NamespaceLifecycle"]', "*unexpected keyword argument 'disabled'*"),
     ],
 )
