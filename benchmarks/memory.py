@@ -19,15 +19,15 @@ from typing import Any, Final
 
 import uvloop
 
+from benchmarks.http import COLLECTION
 from benchmarks.load import Request, Requests, Target, ask, send_all
 from benchmarks.processes import processor_seconds, resident_bytes
-from benchmarks.samples import DEFINITION, GROUP, sample
+from benchmarks.samples import DEFINITION, sample
 from benchmarks.servers import DEFINITIONS, Source, start
 
 ROOT: Final = Path(__file__).parents[1]
 FIRST: Final = 500
 CLIENTS: Final = 16
-OBJECTS: Final = f"/apis/{GROUP}/v1/namespaces/default/benches"
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
 
@@ -65,7 +65,7 @@ def config_map(name: str) -> Any:
     }
 
 
-SAMPLES: Final = {"small": (OBJECTS, small), "large": (OBJECTS, large), "ConfigMap": (CONFIG_MAPS, config_map)}
+SAMPLES: Final = {"small": (COLLECTION, small), "large": (COLLECTION, large), "ConfigMap": (CONFIG_MAPS, config_map)}
 """Where they are created, and how they are made."""
 
 

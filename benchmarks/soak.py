@@ -27,21 +27,16 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final, NamedTuple
 
-from benchmarks.http import REVISION
+from benchmarks.http import COLLECTION, REVISION, shown_as
+from benchmarks.load import APPLY, JSON, JSON_PATCH, MERGE
 from benchmarks.processes import resident_bytes
 from benchmarks.samples import DEFINITION, GROUP, sample
+from benchmarks.servers import DEFINITIONS
 from benchmarks.watchers import server
 
 SAMPLES: Final = 100  # of the memory, during the whole run
-OBJECTS: Final = f"/apis/{GROUP}/v1/namespaces/default/benches"
-DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
-JSON: Final = "application/json"
-MERGE: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
-APPLY: Final = "application/apply-patch+yaml"
-TABLE: Final = f"{JSON};as=Table;g=meta.k8s.io;v=v1"
-METADATA: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+TABLE, METADATA = shown_as("Table"), shown_as("PartialObjectMetadataList")
 TURNS: Final = "turns"  # the resource whose definition is created and deleted
 LARGE: Final = 300_000  # bytes
 WATCHED: Final = 10  # each of so many rounds has a watch that lasts a second
@@ -59,26 +54,26 @@ class Call(NamedTuple):
 def calls(n: int) -> list[Call]:
     """The requests of one round, in order."""
     name = f"o-{n}"
-    one, definition = f"{OBJECTS}/{name}", _definition(TURNS)
+    one, definition = f"{COLLECTION}/{name}", _definition(TURNS)
     large = {"metadata": {"name": name}, "data": {"text": "x" * LARGE}}
     return [
-        Call(201, "POST", OBJECTS, sample(name)),
-        Call(409, "POST", OBJECTS, sample(name)),
-        Call(422, "POST", OBJECTS, {**sample(f"{name}-bad"), "spec": {}}),
-        Call(400, "POST", OBJECTS, "no object"),
-        Call(404, "GET", f"{OBJECTS}/absent-{n}"),
+        Call(201, "POST", COLLECTION, sample(name)),
+        Call(409, "POST", COLLECTION, sample(name)),
+        Call(422, "POST", COLLECTION, {**sample(f"{name}-bad"), "spec": {}}),
+        Call(400, "POST", COLLECTION, "no object"),
+        Call(404, "GET", f"{COLLECTION}/absent-{n}"),
         Call(200, "GET", one),
         Call(200, "PUT", one, sample(name)),
         Call(200, "PATCH", one, {"spec": {"replicas": 5}}, MERGE),
         Call(200, "PATCH", one, [{"op": "replace", "path": "/spec/replicas", "value": 7}], JSON_PATCH),
         Call(200, "PATCH", f"{one}?fieldManager=soak-{n}&force=true", sample(name), APPLY),
-        Call(200, "GET", OBJECTS),
-        Call(200, "GET", OBJECTS, accept=TABLE),
-        Call(200, "GET", OBJECTS, accept=METADATA),
-        Call(200, "GET", f"{OBJECTS}?labelSelector=round%3D{n}"),
-        Call(200, "GET", f"{OBJECTS}?fieldSelector=metadata.name%3D{name}"),
-        *([Call(200, "GET", f"{OBJECTS}?watch=1&timeoutSeconds=1&resourceVersion=0")] if n % WATCHED == 0 else []),
-        Call(406, "GET", OBJECTS, accept="text/plain"),
+        Call(200, "GET", COLLECTION),
+        Call(200, "GET", COLLECTION, accept=TABLE),
+        Call(200, "GET", COLLECTION, accept=METADATA),
+        Call(200, "GET", f"{COLLECTION}?labelSelector=round%3D{n}"),
+        Call(200, "GET", f"{COLLECTION}?fieldSelector=metadata.name%3D{name}"),
+        *([Call(200, "GET", f"{COLLECTION}?watch=1&timeoutSeconds=1&resourceVersion=0")] if n % WATCHED == 0 else []),
+        Call(406, "GET", COLLECTION, accept="text/plain"),
         Call(404, "GET", f"/apis/absent-{n}.example.com/v1/things"),
         Call(200, "DELETE", one),
         Call(201, "POST", CONFIG_MAPS, large),
@@ -132,7 +127,7 @@ def wait_until_gone(connection: http.client.HTTPConnection, path: str) -> None:
 def reset_watch(port: int) -> None:
     """Open a watch of all objects, and reset its connection."""
     with socket.create_connection(("127.0.0.1", port)) as peer:
-        peer.sendall(f"GET {OBJECTS}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        peer.sendall(f"GET {COLLECTION}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         peer.recv(1)
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 

@@ -8,7 +8,6 @@ of the controller, so that rules which are written by hand are replaced.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.selectors import label_selector
@@ -18,13 +17,12 @@ from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.patch_types import APPLY_PATCH
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Json, Object, equal
 from noxu.storage.types import Key
-
-_APPLY: Final = "application/apply-patch+yaml"
 
 
 def aggregated(role: Object, roles: Mapping[str, Object]) -> list[Json]:
@@ -78,7 +76,7 @@ class ClusterRoleAggregationController(Controller[Key]):
             "metadata": {"name": key.name},
             "rules": rules,
         }
-        body = Body(codec.encode(wanted, sort_keys=False), _APPLY)
+        body = Body(codec.encode(wanted, sort_keys=False), APPLY_PATCH)
         options = Options(field_manager=self.name, force=True)
         request = WriteRequest(Action.APPLY, self.resource, name=key.name, body=body, options=options, user=self.user)
         await self.writer.write(request)

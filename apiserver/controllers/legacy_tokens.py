@@ -18,12 +18,12 @@ from noxu.apiserver.controllers.controller import Reconciler
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
 from noxu.apiserver.registry.entry import object_at
+from noxu.apiserver.registry.patch_types import MERGE_PATCH
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.writer import Writer
 
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
-_MERGE: Final = "application/merge-patch+json"
 
 
 class Used(NamedTuple):
@@ -65,7 +65,7 @@ class LegacyTokenController(Reconciler[Used]):
             self._secrets,
             key.namespace,
             key.name,
-            body=Body(patch, _MERGE),
+            body=Body(patch, MERGE_PATCH),
             options=Options(field_manager=users.APISERVER_MANAGER),
             user=users.APISERVER,
             weight=len(patch),

@@ -7,27 +7,24 @@ strategic patch names the object by its uid, a merge patch the state that it was
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.registry.draft import Body
+from noxu.apiserver.registry.patch_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Revision
-
-STRATEGIC: Final = "application/strategic-merge-patch+json"
-MERGE: Final = "application/merge-patch+json"
 
 
 def remove_owners_strategically(uid: str, owners: Sequence[str]) -> Body:
     """Remove the references to owners from the object with this uid."""
     removed: list[Json] = [{"$patch": "delete", "uid": owner} for owner in owners]
-    return _body({"ownerReferences": removed, "uid": uid}, STRATEGIC)
+    return _body({"ownerReferences": removed, "uid": uid}, STRATEGIC_MERGE_PATCH)
 
 
 def remove_owners(metadata: Object, revision: Revision, owners: Collection[str]) -> Body:
     """Remove the references to owners from an object with this metadata at a revision."""
     rest = [reference for reference in metadata.get("ownerReferences") or () if reference.get("uid") not in owners]
-    return _body({"resourceVersion": str(revision), "ownerReferences": rest or None}, MERGE)
+    return _body({"resourceVersion": str(revision), "ownerReferences": rest or None}, MERGE_PATCH)
 
 
 def unblock_owners_strategically(metadata: Object) -> Body:
@@ -36,14 +33,14 @@ def unblock_owners_strategically(metadata: Object) -> Body:
     unblocked: list[Json] = [
         {**reference, "blockOwnerDeletion": False} for reference in references if reference.get("blockOwnerDeletion")
     ]
-    return _body({"ownerReferences": unblocked, "uid": metadata.get("uid", "")}, STRATEGIC)
+    return _body({"ownerReferences": unblocked, "uid": metadata.get("uid", "")}, STRATEGIC_MERGE_PATCH)
 
 
 def unblock_owners(metadata: Object, revision: Revision) -> Body:
     """Like `unblock_owners_strategically`, for an object at a revision."""
     references = metadata.get("ownerReferences") or ()
     unblocked: list[Json] = [{**reference, "blockOwnerDeletion": False} for reference in references]
-    return _body({"resourceVersion": str(revision), "ownerReferences": unblocked}, MERGE)
+    return _body({"resourceVersion": str(revision), "ownerReferences": unblocked}, MERGE_PATCH)
 
 
 def remove_finalizer(metadata: Object, revision: Revision, finalizer: str) -> Body | None:
@@ -52,7 +49,7 @@ def remove_finalizer(metadata: Object, revision: Revision, finalizer: str) -> Bo
     rest = [name for name in finalizers if name != finalizer]
     if len(rest) == len(finalizers):
         return None
-    return _body({"resourceVersion": str(revision), "finalizers": rest or None}, MERGE)
+    return _body({"resourceVersion": str(revision), "finalizers": rest or None}, MERGE_PATCH)
 
 
 def _body(metadata: Object, media_type: str) -> Body:

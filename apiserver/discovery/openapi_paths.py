@@ -22,6 +22,7 @@ from noxu.apiserver.discovery.openapi_texts import PARAMETERS, RESPONSES
 from noxu.apiserver.go.structs import Scalar, Struct, Wire
 from noxu.apiserver.kinds import options, scheme
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.registry.patch_types import BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
@@ -99,17 +100,12 @@ class Media(NamedTuple):
     stream: tuple[str, ...] = ()
 
 
-_PATCHES: Final[tuple[str, ...]] = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/apply-patch+yaml",
-)
 _MEDIA: Final = {
-    True: Media((JSON, YAML), (JSON, YAML), _PATCHES),
+    True: Media((JSON, YAML), (JSON, YAML), CUSTOM_PATCHES),
     False: Media(
         (JSON, YAML, PROTOBUF),
         ("*/*",),
-        (*_PATCHES[:2], "application/strategic-merge-patch+json", _PATCHES[2]),
+        BUILT_IN_PATCHES,
         (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch"),
     ),
 }

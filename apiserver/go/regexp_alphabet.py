@@ -28,16 +28,14 @@ from typing import Any, Final
 
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.expressions import expression
+from noxu.apiserver.go.regexp_classes import Ranges
+from noxu.apiserver.go.regexp_sets import ESCAPES, MAX_RUNE
 
 MAX_SETS: Final = 128  # classes and characters beyond ASCII in a pattern
 SCAN_UNITS: Final = 10_000  # units of work (see `noxu.apiserver.cpu_budget`) for finding the members of a class
 CLASS_MEMORY: Final = 1 << 20  # bytes of RE2's budget for the program of a class
 _BYTES: Final = 128  # beyond ASCII
 _PIECE: Final = 16 * 1024  # characters that are translated at once
-_MAX_RUNE: Final = 0x10FFFF
-
-Ranges = tuple[tuple[int, int], ...]
-"""Code points from, to (inclusive), ascending."""
 
 
 class TooManyCharacters(Exception):
@@ -80,7 +78,6 @@ TOKEN: Final = expression(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_ESCAPES: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _FOLDED_BEYOND_ASCII: Final = frozenset("kKsS")  # the Kelvin sign and the long s are K and S if case is ignored
 
 
@@ -156,7 +153,7 @@ def character_of(token: re.Match[str]) -> str:
     if token["octal"]:
         return chr(int(token["octal"], 8))
     escape = token["escape"]
-    return token["char"] if escape is None else _ESCAPES.get(escape, escape)
+    return token["char"] if escape is None else ESCAPES.get(escape, escape)
 
 
 def _kept_flags(with_: str, without: str, scope: str) -> str:
@@ -224,5 +221,5 @@ def members(regex: str) -> Ranges:
 @cache
 def _all_characters() -> bytes:
     """UTF-8, in pieces that do not keep other threads waiting. Surrogates are no characters."""
-    starts = (*range(0, 0xD800, 0x800), *range(0xE000, _MAX_RUNE + 1, 0x800))
+    starts = (*range(0, 0xD800, 0x800), *range(0xE000, MAX_RUNE + 1, 0x800))
     return b"".join("".join(map(chr, range(start, start + 0x800))).encode() for start in starts)

@@ -18,11 +18,11 @@ from typing import Final
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.regexp_classes import Ranges, class_ranges
 
-_MAX_RUNE: Final = 0x10FFFF
+MAX_RUNE: Final = 0x10FFFF
 _DIGITS, _LOWER, _UPPER = (0x30, 0x39), (0x61, 0x7A), (0x41, 0x5A)
 _WORD: Final = (_DIGITS, _UPPER, (0x5F, 0x5F), _LOWER)
 _PERL: Final[dict[str, Ranges]] = {"d": (_DIGITS,), "s": ((0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20)), "w": _WORD}
-_POSIX: Final[dict[str, Ranges]] = {
+POSIX: Final[dict[str, Ranges]] = {
     "alnum": (_DIGITS, _UPPER, _LOWER),
     "alpha": (_UPPER, _LOWER),
     "ascii": ((0x00, 0x7F),),
@@ -48,14 +48,14 @@ _MEMBER: Final = expression(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_ESCAPES: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+ESCAPES: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 @lru_cache(maxsize=256)
 def characters(written: str, *, ignores_case: bool = False, dot_matches_all: bool = False) -> Ranges:
     """The code points that a class matches: `[…]`, `\\d` and the like, or `.`."""
     if written == ".":
-        return ((0, _MAX_RUNE),) if dot_matches_all else ((0, 0x09), (0x0B, _MAX_RUNE))
+        return ((0, MAX_RUNE),) if dot_matches_all else ((0, 0x09), (0x0B, MAX_RUNE))
     if not written.startswith("["):
         return merged(_members(written, ignores_case=ignores_case))
     negated = written.startswith("[^")
@@ -78,7 +78,7 @@ def _members(text: str, *, ignores_case: bool) -> Iterator[tuple[int, int]]:
 def _member(member: re.Match[str]) -> tuple[bool, Iterable[tuple[int, int]]]:
     """Whether it is not negated, and its characters."""
     if member["posix"]:
-        return not member["no_posix"], _POSIX[member["posix"]]
+        return not member["no_posix"], POSIX[member["posix"]]
     if kind := member["perl"]:
         return kind.islower(), _PERL[kind.lower()]
     if member["sign"]:
@@ -94,7 +94,7 @@ def _code(written: str) -> int:
         return int(written[2:].strip("{}"), 16)
     if written[1].isdigit() and written[1].isascii():
         return int(written[1:], 8)
-    return ord(_ESCAPES.get(written[1], written[1]))
+    return ord(ESCAPES.get(written[1], written[1]))
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
@@ -116,8 +116,8 @@ def inverse(ranges: Ranges) -> Ranges:
         if low > position:
             out.append((position, low - 1))
         position = high + 1
-    if position <= _MAX_RUNE:
-        out.append((position, _MAX_RUNE))
+    if position <= MAX_RUNE:
+        out.append((position, MAX_RUNE))
     return tuple(out)
 
 

@@ -18,6 +18,7 @@ from typing import Final
 
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.regexp_classes import class_names
+from noxu.apiserver.go.regexp_sets import ESCAPES, MAX_RUNE, POSIX
 from noxu.apiserver.go.regexp_sets import characters as characters_of
 from noxu.apiserver.records import NamedTuple
 
@@ -89,15 +90,9 @@ _FLAGS: Final = expression(r"\(\?([imsU]*)(-[imsU]*)?(.?)", re.DOTALL)
 _NAMED: Final = expression(r"\(\?(?:P<(?=.)|<(?=.))", re.DOTALL)
 _NAME: Final = expression(r"[A-Za-z0-9_]+\Z")
 _POSIX: Final = expression(r"\[:(.*?):\]", re.DOTALL)
-_POSIX_NAMES: Final = frozenset({
-    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
-    "xdigit",
-})  # fmt: skip
-_ESCAPES: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OCTAL: Final = expression(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
 _HEX: Final = expression(r"\\x([0-9a-fA-F]{2}|\{[0-9a-fA-F]+\})")
 _HEX_DIGITS: Final = "0123456789abcdef"
-_MAX_RUNE: Final = 0x10FFFF
 
 
 class _Reader:
@@ -243,7 +238,7 @@ class _Reader:
         while first or not pattern.startswith("]", self.position):
             first = False
             if pattern.startswith("[:", self.position) and (posix := _POSIX.match(pattern, self.position)):
-                if posix[1].removeprefix("^") not in _POSIX_NAMES:
+                if posix[1].removeprefix("^") not in POSIX:
                     raise PatternError("invalid character class range", posix[0])
                 self.position = posix.end()
             elif pattern.startswith(("\\p", "\\P"), self.position):
@@ -283,14 +278,14 @@ class _Reader:
             return int(number[1], 8)
         if number := _HEX.match(pattern, start):
             code = int(number[1].strip("{}"), 16)
-            if code <= _MAX_RUNE:
+            if code <= MAX_RUNE:
                 self.position = number.end()
                 return code
         self.position += 2
         if kind.isascii() and not kind.isalnum():
             return ord(kind)
-        if kind in _ESCAPES:
-            return ord(_ESCAPES[kind])
+        if kind in ESCAPES:
+            return ord(ESCAPES[kind])
         if kind == "x":
             self.position = self.end_of_bad_hex()
         raise PatternError("invalid escape sequence", self.since(start))
@@ -303,7 +298,7 @@ class _Reader:
         for end in range(self.position + 1, len(self.pattern)):
             digit = _HEX_DIGITS.find(self.pattern[end].lower())
             code = code * 16 + digit
-            if digit < 0 or code > _MAX_RUNE:
+            if digit < 0 or code > MAX_RUNE:
                 return end + 1
         return len(self.pattern)
 

@@ -17,10 +17,10 @@ _SCHEME: Final = expression(r"([a-zA-Z][a-zA-Z0-9+.-]*)?:")
 _USERINFO: Final = expression(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*\Z")
 _PORT: Final = expression(r"(:[0-9]*)?\Z")
 _BAD_ESCAPE: Final = expression(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
-_NOT_IN_HOST: Final = expression(r"[\x00-\x20#/?@\\^`{|}\x7f]")
+_NOT_IN_HOST: Final = frozenset(map(chr, range(0x21))) | set("#/?@\\^`{|}\x7f")
 _ASCII_ESCAPE: Final = expression(r"%(?!25)[0-7][0-9a-fA-F]")  # in hosts only bytes outside ASCII are escaped
 # In zones only characters of hosts and the space (for Windows) may be escaped.
-_ZONE_BYTES: Final = (f"{code:02x}" for code in range(0x80) if chr(code) in " %" or not _NOT_IN_HOST.match(chr(code)))
+_ZONE_BYTES: Final = (f"{code:02x}" for code in range(0x80) if chr(code) in " %" or chr(code) not in _NOT_IN_HOST)
 _ZONE_ESCAPE: Final = expression(f"%(?!{'|'.join(_ZONE_BYTES)})[0-9a-f]{{2}}", re.IGNORECASE)
 
 
@@ -133,7 +133,7 @@ def _unescape_host(host: str, bad_escape: re.Pattern[str] = _ASCII_ESCAPE) -> st
         escape = host[position : position + 3]
         if char == "%" and (_BAD_ESCAPE.match(host, position) or bad_escape.match(host, position)):
             raise ValueError(f"invalid URL escape {quote(escape)}")
-        if _NOT_IN_HOST.match(char):
+        if char in _NOT_IN_HOST:
             raise ValueError(f"invalid character {quote(char)} in host name")
     return unquote(host, errors="surrogateescape")
 

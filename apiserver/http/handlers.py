@@ -46,7 +46,7 @@ from noxu.apiserver.registry.entry import (
 )
 from noxu.apiserver.registry.listing import list_entries
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
-from noxu.apiserver.registry.patch import APPLY_CBOR, APPLY_PATCHES, BUILT_IN_PATCHES, CUSTOM_PATCHES
+from noxu.apiserver.registry.patch_types import APPLY_CBOR, APPLY_PATCHES, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.apiserver.registry.resource import CUSTOM, DEFINITION, Resource
 from noxu.apiserver.tables.table import include_object
 from noxu.apiserver.values import Object

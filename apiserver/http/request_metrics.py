@@ -21,6 +21,7 @@ from noxu.apiserver.http.request import is_watch
 from noxu.apiserver.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.patch_types import APPLY_PATCH
 
 COMPONENT: Final = "apiserver"
 _SECONDS: Final = (
@@ -34,7 +35,6 @@ REQUEST_LABELS: Final = ("verb", "group", "version", "resource", "subresource", 
 _SIZED: Final = frozenset({"GET", "LIST"})
 _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _CONNECT: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
-_APPLY: Final = "application/apply-patch+yaml"
 _DOCUMENTS: Final = ("/healthz", "/livez", "/readyz", "/version", "/openapi", "/apis", "/api", "/metrics")
 _BODY_VERBS: Final = {
     "create": "create",
@@ -96,12 +96,12 @@ class RequestMetrics:
 
     def __call__(self, exchange: Exchange) -> None:
         method, info, query = exchange.request.method, exchange.info, exchange.query
-        is_apply = method == "PATCH" and exchange.request.headers.get("Content-Type") == _APPLY
+        is_apply = method == "PATCH" and exchange.request.headers.get("Content-Type") == APPLY_PATCH
         key = (
             method, info.verb, info.group, info.version, info.resource, info.subresource, not info.name,
             not info.namespace, is_apply,
         )  # fmt: skip
-        is_common = not query or not ("dryRun" in query or "watch" in query)  # the others are in no label
+        is_common = not query or not ("dryRun" in query or "watch" in query)  # other parameters change no label
         record = self._known.get(key) if is_common else None
         if record is None:
             record = self._record(exchange, key if is_common else None)
@@ -249,7 +249,7 @@ def _verb(exchange: Exchange, scope: str) -> str:
         if exchange.info.verb == "watch" or (method == "GET" and exchange.query and is_watch(exchange.query)):
             return "WATCH"
         return "LIST" if scope not in ("resource", "") else "GET"
-    if method == "PATCH" and exchange.request.headers.get("Content-Type", "") == _APPLY:
+    if method == "PATCH" and exchange.request.headers.get("Content-Type", "") == APPLY_PATCH:
         return "APPLY"
     return method if method in _CHANGING else OTHER
 

@@ -18,7 +18,7 @@ from noxu.apiserver.http.negotiation import Accepted
 from noxu.apiserver.registry import scale
 from noxu.apiserver.registry.draft import Action, Body, Written
 from noxu.apiserver.registry.entry import object_at
-from noxu.apiserver.registry.patch import APPLY_PATCHES
+from noxu.apiserver.registry.patch_types import APPLY_PATCHES
 from noxu.apiserver.values import Object
 
 

@@ -7,7 +7,6 @@ an object that does not exist is answered 404 (upstream's pkg/endpoints/handlers
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
 
 from noxu.apiserver.api import codec, errors, field, patch_bodies
 from noxu.apiserver.apply.patch import json_patch, merge_patch
@@ -16,16 +15,14 @@ from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.fmt import default_format
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.registry.entry import in_declared_order
+from noxu.apiserver.registry.patch_types import (
+    APPLY_CBOR,
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+)
 from noxu.apiserver.values import Json, Object, copy
-
-JSON_PATCH: Final = "application/json-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
-APPLY_CBOR: Final = "application/apply-patch+cbor"
-APPLY_PATCHES: Final = (APPLY_PATCH, APPLY_CBOR)
-CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-BUILT_IN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
 class ObjectPatch:

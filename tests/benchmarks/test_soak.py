@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.samples import DEFINITION
-from benchmarks.soak import DEFINITIONS, WATCHED, Call, calls, growth, send, send_round, stored_objects
+from benchmarks.servers import DEFINITIONS
+from benchmarks.soak import WATCHED, Call, calls, growth, send, send_round, stored_objects
 from noxu.apiserver.registry import cache
 from noxu.apiserver.testing.handle import Noxu
 from noxu.storage.types import Event, Key, KeyValue

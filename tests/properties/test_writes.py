@@ -16,7 +16,7 @@ from noxu.apiserver.registry.custom import CustomResources
 from noxu.apiserver.registry.draft import Action, Body, WriteRequest
 from noxu.apiserver.registry.draft import draft_of as draft_of_request
 from noxu.apiserver.registry.entry import key_of, new_entry, object_at
-from noxu.apiserver.registry.patch import JSON_PATCH, MERGE_PATCH
+from noxu.apiserver.registry.patch_types import JSON_PATCH, MERGE_PATCH
 from noxu.apiserver.registry.resource import CUSTOM, Resource
 from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.schema.compiled import Compiled

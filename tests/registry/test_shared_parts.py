@@ -11,7 +11,7 @@ from noxu.apiserver.registry import stages
 from noxu.apiserver.registry.draft import Action, Body, Draft, WriteRequest
 from noxu.apiserver.registry.draft import draft_of as draft_of_request
 from noxu.apiserver.registry.entry import key_of, new_entry, object_at
-from noxu.apiserver.registry.patch import JSON_PATCH, MERGE_PATCH
+from noxu.apiserver.registry.patch_types import JSON_PATCH, MERGE_PATCH
 from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.values import Json, Object
 from tests.drafts import NOW
