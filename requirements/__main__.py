@@ -23,7 +23,7 @@ from requirements.wheels import replaced, table
 
 ROOT: Final = Path(__file__).parents[1]
 RUNTIME: Final = "requirements/runtime.txt"
-PLATFORMS: Final = "docs/supply-chain.md"
+PAGE: Final = "docs/supply-chain.md"
 UV: Final = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-annotate", "--no-header")
 # File: what is in it, beyond or instead of the dependencies of the project. The first file pins for all of them.
 FILES: Final[dict[str, tuple[str, ...]]] = {
@@ -49,7 +49,7 @@ def compile_pins(options: Iterable[str]) -> None:
 
 def document_wheels() -> None:
     """Write the table. The index says which files there are (a lock file as PEP 751 describes it)."""
-    page = ROOT / PLATFORMS
+    page = ROOT / PAGE
     command = ("uv", "pip", "compile", "--quiet", "--universal", "--no-deps", "--format", "pylock.toml", RUNTIME)
     locked = tomllib.loads(subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True).stdout)
     wheels = {

@@ -86,8 +86,11 @@ class EtcdServer:
             return False
 
     def leads(self) -> bool:
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as answer:
-            return "\netcd_server_is_leader 1\n" in answer.read().decode()
+        try:
+            with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as answer:
+                return "\netcd_server_is_leader 1\n" in answer.read().decode()
+        except (OSError, urllib.error.URLError):
+            return False
 
     def signal(self, number: signal.Signals) -> None:
         """To the process and what it started: on some machines `etcd` is a script that starts etcd."""

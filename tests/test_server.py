@@ -350,7 +350,7 @@ async def test_the_stop_does_not_wait_for_a_client_that(
         if answered:
             assert (await reader.read(12)).startswith(b"HTTP/1.1")
         elif sent:
-            await eventually_async(lambda: running.app.incoming.total)
+            await eventually_async(lambda: running.clients.incoming.total)
         else:
             await loop_turns()
         if len(sent) > 1000:

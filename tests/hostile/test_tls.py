@@ -46,8 +46,8 @@ def secure(noxu: Noxu) -> Target:
 def nothing_remains(noxu: Noxu, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """No connection and no bytes are left behind, and the log has neither tracebacks nor errors."""
     yield
-    app = noxu._server.app
-    eventually(lambda: (len(app.connections), app.incoming.total) == (0, 0))
+    clients = noxu._server.clients
+    eventually(lambda: (len(clients.connections), clients.incoming.total) == (0, 0))
     assert [record.getMessage() for record in caplog.records if record.levelno > logging.WARNING] == []
 
 
@@ -154,14 +154,14 @@ def test_a_handshake_has_to_be_complete_before_its_deadline(
 def test_incomplete_handshakes_count_as_idle_connections(
     noxu: Noxu, target: Target, secure: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(noxu._server.app.connections, "_limit", 20)
+    monkeypatch.setattr(noxu._server.clients.connections, "_limit", 20)
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(target.connect()) for _ in range(40)]
         for peer in peers:
             with contextlib.suppress(ConnectionError):
                 peer.sendall(hello())
         assert secure.send("GET", "/livez").status == 200
-        eventually(lambda: len(noxu._server.app.connections) <= 20)
+        eventually(lambda: len(noxu._server.clients.connections) <= 20)
 
 
 def test_the_first_of_too_many_incomplete_handshakes_makes_room(
@@ -186,7 +186,7 @@ def test_incomplete_handshakes_count_as_incoming_bytes(noxu: Noxu, target: Targe
     """A record says how long it is: the server keeps what it has until it is complete."""
     with target.connect() as peer:
         peer.sendall(b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc" + bytes(10_000))
-        eventually(lambda: noxu._server.app.incoming.total > 10_000)
+        eventually(lambda: noxu._server.clients.incoming.total > 10_000)
 
 
 # -- work
@@ -239,7 +239,7 @@ def target_in_memory(target: Target) -> Iterator[tuple[socket.socket, ssl.SSLObj
 
 
 def test_half_a_record_counts_as_incoming_bytes(noxu: Noxu, secure: Target) -> None:
-    incoming = noxu._server.app.incoming
+    incoming = noxu._server.clients.incoming
     with target_in_memory(secure) as (peer, client, outgoing):
         client.write(GET + b"x" * 10_000)
         record = outgoing.read()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.timing import HANGS_AFTER
+
+ROOT = Path(__file__).parents[2]
 LATE = (
     "noxu.apiserver.http.app", "noxu.apiserver.http.handlers", "noxu.apiserver.registry.stages",
     "noxu.apiserver.schema.structural", "noxu.apiserver.apply.manager", "noxu.apiserver.admission.attributes", "jsonpatch",
@@ -17,11 +21,12 @@ LATE = (
 )  # fmt: skip
 UNUSED = ("encodings.idna",)
 CODE = """if True:
-    import asyncio, json, sys, time
+    import asyncio, json, sys
     from noxu.apiserver.config import Config
     from noxu.apiserver.http import lazy_client
     lazy_client.install()
     from noxu.apiserver.server import Server
+    from tests.timing import longest_block
 
     async def send(port, method, path, body=b""):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -31,28 +36,17 @@ CODE = """if True:
         writer.close()
         return int(answer.split()[1])
 
-    async def longest_block(done):
-        longest = 0.0
-        while not done.is_set():
-            before = time.thread_time()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.thread_time() - before)
-        return longest
-
     async def main():
         late = sys.argv[1].split(",")
         async with Server(Config(data=None, port=0)) as server:
             before = [name for name in late if name in sys.modules]
-            done = asyncio.Event()
-            block = asyncio.ensure_future(longest_block(done))
-            await asyncio.sleep(0.01)
             port = server.listeners.port
             name = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
             create = send(port, "POST", "/api/v1/namespaces/default/configmaps", json.dumps(name).encode())
-            codes = await asyncio.gather(create, *(send(port, "GET", "/readyz") for _ in range(5)))
-            done.set()
+            requests = (create, *(send(port, "GET", "/readyz") for _ in range(5)))
+            codes, block = await longest_block(lambda: asyncio.gather(*requests))
             after = [name for name in late if name in sys.modules]
-            print(json.dumps({"before": before, "codes": codes, "after": after, "block": await block}))
+            print(json.dumps({"before": before, "codes": codes, "after": after, "block": block}))
 
     asyncio.run(main())
 """
@@ -61,9 +55,12 @@ CODE = """if True:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     script = tmp_path_factory.mktemp("late") / "script.py"
-    script.write_text(CODE.replace("if True:\n", "if True:\n", 1))
+    script.write_text(CODE)
     command = [sys.executable, str(script), ",".join(LATE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment, timeout=HANGS_AFTER
+    )
     return json.loads(done.stdout)
 
 

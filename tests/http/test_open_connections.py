@@ -146,7 +146,7 @@ async def is_disconnected(reader: asyncio.StreamReader) -> bool:
 
 async def test_a_server_closes_the_connection_that_is_idle_for_longest() -> None:
     async with hang_guard(), Server(Config(port=0)) as server:
-        server.app.connections._limit = 3
+        server.clients.connections._limit = 3
         watch = await connected(server, b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await watch[0].readuntil(b"\r\n\r\n")
         others = []
@@ -154,13 +154,13 @@ async def test_a_server_closes_the_connection_that_is_idle_for_longest() -> None
             others.append(await connected(server, HEALTH))
             assert (await others[-1][0].readuntil(b"ok")).startswith(b"HTTP/1.1 200")
         assert [await is_disconnected(reader) for reader, _ in others[:2]] == [True, True]
-        assert len(server.app.connections) == 3
+        assert len(server.clients.connections) == 3
         for reader, writer in others[2:]:
             writer.write(HEALTH)
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
         for _, writer in (watch, *others):
             writer.close()
-        await eventually_async(lambda: len(server.app.connections) == 0)
+        await eventually_async(lambda: len(server.clients.connections) == 0)
 
 
 async def test_connections_are_accepted_a_few_at_a_time() -> None:
@@ -170,7 +170,7 @@ async def test_connections_are_accepted_a_few_at_a_time() -> None:
         peers = [socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) for _ in range(count)]
         while seen[-1] < count:
             await asyncio.sleep(0)
-            seen.append(len(server.app.connections))
+            seen.append(len(server.clients.connections))
         for peer in peers:
             peer.close()
     assert max(after - before for before, after in pairwise(seen)) <= ACCEPTED_AT_ONCE
@@ -185,7 +185,7 @@ HALVES = {
 @pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
 async def test_incomplete_requests_take_limited_memory(half: bytes) -> None:
     async with hang_guard(), Server(Config(port=0)) as server:
-        incoming: Any = server.app.incoming
+        incoming: Any = server.clients.incoming
         incoming._limit = 100_000
         first = await connected(server, half)
         await eventually_async(lambda: incoming.total > 59_000)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from requirements.__main__ import PLATFORMS as PAGE
-from requirements.__main__ import RUNTIME
+from requirements.__main__ import PAGE, RUNTIME
 from requirements.pins import Pin, parse
 from requirements.wheels import PLATFORMS, START, VERSIONS, lacking, replaced, table
 
