@@ -286,7 +286,7 @@ def assemble(
     )
     legacy_tokens = LegacyTokenController(reader, writer, resource_of(catalog, "", "secrets"), clock)
     tokens.used = legacy_tokens.used
-    bootstrap = BootstrapController(reader, writer, persistence, catalog, namespaces, clock, facts)
+    bootstrap = BootstrapController(reader, writer, catalog, namespaces, clock, facts)
     background: list[Reconciler[Any]] = [
         bootstrap,
         legacy_tokens,

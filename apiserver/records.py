@@ -2,8 +2,9 @@
 
 The server has two hundred of them, and makes them while it starts. `dataclass` writes and compiles six methods for each
 frozen class, half a millisecond. `record` compiles `__init__` when it is first called; `repr`, equality and hashes are
-functions that all records share. That no field of a `frozen` record is assigned is checked by mypy alone. The decorated class is an ordinary
-dataclass otherwise: `dataclasses.replace` and `dataclasses.fields` work, and so do `__post_init__` and `field(…)`.
+functions that all records share. That no field of a `frozen` record is assigned is checked by mypy alone. The decorated
+class is an ordinary dataclass otherwise: `dataclasses.replace` and `dataclasses.fields` work, and so do `__post_init__` and
+`field(…)`.
 
 `typing.NamedTuple` compiles each annotation, to see whether it is an expression. This one leaves them as they are. For mypy
 both are those of the standard library.

@@ -171,7 +171,7 @@ class Writes:
         """The revision of this very change in the log, 0 if it is not there. Raises OutcomeUnknown."""
         events = self._log.since(write.known)
         if events is None:
-            raise OutcomeUnknown("etcd: the connection was lost, and what happened since then is not known")
+            raise OutcomeUnknown("etcd: what happened since the write was sent is not known")
         for event in events:
             previous = event.previous.revision if event.previous else 0
             is_same = event.key == write.key and previous == write.expected and event.value == write.value

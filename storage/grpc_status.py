@@ -23,7 +23,10 @@ _OF_HTTP: Final = {"400": "INTERNAL", "401": "UNAUTHENTICATED", "403": "PERMISSI
 
 
 class Refused(Exception):
-    """The server answered with an error, and did nothing. `code` is the name of gRPC's status code."""
+    """The server answered with an error. `code` is the name of gRPC's status code.
+
+    It may have executed the request all the same (see `etcd_writes`).
+    """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

@@ -90,7 +90,7 @@ class Attributes:
 
     @property
     def is_review(self) -> bool:
-        """Whether the request asks the server a question. Policies are not asked about it: one could lock everybody out."""
+        """Whether the request asks the server a question. Policies are not asked about it: one could lock all users out."""
         return self.draft.request.action is Action.REVIEW
 
     @property

@@ -45,7 +45,7 @@ class Comparison(NamedTuple):
 
 
 COMPARED_LEVELS: Final = 2
-"""Levels below the root in which whole values are compared first; each level may be encoded twice."""
+"""Levels below the root in which whole values are compared first; each level that differs is compared once more."""
 
 NO_CHANGE: Final = Comparison(EMPTY, EMPTY, EMPTY)
 

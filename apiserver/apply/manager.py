@@ -55,8 +55,8 @@ NEVER_OWNED: Final = of(
 class Valid(NamedTuple):
     """Which objects of a write satisfy the schema of the tracker's version, and have metadata in the form of `meta.coerce`.
 
-    Where the type follows from the schema (`Tracker.implied`), these are not checked against it. That this never makes a
-    difference is a property test, as for the metadata, so for the rest.
+    Where the type follows from the schema (`Tracker.implied`), these are not checked against it. Property tests hold
+    that the check would find nothing, in metadata and in the rest.
     """
 
     live: bool = False

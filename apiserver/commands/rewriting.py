@@ -132,7 +132,7 @@ def _fix(
         elif (found := linted.get(id(document))) is not None:
             checked.append(found.checked)
             print_fixed(found, checked[-1])
-            if found.verdict.is_fixable and found.verdict.fixed is not None:
+            if found.verdict.fixed is not None:
                 replaced[id(document.value)] = found.verdict.fixed
     return _replace_in(part.decoded.value, replaced) if part.decoded is not None and replaced else None
 

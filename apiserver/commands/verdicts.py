@@ -86,9 +86,12 @@ class _Crd:
 
     @property
     def replacement(self) -> Object | None:
-        """The fixed CRD; None if nothing is to be fixed."""
+        """The fixed CRD; None if nothing is to be fixed, or it cannot be fixed."""
         fixed = self._fixed
-        return presentable(fixed.crd, self.document.value) if fixed.crd is not None and fixed.notes else None
+        if not (self.is_fixable and fixed.notes):
+            return None
+        assert fixed.crd is not None
+        return presentable(fixed.crd, self.document.value)
 
     @cached_property
     def _repeated(self) -> list[Finding]:

@@ -40,7 +40,6 @@ from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.apiserver.registry.entry import Entry, key_of, object_at
-from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.server_leases import ServerLeases
@@ -312,7 +311,6 @@ class BootstrapController(Controller[str]):
         self,
         reader: Reader,
         writer: Writer,
-        persistence: Persistence,
         catalog: LiveCatalog,
         namespaces: Resource,
         clock: Clock,
@@ -321,7 +319,6 @@ class BootstrapController(Controller[str]):
         """Without facts, which only a server has, there are only the namespaces."""
         super().__init__(reader, namespaces, clock)
         self.writer = writer
-        self.persistence = persistence
         self.catalog = catalog
         self.facts = facts
         self._leases: ServerLeases | None = None
@@ -395,7 +392,7 @@ class BootstrapController(Controller[str]):
                 log.debug("the lease %s is not deleted: %s", item.key.name, error)
 
     async def _delete(self, resource: Resource, value: Object) -> None:
-        """Delete an object if nobody has changed it since."""
+        """Delete an object unless it has changed since."""
         metadata = value["metadata"]
         version = metadata["resourceVersion"]
         await self.writer.write(

@@ -7,8 +7,8 @@ controller defines which keys a change affects (`observe`), which keys to reconc
 - A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
 - When the watch cache is reset, or the controller fails to process a change, it synchronises again.
 - Many keys do not block the event loop: other tasks run after WORK_SLICE seconds of reconciliations.
-- Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails. They exist from the
-  moment on when there is something to do: in many servers most controllers never have a key.
+- Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails. They start
+  when there is something to do: in many servers most controllers never have a key.
 - `stop` cancels everything that was started. It can be started again then.
 """
 
@@ -119,7 +119,7 @@ class Reconciler(ABC, Generic[K]):
         self._run()
 
     def _run(self) -> None:
-        """Start the tasks that have something to do, and from now on those that get something to do."""
+        """Start the tasks for which there is work. The others start when there is some (`_work_on`, `_recover`)."""
         self.queue.restart()
         self._is_started = True
         if self._out_of_sync.is_set():

@@ -1,4 +1,5 @@
-"""The objects that every cluster has from the start: priority classes, flow control, the range of services, APIServices.
+"""The objects that every cluster has from the start: system namespaces, priority classes, flow control, the range of services,
+APIServices.
 
 They are those of k8s.io/kubernetes: pkg/apis/scheduling/helpers.go, apiserver's pkg/apis/flowcontrol/bootstrap/default.go,
 pkg/controlplane/controller/defaultservicecidr, the allocator of IP addresses in pkg/registry/core/service, and kube-

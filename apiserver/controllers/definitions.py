@@ -167,9 +167,9 @@ class DefinitionController(Controller[str]):
 
     def _digest(self, entry: Entry, crd: Object) -> bytes:
         """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
-        spec = stored_spec(entry, crd, self.resource)
+        spec: bytes | memoryview | None = stored_spec(entry, crd, self.resource)
         if spec is None:
-            spec = memoryview(codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False))
+            spec = codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False)
         found = hashlib.sha256(spec)
         found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
         return found.digest()

@@ -1,6 +1,6 @@
 """The objects that a new store has from the start: what controllers would create one by one, stored together.
 
-In a new store no webhook and no policy can refuse or change objects, and nobody has written anything yet. So a controller
+In a new store no webhook and no policy can refuse or change objects, and there is nothing that was written before. So a controller
 that knows what it will create says so (`Reconciler.first_objects`), with manifests that have all defaults, in the order of
 declaration. `create` stores what a create request would make of them, in one transaction where the store has transactions.
 What this skips is the pipeline of a write. A test compares the result with that of writes, byte by byte.

@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 LEVEL: Final = 1  # upstream's
 ENDS: Final = 16  # one of so many pieces ends a group
 WINDOW: Final = 32 * 1024  # bytes that deflate refers to: a longer piece ends a group
-_TOLD_BY: Final = 128  # bytes; a shorter piece, such as a comma, never ends a group
+_BEGINNING: Final = 128  # bytes; a shorter piece, such as a comma, never ends a group
 _HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"  # deflate, no time, the fastest level, any system
 _LAST_BLOCK: Final = b"\x03\x00"
 
@@ -37,22 +37,21 @@ class GzipPieces:
 
     def of(self, pieces: Sequence[bytes]) -> bytes:
         """The gzip of the pieces together."""
-        kept = self._blocks
-        used = {group: kept.get(group) or _blocks(group) for group in _groups(pieces)}
-        self._blocks = used
+        kept, groups = self._blocks, list(_groups(pieces))
+        self._blocks = used = {group: kept.get(group) or _blocks(group) for group in groups}
         size = checksum = 0
         for piece in pieces:
             size += len(piece)
             checksum = zlib.crc32(piece, checksum)
         end = struct.pack("<II", checksum, size & 0xFFFFFFFF)
-        return b"".join((_HEADER, *(used[group] for group in _groups(pieces)), _LAST_BLOCK, end))
+        return b"".join((_HEADER, *(used[group] for group in groups), _LAST_BLOCK, end))
 
 
 def _groups(pieces: Iterable[bytes]) -> Iterator[_Group]:
     group: list[bytes] = []
     for piece in pieces:
         group.append(piece)
-        if len(piece) > WINDOW or (len(piece) >= _TOLD_BY and zlib.crc32(piece[:_TOLD_BY]) % ENDS == 0):
+        if len(piece) > WINDOW or (len(piece) >= _BEGINNING and zlib.crc32(piece[:_BEGINNING]) % ENDS == 0):
             yield tuple(group)
             group = []
     if group:

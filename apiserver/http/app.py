@@ -77,8 +77,6 @@ class App:
         self.watches = Watches(limits.min_timeout)
         clients = clients or Clients()
         self.unsent = clients.unsent
-        self.incoming = clients.incoming
-        self.connections = clients.connections
         self.handshake_errors = clients.handshake_errors
         self.deadlines = Deadlines()
         self.access_metrics = AccessMetrics()

@@ -116,7 +116,7 @@ async def list_answer(
 
     summarized = _summarized(resource, accepted, include, now) if entries else None
     if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
-        is_ready = has_summary(include)
+        is_ready = is_joined(include)
         chunks = _summarized_list(entries, resource, metadata, accepted, now, summarized, is_ready)
         return await _chunked_answer(chunks, accepted, short=short)
 
@@ -353,7 +353,7 @@ def later_events(
 _OBJECTS: Final = frozenset({"Table", "PartialObjectMetadata"})
 
 
-def has_summary(include: str) -> Callable[[Entry, Resource], bool]:
+def is_joined(include: str) -> Callable[[Entry, Resource], bool]:
     """A function that tells whether the row or metadata of an entry is only joined from bytes."""
     if include != "Object":
         return _summaries.has

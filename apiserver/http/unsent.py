@@ -126,8 +126,13 @@ def _whole(part: Part) -> bytes:
     return part.obj
 
 
-def write_pieces(transport: asyncio.Transport, pieces: Sequence[bytes]) -> int:
-    """Write without copying, where that is safe; return the number of bytes that are unsent."""
+def write_pieces(transport: asyncio.Transport | None, pieces: Sequence[bytes]) -> int:
+    """Write without copying, where that is safe; return the number of bytes that are unsent.
+
+    Raises ConnectionResetError if the client is gone.
+    """
+    if transport is None or transport.is_closing():
+        raise ConnectionResetError("the client is gone")
     if len(pieces) == 1:
         transport.write(pieces[0])
     elif _WRITELINES_PAUSES:

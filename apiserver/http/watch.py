@@ -7,9 +7,9 @@ connection costs no copy of its own: at most HIGH_WATER and one portion (CHUNK_B
 they are shared by all connections unless TLS encrypts them or a representation differs from watch to watch.
 
 A stream falls behind if its client does not read, if objects are too large for the event loop, or if a webhook converts
-them. Then the server keeps only the revision that the stream has reached; from there it catches up, from the cache or from the store's log, as fast as its client reads. A
-client that reads nothing for `STALLED_AFTER` seconds is disconnected; it resumes from the last resourceVersion that it
-has received.
+them. Then the server keeps only the revision that the stream has reached; from there it catches up, from the cache or from the
+store's log, as fast as its client reads. A client that reads nothing for `STALLED_AFTER` seconds is disconnected; it resumes
+from the last resourceVersion that it has received.
 
 For example, a stream at revision 7 whose client does not read: changes 8 and 9 are not queued for it. When the client
 reads again, the stream takes both from the cache, sends them, is at revision 9, and follows the fan-out from there.
@@ -93,7 +93,10 @@ def frame(kind: EventType, body: bytes) -> bytes:
 
 
 class _Events(NamedTuple):
-    """The events of a batch of changes, as one write. `selection` is the one that they were selected by."""
+    """The events of a batch of changes, as one write.
+
+    `selection` keeps alive the selectors by whose ids streams find it (`Stream._view`).
+    """
 
     pieces: Sequence[bytes]
     sizes: Sizes
@@ -133,7 +136,7 @@ class Representation:
 
 
 class Converted(Representation):
-    """Objects as a Table or as PartialObjectMetadata. Events are not shared, since a table's first event is different."""
+    """Objects as a Table or as PartialObjectMetadata. A table's first event is different, so streams do not share writes."""
 
     shares = False
     _frame: Callable[[EventType, bytes], bytes] = staticmethod(frame)
@@ -161,7 +164,7 @@ class Converted(Representation):
 class Summarized(Converted):
     """Tables or metadata in JSON. The first event has a table's columns, and the others are made from summaries.
 
-    `has_summary` tells of which entries there is one already. Events with a `key` are shared: those without ages.
+    `is_joined` tells of which entries the event is only joined from bytes. Events with a `key` are shared: those without ages.
     """
 
     def __init__(
@@ -169,17 +172,17 @@ class Summarized(Converted):
         resource: Resource,
         make: Callable[[Object], bytes],
         make_later: Callable[[Entry], bytes],
-        has_summary: Callable[[Entry, Resource], bool],
+        is_joined: Callable[[Entry, Resource], bool],
         key: object = None,
     ) -> None:
         super().__init__(resource, make)
         self._make_later = make_later
-        self._has_summary = has_summary
+        self._is_joined = is_joined
         self._is_first = True
         self.key = key
 
     def weight(self, entry: Entry) -> int:
-        return 0 if self._has_summary(entry, self.resource) else len(entry.stored)
+        return 0 if self._is_joined(entry, self.resource) else len(entry.stored)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
         if self._is_first:

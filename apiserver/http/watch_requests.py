@@ -129,7 +129,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
             return watch.Converted(resource, make)
         is_table = accepted.convert is not None and accepted.convert.kind == "Table"
         key = None if is_table else ("metadata", resource, accepted.convert)
-        return watch.Summarized(resource, make, make_later, responses.has_summary(include), key)
+        return watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
     encode = functools.partial(responses.encode, accepted=accepted)
@@ -167,10 +167,7 @@ class _ChunkedPipe:
         return (b"%x\r\n" % sum(map(len, events)), *events, b"\r\n")
 
     def write(self, pieces: Sequence[bytes]) -> int:
-        transport = self._protocol.transport
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        return write_pieces(transport, pieces)
+        return write_pieces(self._protocol.transport, pieces)
 
     async def drain(self) -> None:
         await self._request.writer.drain()

@@ -75,10 +75,7 @@ class WebSocketPipe:
         return [piece for event in events for piece in (_TEXT + _length(len(event)), event)]
 
     def write(self, pieces: Sequence[bytes]) -> int:
-        transport = self._request.transport
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        return write_pieces(transport, pieces)
+        return write_pieces(self._request.transport, pieces)
 
     async def drain(self) -> None:
         await self._request.writer.drain()

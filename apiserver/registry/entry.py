@@ -421,7 +421,7 @@ _sets: Final[dict[tuple[tuple[str, str], ...], dict[str, str]]] = {}
 
 
 def _shared(labels: dict[str, str] | None) -> dict[str, str]:
-    """Labels that many objects have are kept once; nobody changes them. Two labels of an object take 300 bytes."""
+    """Labels that many objects have are kept once, and are not changed in place. Two labels of an object take 300 bytes."""
     if not labels:
         return _NO_LABELS
     if any(type(value) is not str for value in labels.values()):  # not valid, and 1 is equal to True

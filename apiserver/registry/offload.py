@@ -48,7 +48,7 @@ _has_threads: Final[ContextVar[bool]] = ContextVar("has_threads", default=True)
 
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Run large work in the calling thread, under the same budget: for commands whose event loop serves nobody else."""
+    """Run large work in the calling thread, under the same budget: for commands whose event loop does nothing else."""
     token = _has_threads.set(False)
     try:
         yield

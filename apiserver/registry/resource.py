@@ -224,9 +224,7 @@ class Resource:
     @property
     def declared_schema(self) -> Object | None:
         """The schema as the definition has it, None if there is none."""
-        encoded = bytes(
-            self._encoded_schema
-        )  # one reference: a thread may keep the same bytes in another place meanwhile
+        encoded = bytes(self._encoded_schema)  # read once: a thread may keep the same bytes in another place meanwhile
         if codec.has_minus_zero(encoded):  # of a float64
             from noxu.apiserver.crd.types import SCHEMA
 

@@ -46,8 +46,9 @@ def validate(draft: Draft) -> None:
     if draft.request.subresource == "status":
         draft.outcome.errors += validation.validate_status_update(new, old)
     else:
-        known = _known_warnings(draft) is not None
-        draft.outcome.errors += validation.validate_update(new, old, checkers=checkers, spec_is_valid=known)
+        draft.outcome.errors += validation.validate_update(
+            new, old, checkers=checkers, spec_is_valid=_spec_is_valid(draft)
+        )
     if not draft.outcome.errors and not draft.request.subresource:
         draft.outcome.warnings += update.warnings(new, old)
 
@@ -67,10 +68,10 @@ def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
     draft.outcome.warnings += warnings
 
 
-def _known_warnings(draft: Draft) -> list[str] | None:
-    """The warnings of a spec that is known to be valid, None if it is not."""
+def _spec_is_valid(draft: Draft) -> bool:
+    """Whether the spec is known to be valid."""
     known = draft.request.valid_specs
-    return None if known is None else known.warnings(digest_of(draft.new["spec"], draft.request.features))
+    return known is not None and known.warnings(digest_of(draft.new["spec"], draft.request.features)) is not None
 
 
 def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noqa: ARG001 - the policy has no effect here
