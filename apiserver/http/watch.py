@@ -125,7 +125,7 @@ class Representation:
             return frame(kind, body_at(entry, self.resource))
         made = change.frames.get((kind, self.key))
         if made is None:
-            made = change.frames[kind, self.key] = frame(kind, body_at(entry, self.resource))
+            made = change.frames.setdefault((kind, self.key), frame(kind, body_at(entry, self.resource)))
         return made
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
@@ -192,7 +192,7 @@ class Summarized(Converted):
             return frame(kind, self._make_later(entry))
         made = change.frames.get((kind, self.key))
         if made is None:
-            made = change.frames[kind, self.key] = frame(kind, self._make_later(entry))
+            made = change.frames.setdefault((kind, self.key), frame(kind, self._make_later(entry)))
         return made
 
     def _shown(self, value: Object) -> bytes:
@@ -233,7 +233,7 @@ class InCbor(InProtobuf):
             return super().event(kind, entry, change)
         made = change.frames.get((kind, self.key))
         if made is None:
-            made = change.frames[kind, self.key] = super().event(kind, entry, change)
+            made = change.frames.setdefault((kind, self.key), super().event(kind, entry, change))
         return made
 
 

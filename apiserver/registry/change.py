@@ -28,7 +28,8 @@ class Change:
         self.revision = revision
         self.entry = entry
         self.before = before
-        self.frames: dict[object, bytes] = {}  # encoded watch events, by event type and representation
+        self.frames: dict[object, bytes] = {}
+        """Encoded watch events, by event type and representation. Threads that encode one at the same time keep the first."""
         self.converted: Conversions | None = None  # conversions by a webhook, under way or complete
         self.weight = max(len(entry.stored) if entry else 0, len(before.stored) if before else 0)  # bytes
 

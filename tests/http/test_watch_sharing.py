@@ -157,6 +157,25 @@ async def test_what_is_unsent_to_clients_that_are_behind_is_kept_once(
     assert sum(kept.values()) <= watch.CHUNK_BYTES + 2 * 2_500  # and the event that was written first
 
 
+async def test_threads_that_encode_an_event_at_the_same_time_keep_the_first_one(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    representation, encode, first = watch.Representation(resource_of(server)), watch.frame, list[bytes]()
+    collection, before = await server.plane.reader.collection(representation.resource), server.plane.store.revision
+    await put(server, "a", "n", "red")
+    await eventually_async(lambda: collection.since(before))
+    [change] = collection.since(before) or ()
+    assert change.entry is not None
+
+    def meanwhile(kind: watch.EventType, body: bytes) -> bytes:
+        monkeypatch.setattr(watch, "frame", encode)
+        first.append(representation.event(kind, change.entry, change))
+        return encode(kind, body)
+
+    monkeypatch.setattr(watch, "frame", meanwhile)
+    assert representation.event("ADDED", change.entry, change) is first[0]
+
+
 async def test_what_streams_derive_from_a_batch_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "MAX_SHARED_BYTES", 10)
     batch = Batch([Change(Key(THINGS, "a/", "n"), 1, None, None)])
