@@ -22,7 +22,7 @@ from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.patch import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
+from noxu.apiserver.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.apiserver.registry.resource import Resource
 
 PAGE: Final = Path(__file__).with_name("http.md")
