@@ -29,7 +29,7 @@ from noxu.apiserver.crd import types, update, validation
 from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.registry import stages, write
 from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.draft import Action, Body, Draft, WriteRequest
+from noxu.apiserver.registry.draft import Action, Body, WriteRequest, draft_of
 from noxu.apiserver.schema.structural import Structural, parse
 from noxu.apiserver.values import Json, Object
 
@@ -196,7 +196,9 @@ async def creation_time(crd: Object, value: Object) -> float:
     for _ in range(ROUNDS * 3):
         start = time.process_time()
         for _ in range(20):
-            await write.run(Draft(request, "CREATE", now="2024-01-01T00:00:00Z"), STAGES)
+            draft = draft_of(request)
+            draft.now = "2024-01-01T00:00:00Z"
+            await write.run(draft, STAGES)
         rounds.append((time.process_time() - start) / 20)
     return min(rounds) * 1e6
 

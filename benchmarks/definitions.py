@@ -50,16 +50,19 @@ def start(root: Path, manifests: Path, directory: Path) -> Start:
             time.sleep(0.01)
         ready, memory = processor_seconds([process.pid]), resident_bytes([process.pid]) / 1e6
         [url] = re.findall(r"http://[^\s\"]+", kubeconfig.read_text())
-        times = []
-        for _ in range(2):
-            before = processor_seconds([process.pid])
-            with urllib.request.urlopen(f"{url}/openapi/v2") as answer:
-                answer.read()
-            times.append(processor_seconds([process.pid]) - before)
-        return Start(ready, memory, *times, resident_bytes([process.pid]) / 1e6)
+        first, again = (openapi_seconds(url, process.pid) for _ in range(2))
+        return Start(ready, memory, first, again, resident_bytes([process.pid]) / 1e6)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
+
+
+def openapi_seconds(url: str, pid: int) -> float:
+    """The processor time of a server for /openapi/v2."""
+    before = processor_seconds([pid])
+    with urllib.request.urlopen(f"{url}/openapi/v2") as answer:
+        answer.read()
+    return processor_seconds([pid]) - before
 
 
 def main() -> None:

@@ -180,7 +180,7 @@ async def send_all(
     connections = [
         (
             await loop.create_connection(
-                lambda requests=requests: Connection(requests, target.headers, answered),  # type: ignore[misc]
+                lambda requests=requests: Connection(requests, target.headers, answered),
                 target.host, target.port, ssl=target.tls,
             )
         )[1]

@@ -78,8 +78,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="quickstart-") as name:
         directory = Path(name)
         for part in COPIED:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, directory / part, **({"symlinks": True} if copy is shutil.copytree else {}))
+            if (ROOT / part).is_dir():
+                shutil.copytree(ROOT / part, directory / part, symlinks=True)
+            else:
+                shutil.copy(ROOT / part, directory / part)
         rows = [(install.commands, run(install, directory)[0])]
         seconds, process, environment = serve(server, directory)
         try:

@@ -15,7 +15,7 @@ from benchmarks.samples import DEFINITION, sample
 from noxu.apiserver.api import codec
 from noxu.apiserver.features import Features
 from noxu.apiserver.registry import custom, stages
-from noxu.apiserver.registry.draft import Action, Draft, WriteRequest
+from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.schema.ratcheting import validate_update
 
@@ -42,7 +42,8 @@ def stored(**spec: object) -> bytes:
 
 def update(kind: Resource, before: bytes, after: bytes, features: Features) -> None:
     request = WriteRequest(Action.REPLACE, kind, "default", "sample", features=features)
-    draft = Draft(request, "UPDATE", codec.decode_stored(after), codec.decode_stored(before))
+    draft = draft_of(request)
+    draft.new, draft.old = codec.decode_stored(after), codec.decode_stored(before)
     draft.now = "2026-01-01T00:00:00Z"
     for stage in STAGES:
         stage(draft)

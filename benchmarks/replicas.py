@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import uuid4
 
-from benchmarks.http import COLLECTION, ROOT, Request, Server, encode
+from benchmarks.http import COLLECTION, ROOT, Server, encode
+from benchmarks.load import Request
 from benchmarks.samples import DEFINITION, sample
 from tests import etcd_server
 from tests.timing import cpu_seconds_of

@@ -27,6 +27,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -250,5 +251,11 @@ def _join(value: Json, sources: list[str], separator: str, target: str) -> None:
         _put(value, target, separator.join(part or "" for part in parts))
 
 
-_CONVERSIONS = {"set": _put, "delete": _take, "move": _move, "split": _split, "join": _join}
+_CONVERSIONS: dict[str, Callable[..., None]] = {
+    "set": _put,
+    "delete": _take,
+    "move": _move,
+    "split": _split,
+    "join": _join,
+}
 """[set, path, value], [delete, path], [move, from, to], [split, from, separator, [to…]], [join, [from…], separator, to]."""

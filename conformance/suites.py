@@ -69,7 +69,7 @@ def run(program: Program, variables: Mapping[str, str], options: Sequence[str], 
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         environment = os.environ | dict(variables)
-        command = [program.path, "-test.v", "-ginkgo.no-color", f"-ginkgo.json-report={report}", *options]
+        command = [str(program.path), "-test.v", "-ginkgo.no-color", f"-ginkgo.json-report={report}", *options]
         try:
             ran = subprocess.run(
                 command,

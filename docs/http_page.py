@@ -441,7 +441,7 @@ def _kinds() -> Iterator[str]:
     rows = []
     for resource in sorted(catalog.by_path.values(), key=lambda each: (each.group, each.version, each.plural)):
         verbs = "all" if set(resource.verbs) == full else ", ".join(sorted(resource.verbs))
-        parts = dict.fromkeys(sorted(resource.subresources), ("get", "update", "patch"))
+        parts: dict[str, tuple[str, ...]] = dict.fromkeys(sorted(resource.subresources), ("get", "update", "patch"))
         if resource.table is not None:
             parts = {part.name: ("connect",) if part.connect else part.verbs for part in resource.table.subresources}
         below = "; ".join(f"`{name}` {', '.join(sorted(verbs))}" for name, verbs in parts.items())
