@@ -6,23 +6,24 @@ functions that all records share. That no field of a `frozen` record is assigned
 class is an ordinary dataclass otherwise: `dataclasses.replace` and `dataclasses.fields` work, and so do `__post_init__` and
 `field(…)`.
 
-`typing.NamedTuple` compiles each annotation, to see whether it is an expression. This one leaves them as they are. For mypy
-both are those of the standard library.
+`typing.NamedTuple` compiles each annotation, to see whether it is an expression, and for each class a constructor and five
+methods. This one leaves annotations as they are, classes share the methods, and the constructors of classes with the same
+number of fields share their instructions. For mypy both are those of the standard library.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
+import collections
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import cache
+from operator import attrgetter, itemgetter
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 __all__ = ["NamedTuple", "record"]
 
 C = TypeVar("C")
-
-_MADE: Final = frozenset({"__annotations__", "__module__", "__qualname__", "__new__", "__slots__"})
-"""What a named tuple has by itself."""
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
@@ -55,25 +56,91 @@ else:
 
         return decorate if made is None else decorate(made)
 
-    class _Fields(type):
+    # what the fields of a `namedtuple` are, which takes half the time of a property
+    _field = getattr(collections, "_tuplegetter", lambda position, doc: property(itemgetter(position), doc=doc))
+
+    class _NamedFields(type):
         """Makes a class with annotated fields a named tuple."""
 
         def __new__(cls, name, bases, namespace):
             if not bases:
                 return super().__new__(cls, name, bases, namespace)
-            names = list(namespace.get("__annotations__", ()))
-            defaults = [namespace[field] for field in names if field in namespace]
-            made = namedtuple(name, names, defaults=defaults, module=namespace["__module__"])  # noqa: PYI024
-            made.__annotations__ = namespace.get("__annotations__", {})
-            made.__qualname__ = namespace["__qualname__"]
-            made.__orig_bases__ = bases
-            for attribute, value in namespace.items():
-                if attribute not in _MADE and attribute not in names:
-                    setattr(made, attribute, value)
-            return made
+            names = tuple(namespace.get("__annotations__", ()))
+            defaults = {field: namespace[field] for field in names if field in namespace}
+            if [*defaults] != [*names[len(names) - len(defaults) :]]:
+                raise TypeError(f"a field of {name} without a default follows one that has a default")
+            for position, field in enumerate(names):
+                namespace[field] = _field(position, None)
+            namespace.setdefault("__doc__", f"{name}({', '.join(names)})")
+            namespace |= {
+                "__new__": _constructor(name, names, tuple(defaults.values())),
+                "__slots__": (),
+                "__match_args__": names,
+                "__orig_bases__": bases,
+                "_fields": names,
+                "_field_defaults": defaults,
+            }
+            return type(name, (_Named,), namespace)
 
-    class NamedTuple(metaclass=_Fields):
+    class NamedTuple(metaclass=_NamedFields):
         """A base: the class statement makes a subclass of `tuple`, as with `typing.NamedTuple`."""
+
+
+class _Named(tuple[Any, ...]):
+    """The methods of named tuples."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        _fields: tuple[str, ...]
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> Self:
+        made = tuple.__new__(cls, values)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+        return made
+
+    def _replace(self, /, **named: Any) -> Self:
+        made = self._make(map(named.pop, self._fields, self))
+        if named:
+            raise ValueError(f"Got unexpected field names: {list(named)!r}")
+        return made
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({shown})"
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """For copies and pickles."""
+        return tuple(self)
+
+    __replace__ = _replace  # for copy.replace, since Python 3.13
+
+
+_NAMES: Final = {"new": tuple.__new__, "__builtins__": {}, "__name__": __name__}
+
+
+def _constructor(name: str, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> FunctionType:
+    """`__new__` of a named tuple.
+
+    Of the class `Pair` with the fields `a` and `b`: `lambda _cls, a, b: new(_cls, (a, b))`, as `namedtuple` writes it. The
+    instructions of `lambda _cls, _0, _1: new(_cls, (_0, _1))` are the same.
+    """
+    code = _instructions(len(fields)).replace(
+        co_varnames=("_cls", *fields), co_name="__new__", co_qualname=f"{name}.__new__"
+    )
+    return FunctionType(code, _NAMES, "__new__", defaults)
+
+
+@cache
+def _instructions(number: int) -> CodeType:
+    """The code of a constructor with a number of fields."""
+    fields = "".join(f"_{position}, " for position in range(number))
+    made: FunctionType = eval(f"lambda _cls, {fields}: new(_cls, ({fields}))", {})  # noqa: S307 - of numbers
+    return made.__code__
 
 
 def _init_of(made: Any, *, slots: bool) -> Any:

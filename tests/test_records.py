@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import inspect
 import pickle
 import typing
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -148,8 +151,69 @@ def test_a_named_tuple_has_what_that_of_the_library_has() -> None:
     assert repr(pair) == "Pair(left=1, right='r')"
     assert (pair.both, Pair.of("ab"), Pair.__doc__) == ("1r", (2, "ab"), "Two.")
     assert (Pair._fields, Pair._field_defaults) == (("left", "right"), {"right": "r"})
-    assert pair._replace(left=3).left == 3
     assert not hasattr(pair, "__dict__")
-    assert pickle.loads(pickle.dumps(pair)) == pair
+    assert pickle.loads(pickle.dumps(pair)) == copy.copy(pair) == pair
     assert typing.get_type_hints(Pair) == {"left": int, "right": str}
     assert records.NamedTuple is NamedTuple
+
+
+def named_tuples(base: Any) -> list[Any]:
+    class Empty(base):
+        pass
+
+    class One(base):
+        only: int
+
+    class Three(base):
+        first: int
+        second: str = "s"
+        third: tuple[int, ...] = ()
+
+        def __str__(self) -> str:
+            return f"{self!r}, as text"
+
+    return [Empty, One, Three]
+
+
+USES: dict[str, Callable[[Any], object]] = {
+    "nothing": lambda kind: kind(),
+    "by position": lambda kind: kind(1),
+    "more": lambda kind: kind(1, "b"),
+    "too many": lambda kind: kind(1, 2, 3, 4),
+    "by name": lambda kind: kind(third=(3,), first=1),
+    "an unknown name": lambda kind: kind(1, other=2),
+    "as text": lambda kind: str(kind(1)),
+    "the fields": lambda kind: [kind._fields, kind._field_defaults, kind.__match_args__],
+    "of values": lambda kind: kind._make([1, 2, 3]),
+    "of too few values": lambda kind: kind._make([]),
+    "replaced": lambda kind: kind(1)._replace(first=2),
+    "replaced, another name": lambda kind: kind(1)._replace(other=2),
+    "as a dict": lambda kind: kind(1)._asdict(),
+    "the name": lambda kind: [kind.__name__, kind.__qualname__.rpartition(".")[2], kind.__module__],
+    "the parameters": lambda kind: [
+        (each.name, each.kind, each.default) for each in inspect.signature(kind).parameters.values()
+    ],
+    "assigned": lambda kind: setattr(kind(1), kind._fields[0], 2),
+    "compared": lambda kind: [kind(1) == (1,), kind(1) == (1, "s", ()), hash(kind(1)) == hash(tuple(kind(1)))],
+    "matched": lambda kind: [field for field in kind._fields if getattr(kind(1), field) == 1],
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_named_tuple_behaves_as_that_of_the_library(use: Callable[[Any], object]) -> None:
+    def result(kind: Any) -> object:
+        try:
+            return repr(use(kind))
+        except (TypeError, ValueError, AttributeError) as error:
+            return f"{type(error).__name__}: {error}"
+
+    expected = [result(kind) for kind in named_tuples(typing.NamedTuple)]
+    assert [result(kind) for kind in named_tuples(records.NamedTuple)] == expected
+
+
+def test_fields_with_defaults_are_the_last_ones() -> None:
+    with pytest.raises(TypeError, match="without a default"):
+
+        class _Wrong(records.NamedTuple):
+            first: int = 1
+            second: int  # type: ignore[misc]
