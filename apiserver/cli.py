@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import os
 import signal
 import sys
@@ -28,6 +29,8 @@ def command() -> NoReturn:
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see noxu.__main__
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+            sys.stdout.reconfigure(errors="surrogateescape")  # names of files have any bytes, and lines contain them
         status = main(own_process=True)
     except KeyboardInterrupt:
         status = INTERRUPTED

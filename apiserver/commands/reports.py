@@ -7,6 +7,7 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0; a workflow command is `::error f
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote_from_bytes
 from xml.etree import ElementTree as ET
 
 from noxu.apiserver.api import codec
@@ -161,7 +162,7 @@ def _result(each: Checked, finding: Finding, rule: int) -> Object:
 def uri(file: str) -> str:
     """A relative reference for a relative path, which readers resolve in the checkout; else a file URI."""
     path = Path(file)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return path.as_uri() if path.is_absolute() else quote_from_bytes(os.fsencode(path.as_posix()))
 
 
 # -- GitHub -----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ All other processes get is the documents and the function that finds the results
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -122,5 +123,5 @@ def _parts(check: Check[R], shard: Shard) -> list[bytes]:
         for document in documents:
             assert document.text is not None
             place = f"{document.file}\0{document.number}\0{document.path}\0{document.text.first_line}"
-            parts += [place.encode(), document.text.digest]
+            parts += [os.fsencode(place), document.text.digest]
     return parts

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -11,6 +15,7 @@ import pytest
 
 from noxu.apiserver.commands.inputs import rounds, shared_with
 from noxu.apiserver.manifests import Document
+from tests.optional import needs_platform
 
 Make = Callable[..., Any]
 
@@ -126,3 +131,36 @@ def test_a_round_shares_the_crds_and_policies_of_others() -> None:
     own = crd._replace(file="b")
     assert shared_with([*objects("b", "x")], [crd, policy, widget, crd]) == [crd, policy]
     assert shared_with([own], [crd, policy]) == [policy]
+
+
+@pytest.fixture
+def not_utf8(here: Path, crd: Make) -> str:
+    """A file whose name is no UTF-8."""
+    name = os.fsdecode(b"caf\xe9.json")
+    Path(here, name).write_text(json.dumps(crd()))
+    return name
+
+
+any_file_name = needs_platform("file names that are no UTF-8", present=sys.platform == "linux")
+
+
+@any_file_name
+@each_command
+@pytest.mark.parametrize("output", ["json", "junit", "sarif"])
+def test_reports_are_text_whatever_the_name_of_a_file(run: Make, not_utf8: str, command: str, output: str) -> None:
+    ran = run(f"{command} {not_utf8} --output {output}")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.encode()  # there are no surrogates
+
+
+@any_file_name
+def test_lines_have_the_bytes_of_the_name_of_a_file(here: Path, not_utf8: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "noxu", "validate", not_utf8],
+        cwd=here,
+        env=os.environ | {"XDG_CACHE_HOME": str(here / "cache"), "PYTHONIOENCODING": "utf-8:strict"},
+        capture_output=True,
+        check=False,
+    )
+    assert ran.stdout.splitlines()[0] == b"caf\xe9.json: CustomResourceDefinition widgets.example.com: valid"
+    assert (ran.returncode, ran.stderr) == (0, b"")

@@ -87,6 +87,46 @@ def test_sarif_has_what_its_schema_requires() -> None:
             assert all(number >= 1 for number in region.values())
 
 
+# The objects of a log, by the property that they are in: what the schema requires of them, and what else we have there.
+SARIF: dict[str, tuple[set[str], set[str]]] = {
+    "": ({"version", "runs"}, {"$schema"}),
+    "runs": ({"tool"}, {"invocations", "columnKind", "results"}),
+    "tool": ({"driver"}, set()),
+    "driver": ({"name"}, {"semanticVersion", "rules"}),
+    "rules": ({"id"}, {"shortDescription"}),
+    "shortDescription": ({"text"}, set()),
+    "invocations": ({"executionSuccessful"}, {"exitCode"}),
+    "results": ({"message"}, {"ruleId", "ruleIndex", "level", "locations"}),
+    "message": ({"text"}, set()),
+    "locations": (set(), {"physicalLocation", "logicalLocations"}),
+    "physicalLocation": ({"artifactLocation"}, {"region"}),
+    "artifactLocation": (set(), {"uri"}),
+    "region": ({"startLine"}, {"startColumn"}),
+    "logicalLocations": (set(), {"fullyQualifiedName"}),
+}
+
+
+def test_sarif_has_only_the_properties_of_the_schema() -> None:
+    """The schema allows no others, and no two equal rules or results' locations."""
+    seen = set()
+    below = [("", sarif())]
+    while below:
+        name, value = below.pop()
+        if isinstance(value, list):
+            below += [(name, item) for item in value]
+            if name in ("rules", "locations", "logicalLocations"):
+                assert all(item not in value[n + 1 :] for n, item in enumerate(value))
+        elif isinstance(value, dict):
+            required, other = SARIF[name]
+            assert required <= value.keys() <= required | other, name
+            seen.add(name)
+            below += value.items()
+        else:
+            assert isinstance(value, str | int)
+            assert value != ""
+    assert seen == SARIF.keys()
+
+
 def test_sarif_says_where_a_finding_is() -> None:
     first, *_, last = sarif()["runs"][0]["results"]
     assert first["message"]["text"].startswith("Widget a: spec.size: must be 1")
