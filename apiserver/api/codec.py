@@ -97,10 +97,12 @@ def _decode_fast(body: bytes) -> tuple[Json, bytes]:
             written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except TypeError:  # an integer beyond 2**53, or too deep
         pass
+    if written and body.startswith(written):
+        return value, written  # nothing follows but white space, so no key is repeated
     if not written and _may_be_beyond_int64(body):
         return UNCERTAIN, b""
     colons = written.count(b":") if written else _count_colons(value)
-    if colons != body.count(b":") or (b"\\" in body and _escaped_colon.search(body)):
+    if colons != body.count(b":") or (_BACKSLASH in body and _escaped_colon.search(body)):
         return UNCERTAIN, b""
     return value, written
 
@@ -123,6 +125,7 @@ def _count_colons(value: Json) -> int:
     return colons
 
 
+_BACKSLASH: Final = 0x5C  # a number is found in bytes ten times as fast as a text of one byte
 _escaped_colon: Final = expression(rb"\\u003[aA]")
 
 
@@ -230,8 +233,9 @@ _TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # maps every byte but the quotatio
 # Writing
 
 _HTML: Final = {b"<": rb"\u003c", b">": rb"\u003e", b"&": rb"\u0026"}
+_LESS, _GREATER, _AMPERSAND, _SEPARATOR = b"<>&\xe2"  # U+2028 and U+2029 begin with the last one
 _FOR_FLOATS: Final = bytes.maketrans(b"+-123456789,[", b"00000000000::")
-_float: Final = expression(rb":0+[.e]0*(?=[:}\]e])")  # in JSON translated by _FOR_FLOATS
+_float: Final = expression(rb":00*[.e]0*(?=[:}\]e])")  # in JSON translated by _FOR_FLOATS; `:0+` is found more slowly
 _go_float: Final = expression(rb"[:,\[]-?[0-9]+(?:\.0[,}\]]|(?:\.[0-9]+)?e)")  # 1.0 and 1e16
 
 
@@ -279,10 +283,10 @@ def _encode_fast(value: Json, option: int) -> bytes | None:
 
 def escape_html(written: bytes) -> bytes:
     """JSON with the escapes of encoding/json. These characters occur in strings only, so all of them are replaced."""
-    for char, escaped in _HTML.items():
-        if char in written:
+    if _LESS in written or _GREATER in written or _AMPERSAND in written:
+        for char, escaped in _HTML.items():
             written = written.replace(char, escaped)
-    if b"\xe2" in written:  # U+2028 and U+2029
+    if _SEPARATOR in written:
         written = written.replace(b"\xe2\x80\xa8", rb"\u2028").replace(b"\xe2\x80\xa9", rb"\u2029")
     return written
 

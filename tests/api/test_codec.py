@@ -52,6 +52,7 @@ def test_json_is_decoded(body: bytes, value: Json) -> None:
     ("body", "duplicates"),
     [
         (b'{"a":1,"a":2}', ['duplicate field "a"']),
+        (b'{"a":1,"a":1}\n', ['duplicate field "a"']),
         (b'{"a":{"b":1,"b":2},"c":":"}', ['duplicate field "a.b"']),
         (rb'{"a":1,"a":"\u003a"}', ['duplicate field "a"']),  # the escape makes up for the colon that is missing
         (rb'{"a":"\u003A","\u0061":1}', ['duplicate field "a"']),

@@ -49,7 +49,8 @@ def test_the_fast_encoder_writes_the_same_as_the_exact_one(value: Json) -> None:
 @law
 @given(VALUES)
 def test_the_fast_decoder_reads_the_same_as_the_exact_one(value: Json) -> None:
-    for body in (codec.encode(value, sort_keys=True), codec.pretty(value, sort_keys=False), json.dumps(value).encode()):
+    written = codec.encode(value, sort_keys=True)
+    for body in (written, written + b" \n", codec.pretty(value, sort_keys=False), json.dumps(value).encode()):
         exact = go_json.read(body)
         decoded = codec.decode_json(body)
         assert (exact.error, exact.duplicates, list(decoded.duplicates)) == ("", [], [])
