@@ -1,5 +1,11 @@
 """Write the objects of manifests, as a client would: in order; existing objects are replaced.
 
+Small objects that cannot affect each other are written at the same time, so that the store commits them together: custom
+resources, ConfigMaps and Secrets of different names, and namespaces. Everything else is written alone, after all before it.
+
+    crd  namespace a  namespace b  widget a/x  widget b/y  role  widget a/x
+    ^^^  ^^^^^^^^^^^^^^^^^^^^^^^^  ^^^^^^^^^^^^^^^^^^^^^^  ^^^^  ^^^^^^^^^^
+
 An object that is refused does not stop the others, so that all errors are reported at once. An object whose CRD is refused
 is not written, and not reported.
 
@@ -9,10 +15,12 @@ a structural form is refused. Of other versions that are not served the error na
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.api import codec
@@ -23,9 +31,12 @@ from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.manifests import CRD, Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.apiserver.registry.entry import key_of, object_at
+from noxu.apiserver.registry.offload import LOOP_LIMIT
+from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Trace
 from noxu.apiserver.values import Object
+from noxu.storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.apiserver.schema.completion import Note
@@ -115,29 +126,117 @@ async def load(
     skip_unknown: bool = False,
     valid_specs: ValidSpecs | None = None,
 ) -> list[str]:
-    """Create or replace every object that is accepted. Returns the errors of the others.
+    """Create or replace every object that is accepted. Returns the errors of the others, in their order.
 
     `valid_specs` are known, and are added to.
     `skip_unknown`: skip objects of kinds that are not served, and create missing namespaces.
     """
-    errors = []
+    errors: list[str] = []
     refused: set[tuple[str, str]] = set()  # the group and kind of objects whose CRD is refused
-    for document in documents:
-        if _group_kind(document.value) in refused:
-            continue
-        if skip_unknown:
-            resource = resource_of(plane, document.value)
-            if resource is None:
-                continue
-            await ensure_namespace(plane, namespace_of(resource, document.value))
-        content = document.packed or codec.encode(document.value, sort_keys=False)
+
+    async def load_one(document: Document, content: bytes) -> list[str]:
         try:
             await write(plane, document.value, content, valid_specs=valid_specs)
         except ApiError as error:
-            errors += refusals(document, error)
             if is_crd(document.value):
                 refused.add(_defined(document.value))
+            return refusals(document, error)
+        return []
+
+    async with _writing_together(errors) as together:
+        for document in documents:
+            if _group_kind(document.value) in refused:
+                continue
+            resource = resource_of(plane, document.value)
+            content = document.packed or codec.encode(document.value, sort_keys=False)
+            key = _independent_key(plane, resource, document.value, len(content))
+            if key is None or not together.may_have(key):
+                await together.finish()
+            if skip_unknown:
+                if resource is None:
+                    continue
+                await ensure_namespace(plane, namespace_of(resource, document.value))
+            if key is None or resource is None:
+                errors += await load_one(document, content)
+                continue
+            with contextlib.suppress(ApiError):  # which the write raises, too
+                # What a first write would wait for is there before it begins, so writes reach the store in their order.
+                await prepared(resource.versions)
+                await plane.reader.collection(resource)
+            await together.begin(key, load_one(document, content))
     return errors
+
+
+MAX_TOGETHER: Final = 64
+"""Objects that are written at the same time. The store commits those of a few milliseconds together."""
+_NAMESPACES: Final = "/namespaces"
+_INDEPENDENT: Final = frozenset({_NAMESPACES, "/configmaps", "/secrets"})
+"""The collections of built-in kinds whose objects cannot affect each other, nor custom resources."""
+
+
+def _independent_key(plane: ControlPlane, resource: Resource | None, value: Object, size: int) -> Key | None:
+    """The key of an object that may be written at the same time as others; None: it is written alone.
+
+    Policies, webhooks and quotas may do anything, large objects take much memory and their own time.
+    """
+    name = name_of(value)
+    if resource is None or not name or size > LOOP_LIMIT or not plane.admission.is_idle(plane.reader):
+        return None
+    if resource.collection not in _INDEPENDENT and not (resource.is_custom and resource.versions.converter is None):
+        return None
+    return key_of(resource, namespace_of(resource, value), name)
+
+
+class _Together:
+    """Writes that run at the same time: namespaces only, or none of them. Their errors are in the order of the writes."""
+
+    def __init__(self, errors: list[str]) -> None:
+        self._errors = errors
+        self._running: deque[tuple[Key, asyncio.Task[list[str]]]] = deque()
+        self._keys: set[Key] = set()
+
+    def may_have(self, key: Key) -> bool:
+        """Whether a write of `key` may run at the same time as these."""
+        if not self._running:
+            return True
+        (first, _), *_ = self._running
+        return key not in self._keys and (key.collection == _NAMESPACES) == (first.collection == _NAMESPACES)
+
+    async def begin(self, key: Key, write: Coroutine[None, None, list[str]]) -> None:
+        """Begin a write. If there are many, wait for the first one."""
+        self._keys.add(key)
+        self._running.append((key, asyncio.ensure_future(write)))
+        if len(self._running) > MAX_TOGETHER:
+            await self._finish_first()
+
+    async def finish(self) -> None:
+        """Wait until all are written or refused."""
+        while self._running:
+            await self._finish_first()
+
+    async def _finish_first(self) -> None:
+        key, task = self._running[0]
+        self._errors += await task
+        self._running.popleft()
+        self._keys.remove(key)
+
+    async def cancel(self) -> None:
+        """End those that still run."""
+        tasks = [task for _, task in self._running]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _writing_together(errors: list[str]) -> AsyncIterator[_Together]:
+    """Writes that have ended when the context is left."""
+    together = _Together(errors)
+    try:
+        yield together
+        await together.finish()
+    finally:
+        await together.cancel()
 
 
 def refusals(document: Document, error: ApiError) -> list[str]:
@@ -309,10 +408,9 @@ def _without_resource_version(content: bytes) -> bytes:
 def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
     """The resource of an object's apiVersion and kind, None if it is not served."""
     api_version, kind = value.get("apiVersion"), value.get("kind")
-    for resource in plane.catalog.current.resources:
-        if resource.kind == kind and resource.api_version == api_version:
-            return resource
-    return None
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return None
+    return plane.catalog.current.by_kind.get((api_version, kind))
 
 
 def no_matches(value: Object) -> str:

@@ -38,10 +38,11 @@ class Catalog:
         disabled: frozenset[tuple[str, str]] = frozenset(),
         *,
         built_in: Paths | None = None,
+        custom: Mapping[Path, Resource] | None = None,
     ) -> None:
         """`elsewhere` are group versions that another API server is registered for; `disabled` are those of built-in kinds
         that clients cannot use. The server itself does: it stores the objects that it needs. `built_in` are the paths of
-        `builtins`, None: they have to be found.
+        `builtins`, `custom` those of `defined`, None: they have to be found.
         """
         self._builtins = tuple(builtins)
         self._disabled = disabled
@@ -49,11 +50,9 @@ class Catalog:
         self.elsewhere = elsewhere
         self.defined = dict(defined or {})
         self.built_in_groups = self._built_in.groups
-        self.by_path: dict[Path, Resource] = {}
+        self._custom = _paths_of(self.defined.values()).served if custom is None else custom
+        self.by_path: dict[Path, Resource] = {**self._custom, **self._built_in.served}
         """Those that clients can use, by group, version and plural."""
-        for versions in self.defined.values():
-            self.by_path.update(versions.served)
-        self.by_path.update(self._built_in.served)
         self._own = (
             {path: resource for path, resource in self.by_path.items() if path[:2] in disabled} if disabled else {}
         )
@@ -67,14 +66,20 @@ class Catalog:
 
     def with_definition(self, name: str, versions: Versions | None) -> Catalog:
         """The catalog after a change of a definition; None: its resource is no longer served."""
-        defined = {k: v for k, v in self.defined.items() if k != name}
+        defined, custom = dict(self.defined), dict(self._custom)
+        if (before := defined.pop(name, None)) is not None:
+            for path in before.served:
+                del custom[path]
         if versions is not None:
             defined[name] = versions
-        return Catalog(self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in)
+            custom.update(versions.served)
+        return Catalog(self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in, custom=custom)
 
     def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> Catalog:
         """The catalog after a change of the group versions that another API server is registered for."""
-        return Catalog(self._builtins, self.defined, elsewhere, self._disabled, built_in=self._built_in)
+        return Catalog(
+            self._builtins, self.defined, elsewhere, self._disabled, built_in=self._built_in, custom=self._custom
+        )
 
     @property
     def resources(self) -> Iterable[Resource]:
@@ -91,6 +96,11 @@ class Catalog:
     def serves(self, group: str, version: str) -> bool:
         """Whether a group version has resources."""
         return version in self.groups.get(group, ())
+
+    @cached_property
+    def by_kind(self) -> dict[tuple[str, str], Resource]:
+        """The resources by apiVersion and kind; the first one, if several have the same."""
+        return {(resource.api_version, resource.kind): resource for resource in reversed(self.by_path.values())}
 
     @cached_property
     def kinds(self) -> dict[tuple[str, str], Resource]:
