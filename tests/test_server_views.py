@@ -78,9 +78,9 @@ async def two(etcd: EtcdServer, tmp_path_factory: pytest.TempPathFactory) -> Asy
         authentication=Authentication(token_auth_file=tokens),
     )
     async with contextlib.AsyncExitStack() as stack:
-        servers = [await stack.enter_async_context(Server(config)) for _ in range(2)]
-        delay(servers[1].plane.store)
-        yield Two(*servers, await stack.enter_async_context(aiohttp.ClientSession()))
+        server, lagging = [await stack.enter_async_context(Server(config)) for _ in range(2)]
+        delay(lagging.plane.store)
+        yield Two(server, lagging, await stack.enter_async_context(aiohttp.ClientSession()))
 
 
 def definition(**size: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -34,6 +34,14 @@ def eventually(condition: Callable[[], T]) -> T:
         assert time.monotonic() < deadline, f"still {found!r} after {HANGS_AFTER:g} s"
         time.sleep(_POLL)
     return found
+
+
+@overload
+async def eventually_async(condition: Callable[[], Awaitable[T]]) -> T: ...
+
+
+@overload
+async def eventually_async(condition: Callable[[], T]) -> T: ...
 
 
 async def eventually_async(condition: Callable[[], T | Awaitable[T]]) -> T:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.builtin import service_accounts
+from noxu.apiserver.admission.builtin import lookups, service_accounts
 from tests.admission.cluster import Cluster, container, of_kind, pod
 
 PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -88,7 +88,7 @@ async def test_the_account_has_to_exist(cluster: Cluster, monkeypatch: pytest.Mo
 
 async def test_the_default_account_may_come_a_moment_later(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_accounts, "_INTERVAL", 0)
-    look, looks = service_accounts.find, 0
+    looks = 0
 
     async def find(*args: Any) -> Any:
         nonlocal looks
@@ -96,7 +96,7 @@ async def test_the_default_account_may_come_a_moment_later(cluster: Cluster, mon
         if looks == 3:
             await cluster.put(account())
             await cluster.environment.reader.cache.reached(cluster.store.revision)
-        return await look(*args)
+        return await lookups.find(*args)
 
     monkeypatch.setattr(service_accounts, "find", find)
     assert (await cluster.write("ServiceAccount", new=pod())).new["spec"]["serviceAccountName"] == "default"

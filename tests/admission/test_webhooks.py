@@ -19,6 +19,7 @@ import pytest
 from conformance.client import Answer, Client
 from noxu.apiserver.admission.chain import Chain
 from noxu.apiserver.admission.hooks import hooks_of
+from noxu.apiserver.admission.plugins import DeferredMutating, DeferredValidating
 from noxu.apiserver.admission.webhooks import MutatingWebhooks
 from noxu.apiserver.testing.functions import Denied
 from noxu.apiserver.testing.handle import Noxu
@@ -831,6 +832,7 @@ def test_a_webhook_has_no_more_time_than_the_request(server: Server, query: str,
 
     server.noxu.apply(configuration(server, "Mutating"))
     for plugin in chain_of(server.noxu).mutating:
+        assert isinstance(plugin, DeferredMutating)
         if isinstance(plugin._made, MutatingWebhooks):
             plugin._made._caller = call
     assert server.send("POST", WIDGETS + query, widget()).code == 500
@@ -873,6 +875,7 @@ def test_without_configurations_no_plug_in_is_created(server: Server) -> None:
     server.send("POST", body=widget())
     chain = chain_of(server.noxu)
     for plugin in (*chain.mutating, *chain.validating):
+        assert isinstance(plugin, DeferredMutating | DeferredValidating)
         assert plugin._made is None
         assert plugin.is_idle(server.noxu._server.plane.reader)
 

@@ -11,6 +11,7 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.codec import JSON, YAML
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go import yaml as go_yaml
 from noxu.apiserver.values import Json
 
@@ -257,7 +258,7 @@ def test_long_digits_in_texts_and_fractions_are_no_reason_to_read_twice(monkeypa
     stored = codec.encode(
         {"serial": "1763730000123456789", "f": 0.12345678901234568, "l": ["99999999999999999999"]}, sort_keys=True
     )
-    monkeypatch.setattr(codec.go_json, "read", None)
+    monkeypatch.setattr(go_json, "read", None)
     assert codec.encode(codec.decode_stored(stored), sort_keys=True) == stored
 
 

@@ -22,7 +22,7 @@ from noxu.apiserver import server
 from noxu.apiserver.commands import progress, serve
 from noxu.apiserver.commands.progress import BAR_AFTER, ERASE_LINE, LINE_EVERY, REDRAW_EVERY
 from noxu.apiserver.config import Config
-from noxu.apiserver.control_plane import ControlPlane
+from noxu.apiserver.control_plane import ControlPlane, running
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.server import Server
 from noxu.storage.types import Progress
@@ -283,7 +283,6 @@ async def test_a_server_shows_how_many_definitions_are_served(data: Path, monkey
     monkeypatch.setattr(server, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(server, "SHOWN_EVERY", 0.0)
     was_shown, seen = asyncio.Event(), []
-    running = server.running
 
     @contextlib.contextmanager
     def compiling() -> Iterator[Progress]:

@@ -194,5 +194,5 @@ def test_kept_results_of_another_form_are_found_again(
     write("crd.json", crd(size={"type": "text"}))
     found = run(f"{command} crd.json")
     assert run(f"{command} crd.json") == found
-    monkeypatch.setattr(results.Cache, "get", lambda *_: wrong)
+    monkeypatch.setattr(Cache, "get", lambda *_: wrong)
     assert run(f"{command} crd.json") == found

@@ -195,7 +195,7 @@ async def test_servers_that_share_a_store_are_all_endpoints_until_they_stop(cloc
     last = FACTS._replace(address="192.0.2.10", identity="beef", port=7000)
     both, alone = ["192.0.2.10", "192.0.2.7"], ["192.0.2.7"]
 
-    async def after(seconds: float) -> tuple[list[str], list[int], list[str], list[int]]:
+    async def after(seconds: float, world: World) -> tuple[list[str], list[int], list[str], list[int]]:
         clock.advance(seconds)
         await world.settled()
         return await ready(world)
@@ -206,7 +206,7 @@ async def test_servers_that_share_a_store_are_all_endpoints_until_they_stop(cloc
             await other.settled()
             assert await ready(other) == (both, [6443], both, [6443])
             revisions = {item.key: item.revision for item in (await store.list(EVERYTHING)).items}
-            assert await after(bootstrap.SERVICE_EVERY) == (both, [6443], both, [6443])
+            assert await after(bootstrap.SERVICE_EVERY, world) == (both, [6443], both, [6443])
             second.advance(bootstrap.SERVICE_EVERY)
             await other.settled()
             changed = {

@@ -11,6 +11,7 @@ from noxu.apiserver.api.errors import bad_request
 from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of
 from noxu.apiserver.controllers import controller as engine
 from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.change import Change
 from noxu.storage.types import Closed, Key, Unavailable
 from tests.clocks import ManualClock
@@ -69,6 +70,12 @@ def only_the_recorder(store: FlakyStore, clock: ManualClock) -> ControlPlane:
     return plane
 
 
+def recorder_of(plane: ControlPlane) -> Recorder:
+    [found] = plane.controllers
+    assert isinstance(found, Recorder)
+    return found
+
+
 @pytest.fixture
 async def world(store: FlakyStore, clock: ManualClock) -> AsyncIterator[World]:
     async with a_world(store, clock, only_the_recorder) as running:
@@ -77,9 +84,7 @@ async def world(store: FlakyStore, clock: ManualClock) -> AsyncIterator[World]:
 
 @pytest.fixture
 def recorder(world: World) -> Recorder:
-    [found] = world.plane.controllers
-    assert isinstance(found, Recorder)
-    return found
+    return recorder_of(world.plane)
 
 
 async def reset(world: World, name: str) -> None:
@@ -96,19 +101,19 @@ async def test_every_key_is_reconciled_at_the_start(store: FlakyStore, clock: Ma
     for name in ("a", "b"):
         await store_namespace(store, name)
     async with a_world(store, clock, only_the_recorder) as world:
-        assert world.plane.controllers[0].calls == ["a", "b"]
+        assert recorder_of(world.plane).calls == ["a", "b"]
 
 
 async def test_a_key_that_fails_does_not_prevent_the_start(store: FlakyStore, clock: ManualClock) -> None:
     def failing(store: FlakyStore, clock: ManualClock) -> ControlPlane:
         plane = only_the_recorder(store, clock)
-        plane.controllers[0].planned["a"] = [Unavailable("planned")] * 1000
+        recorder_of(plane).planned["a"] = [Unavailable("planned")] * 1000
         return plane
 
     for name in ("a", "b"):
         await store_namespace(store, name)
     async with hang_guard(), a_world(store, clock, failing) as world:
-        assert world.plane.controllers[0].known == {"b"}
+        assert recorder_of(world.plane).known == {"b"}
 
 
 async def test_changes_are_reconciled(world: World, recorder: Recorder) -> None:
@@ -238,7 +243,7 @@ async def test_a_change_that_cannot_be_observed_leads_to_a_resync(world: World, 
 
 async def test_a_collection_that_is_reset_while_it_is_listed_is_listed_again(world: World, recorder: Recorder) -> None:
     listed = recorder.reader.collection
-    stale = engine.Collection("/namespaces")
+    stale = Collection("/namespaces")
     results = [stale]
 
     async def collection(resource):  # type: ignore[no-untyped-def]
@@ -362,7 +367,7 @@ async def test_settled_gives_up_on_a_controller_that_cannot_synchronise(
 async def test_stop_ends_every_task_retry_and_delay(store: FlakyStore, clock: ManualClock) -> None:
     before = asyncio.all_tasks()
     async with a_world(store, clock, only_the_recorder) as world:
-        [recorder] = world.plane.controllers
+        recorder = recorder_of(world.plane)
         recorder.interval = 60.0
         await world.apply(namespace("delayed"))
         await world.settled()

@@ -68,11 +68,11 @@ class Whole:
     """Updates the status by the full encoding."""
 
     def __enter__(self) -> None:
-        self._spliced = definition_status.new_entry_with_spec
-        definition_status.new_entry_with_spec = self._encode
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(definition_status, "new_entry_with_spec", self._encode)
 
     def __exit__(self, *_: object) -> None:
-        definition_status.new_entry_with_spec = self._spliced
+        self._patch.undo()
 
     @staticmethod
     def _encode(entry: Entry, live: Object, storage: Resource, value: Object) -> Entry:

@@ -10,6 +10,7 @@ from noxu.apiserver import loading, manifests
 from noxu.apiserver.api import codec
 from noxu.apiserver.controllers import definitions as controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
+from noxu.apiserver.registry.entry import Entry, taken_object
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Unavailable
@@ -146,10 +147,12 @@ async def test_the_decoded_form_of_a_written_definition_is_not_kept(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[bool] = []
-    take = controller.taken_object
-    monkeypatch.setattr(
-        controller, "taken_object", lambda entry, resource: taken.append(bool(entry.decoded)) or take(entry, resource)
-    )
+
+    def take(entry: Entry, resource: Resource) -> Object:
+        taken.append(bool(entry.decoded))
+        return taken_object(entry, resource)
+
+    monkeypatch.setattr(controller, "taken_object", take)
     await world.apply(definition(), definition("gadgets", kind="Widget"))
     await world.apply(definition(shortNames=["w"]))
     await world.settled()

@@ -8,7 +8,7 @@ import pytest
 
 from noxu.apiserver.api.errors import forbidden
 from noxu.apiserver.control_plane import ControlPlane, assemble
-from noxu.apiserver.controllers.bootstrap import SYSTEM_NAMESPACES
+from noxu.apiserver.controllers.default_objects import SYSTEM_NAMESPACES
 from noxu.apiserver.controllers.root_ca import DESCRIBED, DESCRIPTION, RootCAPublisher
 from noxu.apiserver.registry.draft import Action, Draft, WriteRequest
 from noxu.apiserver.registry.resource import Resource

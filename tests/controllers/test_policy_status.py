@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.admission.chain import GROUP
+from noxu.apiserver.admission_plugins import GROUP
 from noxu.apiserver.controllers.policy_status import MANAGER
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object

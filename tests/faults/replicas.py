@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 
 from noxu.apiserver.config import Config, Etcd
-from noxu.apiserver.server import open_store
+from noxu.apiserver.stores import open_store
 from noxu.storage.store import Store
 from noxu.storage.types import Prefix, Revision
 from tests.etcd_server import EtcdMembers, EtcdServer

@@ -81,7 +81,7 @@ class Connection(sqlite3.Connection):
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     Connection.disk = Disk()
-    monkeypatch.setattr(database.aiosqlite, "connect", partial(aiosqlite.connect, factory=Connection))
+    monkeypatch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=Connection))
     monkeypatch.setattr(module, "RETRY_INTERVAL", 0.005)
     return Connection.disk
 

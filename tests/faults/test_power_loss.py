@@ -201,7 +201,7 @@ def test_a_power_failure_loses_what_the_durability_allows_and_never_corrupts(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     durability, connection = KINDS[kind]
-    monkeypatch.setattr(database.aiosqlite, "connect", partial(aiosqlite.connect, factory=connection))
+    monkeypatch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=connection))
     run = record(tmp_path / "run", durability, seed=1)
     lost = lost_in(run, tmp_path, Random(2), CUTS)
     record_property("power failures", len(lost))

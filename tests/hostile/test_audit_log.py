@@ -15,9 +15,9 @@ from noxu.apiserver.config import Audit, Log
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.credentials import Token
 from noxu.apiserver.testing.handle import Noxu
-from tests.hostile.loop_monitor import LoopMonitor
+from tests.hostile.loop_monitor import LoopMonitor, longest_block
 from tests.hostile.raw_http import JSON, Target
-from tests.hostile.test_attacks import BLOCKED, TRIES, longest_block
+from tests.hostile.test_attacks import BLOCKED, TRIES
 
 CORE = "/api/v1/namespaces/default"
 SECRETS = f"{CORE}/secrets"

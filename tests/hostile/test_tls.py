@@ -301,7 +301,7 @@ def test_the_end_is_announced(secure: Target) -> None:
     """A client can tell the end of an answer without a length from an attacker's."""
     with secure.connect() as peer:
         assert isinstance(peer, ssl.SSLSocket)
-        peer.suppress_ragged_eofs = False
+        peer.suppress_ragged_eofs = False  # type: ignore[attr-defined] # absent in typeshed
         peer.sendall(GET.replace(b"HTTP/1.1", b"HTTP/1.0"))
         assert status_of(receive(peer)) == 200
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from noxu.apiserver.api import protobuf
+from noxu.apiserver.go.protobuf import read
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
@@ -47,7 +48,7 @@ def watching(noxu: Noxu, path: str, accept: str, **headers: str) -> Iterator[htt
 
 def event(answer: http.client.HTTPResponse) -> tuple[str, Any]:
     """The next event: its type, and its object."""
-    found = protobuf.read(protobuf._WATCH_EVENT, answer.read(int.from_bytes(answer.read(4), "big")))
+    found = read(protobuf._WATCH_EVENT, answer.read(int.from_bytes(answer.read(4), "big")))
     return found["type"], protobuf.decode(found["object"]["raw"], scheme.struct_of)[1]
 
 

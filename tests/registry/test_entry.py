@@ -333,7 +333,7 @@ def test_the_name_in_a_path(name: str, message: str | None) -> None:
     assert (caught.value.code, caught.value.message) == (400, message)
 
 
-LABELS: Final[list[tuple[str, Any]]] = [
+SHARED_LABELS: Final[list[tuple[str, Any]]] = [
     ("none", None),
     ("an empty map", {}),
     ("labels", {"app": "a", "team": "blue"}),
@@ -342,7 +342,7 @@ LABELS: Final[list[tuple[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("labels", [row[1] for row in LABELS], ids=[row[0] for row in LABELS])
+@pytest.mark.parametrize("labels", [row[1] for row in SHARED_LABELS], ids=[row[0] for row in SHARED_LABELS])
 def test_objects_with_the_same_labels_share_them(labels: Any) -> None:
     def entry(name: str) -> Entry:
         metadata = {"name": name, "uid": UID, **({} if labels is None else {"labels": dict(labels)})}

@@ -24,7 +24,7 @@ from noxu.apiserver.values import Json, Object
 from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
-from noxu.storage.types import Key, KeyValue, Prefix
+from noxu.storage.types import Batch, Key, KeyValue, Prefix
 from tests import definitions
 from tests.registry.world import version, widget, widgets
 
@@ -145,7 +145,7 @@ async def test_history_is_read_in_both_forms() -> None:
         assert [is_cbor(value or b"") for value in written] == [True]
 
 
-async def _until(plane: ControlPlane, revision: int) -> AsyncIterator:
+async def _until(plane: ControlPlane, revision: int) -> AsyncIterator[Batch]:
     async for batch in plane.store.watch(WIDGETS, after=1):
         yield batch
         if batch.revision >= revision:

@@ -15,7 +15,7 @@ from noxu.storage import etcd_check, etcd_state
 from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_compaction import COMPACTION_KEY
 from noxu.storage.etcd_layout import PlainLayout, apart
-from noxu.storage.etcd_messages import COMPACT, PUT, Message
+from noxu.storage.etcd_messages import ALARM, COMPACT, PUT, Message
 from noxu.storage.etcd_past import BARRIER
 from noxu.storage.grpc_status import Refused
 from noxu.storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Unavailable
@@ -169,7 +169,7 @@ async def test_alarms_of_a_user_who_may_not_see_them_are_a_remark(
     call = Client.call
 
     async def refused(self: Client, method: Any, request: Any, within: float = 10.0) -> Any:
-        if method is etcd_check.ALARM:
+        if method is ALARM:
             raise Refused("PERMISSION_DENIED", "etcdserver: permission denied")
         return await call(self, method, request, within)
 

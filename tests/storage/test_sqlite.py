@@ -22,7 +22,18 @@ import uvloop
 from noxu.storage import database, group_commit, log, migrations, sqlite
 from noxu.storage.rows import row
 from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING, Conflict, Corrupt, Event, Key, KeyValue, OpenError, OutcomeUnknown, Prefix
+from noxu.storage.types import (
+    EVERYTHING,
+    Compacted,
+    Conflict,
+    Corrupt,
+    Event,
+    Key,
+    KeyValue,
+    OpenError,
+    OutcomeUnknown,
+    Prefix,
+)
 from tests.optional import skip_without_platform
 from tests.timing import HANGS_AFTER
 
@@ -260,7 +271,7 @@ async def test_a_list_that_compaction_overtakes_starts_again_or_raises_compacted
 
     monkeypatch.setattr(paged, "_fetch", overtaken)
     if revision:
-        with pytest.raises(sqlite.Compacted):
+        with pytest.raises(Compacted):
             await paged.list(EVERYTHING, revision=revision)
     else:
         page = await paged.list(EVERYTHING)
