@@ -39,6 +39,7 @@ from benchmarks.operations import (
 from benchmarks.processes import busy_seconds, machine, processor_seconds
 from benchmarks.results import Measured, Results
 from benchmarks.servers import Source
+from benchmarks.workloads import WORKLOADS
 
 SOURCES: Final = {"--server": servers.running, "--start": servers.started_by, "--checkout": servers.checkout}
 WATCHERS: Final = (1, 100, 1_000)
@@ -101,7 +102,8 @@ async def run(options: argparse.Namespace, directory: Path) -> Results:
     started = await servers.start_all(options.sources, directory)
     try:
         used = sum(processor_seconds(server.pids) for server in started)
-        subjects = [Subject(server, f"{uuid4().hex[:8]}.bench.example.com") for server in started]
+        workload = WORKLOADS[options.workload]
+        subjects = [Subject(server, f"{uuid4().hex[:8]}.bench.example.com", workload) for server in started]
         measured = await run_rounds(subjects, options.sources, options, directory)
         points = [] if options.no_growth else await growth.measure_growth(subjects, options.growth, say)
         used = sum(processor_seconds(server.pids) for server in started) - used
@@ -127,6 +129,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     for option in SOURCES:
         parser.add_argument(option, action=_Add, dest="sources", metavar="NAME=…", help="a server; can be repeated")
+    parser.add_argument(
+        "--workload", choices=WORKLOADS, default="certificate", help="the kind of objects, see benchmarks/workloads.py"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each phase")
     parser.add_argument("--many", type=int, default=10_000, help="objects of the long list; 0 for none")

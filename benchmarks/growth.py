@@ -15,7 +15,6 @@ from benchmarks.operations import (
     Operation,
     Subject,
     Usage,
-    definition,
     encode,
     measure,
     measure_watch,
@@ -23,6 +22,7 @@ from benchmarks.operations import (
 )
 from benchmarks.results import Measured, Point
 from benchmarks.servers import DEFINITIONS
+from benchmarks.workloads import Workload
 
 CLIENTS: Final = 16
 CONSTANT: Final = 0.6  # seconds of a phase with watchers that do not depend on their number
@@ -58,7 +58,7 @@ def _page(subject: Subject, _: int) -> Requests:
         yield Request("GET", f"{subject.collection('grown')}?limit=100")
 
 
-_patched = patches(MERGE, lambda serial: {"spec": {"replicas": serial}}, namespace="grown")
+_patched = patches(MERGE, Workload.merge_patch, namespace="grown")
 
 OPERATIONS: Final = (
     Operation("get", CLIENTS, _first),
@@ -109,7 +109,7 @@ def _fill_definitions(filled: list[Measured], size: int) -> Callable[..., Corout
 
         def requests() -> Requests:
             for n in numbers:
-                body = definition(subject.group, f"grown{n}")
+                body = subject.definition(f"grown{n}")
                 subject.definitions.append(body["metadata"]["name"])
                 yield Request("POST", DEFINITIONS, encode(body), status=201)
                 done.append(n)

@@ -1,6 +1,6 @@
 """What is measured of a server: each operation with its clients, and how its requests are made.
 
-Objects are those of `benchmarks.samples`: 2 KB as sent. Writes always change something, because servers may skip others.
+Objects are those of a workload. Writes always change something, because servers may skip others.
 """
 
 from __future__ import annotations
@@ -18,15 +18,10 @@ from benchmarks import servers as server_module
 from benchmarks.load import APPLY, JSON, JSON_PATCH, MERGE, Request, Requests, Watcher, ask, send_all
 from benchmarks.processes import processor_seconds, resident_bytes
 from benchmarks.results import Measured, percentile
-from benchmarks.samples import DEFINITION, sample
+from benchmarks.samples import DEFINITION
 from benchmarks.servers import DEFINITIONS, Server, Source
+from benchmarks.workloads import BENCH, Workload
 
-COLUMNS: Final = [
-    {"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas"},
-    {"name": "Image", "type": "string", "jsonPath": ".spec.template.image"},
-    {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Condition0")].status'},
-    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-]
 WRITERS: Final = 64  # objects that are changed: one for each connection
 CREATES_UNTIL_USABLE: Final = 60.0  # seconds
 FILLING: Final = 32  # connections
@@ -36,7 +31,7 @@ def encode(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def definition(group: str, plural: str = "benches") -> Any:
+def definition(group: str, plural: str = "benches", workload: Workload = BENCH) -> Any:
     """The definition of a group of its own."""
     kind = plural.capitalize()
     [version] = DEFINITION["spec"]["versions"]
@@ -47,7 +42,13 @@ def definition(group: str, plural: str = "benches") -> Any:
             **DEFINITION["spec"],
             "group": group,
             "names": {"plural": plural, "kind": kind},
-            "versions": [{**version, "additionalPrinterColumns": COLUMNS}],
+            "versions": [
+                {
+                    **version,
+                    "schema": {"openAPIV3Schema": workload.schema},
+                    "additionalPrinterColumns": workload.columns,
+                }
+            ],
         },
     }
 
@@ -55,11 +56,13 @@ def definition(group: str, plural: str = "benches") -> Any:
 class Subject:
     """A server under measurement, and what was created in it."""
 
-    def __init__(self, server: Server, group: str) -> None:
+    def __init__(self, server: Server, group: str, workload: Workload = BENCH) -> None:
         self.server = server
         self.group = group
+        self.workload = workload
         self.created: deque[str] = deque()
-        self.revisions: dict[str, str] = {}
+        self.stored: dict[str, Any] = {}
+        """The objects that are updated, as they were read last, by name."""
         self.serial = count(1)
         self.definitions: list[str] = []
 
@@ -67,14 +70,17 @@ class Subject:
         return f"/apis/{self.group}/v1/namespaces/{namespace}/{plural}"
 
     def value(self, name: str, namespace: str, kind: str = "Benches") -> Any:
-        value = sample(name)
+        value = self.workload.sample(name)
         value["apiVersion"], value["kind"] = f"{self.group}/v1", kind
         value["metadata"]["namespace"] = namespace
         return value
 
+    def definition(self, plural: str = "benches") -> Any:
+        return definition(self.group, plural, self.workload)
+
     async def define(self, plural: str = "benches") -> None:
         """Create a definition, and wait until its objects can be created."""
-        body = definition(self.group, plural)
+        body = self.definition(plural)
         self.definitions.append(body["metadata"]["name"])
         await ask(self.server.target, Request("POST", DEFINITIONS, encode(body), status=201))
         await self.usable(plural)
@@ -117,7 +123,8 @@ class Subject:
 
     async def items(self, namespace: str) -> list[Any]:
         answer = await ask(self.server.target, Request("GET", self.collection(namespace)))
-        return _items(answer)
+        found: list[Any] = _decoded(answer)["items"]
+        return found
 
     async def remove(self) -> None:
         """Delete the definitions, with all their objects."""
@@ -125,16 +132,15 @@ class Subject:
             await ask(self.server.target, Request("DELETE", f"{DEFINITIONS}/{name}"))
 
 
-def _items(answer: bytes) -> list[Any]:
-    """The items of a list; its body may be chunked: lines of sizes between the parts."""
+def _decoded(answer: bytes) -> Any:
+    """The value of a body, which may be chunked: lines of sizes between the parts."""
     if not answer.startswith(b"{"):
         body, rest = b"", answer
         while rest:
             size, _, rest = rest.partition(b"\r\n")
             body, rest = body + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
         answer = body
-    found: list[Any] = json.loads(answer)["items"]
-    return found
+    return json.loads(answer)
 
 
 # -- requests of each connection ---------------------------------------------------------------------------------------
@@ -160,23 +166,22 @@ def gets(subject: Subject, n: int) -> Requests:
 
 
 def updates(subject: Subject, n: int) -> Requests:
+    """As controllers do: the whole object as it was read last, managedFields included, with a change."""
     path = f"{subject.collection('written')}/o-{n:06}"
-    value = subject.value(f"o-{n:06}", "written")
-    revision = subject.revisions[f"o-{n:06}"]
+    value = subject.stored[f"o-{n:06}"]
     while True:
-        value["metadata"]["resourceVersion"] = revision
-        value["spec"]["replicas"] = next(subject.serial)
+        subject.workload.change(value, next(subject.serial))
         answer = yield Request("PUT", path, encode(value))
-        revision = answer.partition(b'"resourceVersion":"')[2].partition(b'"')[0].decode()
+        value = _decoded(answer)
 
 
 def patches(
-    media_type: str, body: Callable[[int], Any], suffix: str = "", namespace: str = "written"
+    media_type: str, body: Callable[[Workload, int], Any], suffix: str = "", namespace: str = "written"
 ) -> Callable[[Subject, int], Requests]:
     def requests(subject: Subject, n: int) -> Requests:
         path = f"{subject.collection(namespace)}/o-{n:06}{suffix}"
         while True:
-            yield Request("PATCH", path, encode(body(next(subject.serial))), media_type)
+            yield Request("PATCH", path, encode(body(subject.workload, next(subject.serial))), media_type)
 
     return requests
 
@@ -184,9 +189,9 @@ def patches(
 def applies(subject: Subject, n: int) -> Requests:
     path = f"{subject.collection('applied')}/a-{n:06}?fieldManager=bench&force=true"
     value = subject.value(f"a-{n:06}", "applied")
-    del value["status"]
+    value.pop("status", None)
     while True:
-        value["spec"]["replicas"] = next(subject.serial)
+        subject.workload.change(value, next(subject.serial))
         yield Request("PATCH", path, encode(value), APPLY)
 
 
@@ -207,7 +212,7 @@ def shown_as(kind: str) -> str:
     return f"{JSON};as={kind};g=meta.k8s.io;v=v1"
 
 
-def _status(serial: int) -> Any:
+def _status(_: Workload, serial: int) -> Any:
     conditions = [{"type": "Ready", "status": "True", "message": f"change {serial}"}]
     return {"status": {"conditions": conditions}}
 
@@ -222,8 +227,6 @@ class Operation(NamedTuple):
 
 def operations(listed: int, many: int) -> list[Operation]:
     """In their order: what is deleted was created before. `many`: the size of the long list; 0 for none."""
-    replicas = patches(MERGE, lambda serial: {"spec": {"replicas": serial}})
-    replace = patches(JSON_PATCH, lambda serial: [{"op": "replace", "path": "/spec/replicas", "value": serial}])
     return [
         Operation("no operation", WRITERS, pings),
         *(Operation(f"get, {clients} at a time", clients, gets) for clients in (1, 8, WRITERS)),
@@ -237,8 +240,8 @@ def operations(listed: int, many: int) -> list[Operation]:
         Operation(f"list of {listed:,}, gzip", 1, lists(listed, gzip=True)),
         *(Operation(f"create, {clients} at a time", clients, creates) for clients in (1, 8, WRITERS)),
         Operation("update", WRITERS, updates),
-        Operation("merge patch", WRITERS, replicas),
-        Operation("JSON patch", WRITERS, replace),
+        Operation("merge patch", WRITERS, patches(MERGE, Workload.merge_patch)),
+        Operation("JSON patch", WRITERS, patches(JSON_PATCH, Workload.json_patch)),
         Operation("status patch", WRITERS, patches(MERGE, _status, "/status")),
         Operation("apply", WRITERS, applies),
         Operation("delete", WRITERS, deletes),
@@ -293,8 +296,7 @@ async def measure(
 ) -> Measured:
     clients = min(clients or operation.clients, operation.clients)
     if operation.requests is updates:
-        items = await subject.items("written")
-        subject.revisions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in items}
+        subject.stored = {item["metadata"]["name"]: item for item in await subject.items("written")}
     usage = Usage(subject.server)
     coroutines = [operation.requests(subject, n) for n in range(clients)]
     done = await send_all(subject.server.target, coroutines, seconds=seconds, opened=usage.begin)
