@@ -21,7 +21,7 @@ from noxu.apiserver.cel import Composition
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.conversion.entries import entries_at
-from noxu.apiserver.registry.entry import Entry, key_of, labels_of, object_at
+from noxu.apiserver.registry.entry import Entry, key_of, object_at, packed_labels
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -217,5 +217,5 @@ def _selected(entries: list[Entry], namespace: str, reference: Object) -> list[E
         selector = label_selector(reference.get("selector"))
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    found = [entry for entry in entries if entry.namespace == namespace and selector.matches(labels_of(entry))]
+    found = [entry for entry in entries if entry.namespace == namespace and selector.matches(packed_labels(entry))]
     return sorted(found, key=lambda entry: entry.key.name)

@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import ROOT, FieldError, index, invalid, key
 from noxu.apiserver.api.names import label_value, qualified_name
+from noxu.apiserver.api.packed_labels import Labels, text_of, value_of
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple, record
@@ -62,8 +63,15 @@ class Requirement(NamedTuple):
             case operator:
                 return f"{self.key}{operator}{values}"
 
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        return _MATCH[self.operator](labels.get(self.key), self.values)
+    @property
+    def text(self) -> tuple[str, bool] | None:
+        """A text, and whether packed labels that match contain it; None if no single text decides."""
+        if len(self.values) > 1 or self.operator in (GREATER, LESS):
+            return None
+        return text_of(self.key, *self.values), self.operator not in (MISSING, NOT_IN, NOT_EQUAL)
+
+    def matches(self, labels: Labels) -> bool:
+        return _MATCH[self.operator](value_of(self.key, labels), self.values)
 
 
 def _compare(greater: bool) -> Callable[[str | None, tuple[str, ...]], bool]:
@@ -103,8 +111,14 @@ class LabelSelector:
     nothing: bool = False
     _exact: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
     _others: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
+    _texts: tuple[tuple[str, bool], ...] = field(init=False, repr=False, compare=False)
+    _without_text: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        texts = [requirement.text for requirement in self.requirements]
+        without = [one for one, text in zip(self.requirements, texts, strict=True) if text is None]
+        object.__setattr__(self, "_texts", tuple(text for text in texts if text is not None))
+        object.__setattr__(self, "_without_text", tuple(without))
         exact, others = [], []
         for requirement in self.requirements:
             if len(requirement.values) == 1 and requirement.operator in (IN, EQUAL, DOUBLE_EQUAL):
@@ -123,12 +137,19 @@ class LabelSelector:
         """The number of comparisons that `matches` takes at most."""
         return sum([1 + len(requirement.values) for requirement in self.requirements])
 
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        for name, value in self._exact:
-            if labels.get(name) != value:
-                return False
-        for requirement in self._others:
-            if not _MATCH[requirement.operator](labels.get(requirement.key), requirement.values):
+    def matches(self, labels: Labels) -> bool:
+        if isinstance(labels, str):
+            for text, expected in self._texts:
+                if (text in labels) is not expected:
+                    return False
+            others = self._without_text
+        else:
+            for name, value in self._exact:
+                if labels.get(name) != value:
+                    return False
+            others = self._others
+        for requirement in others:
+            if not requirement.matches(labels):
                 return False
         return not self.nothing
 

@@ -25,32 +25,19 @@ from typing import Final
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import path_segment_name
+from noxu.apiserver.api.packed_labels import pack, unpack
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import etcd_built_in, reading, storage_form
-from noxu.apiserver.registry.resource import BUILT_IN, DEFINITION, Resource, Versions
+from noxu.apiserver.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Key, Revision
 
-
-class Rendering(NamedTuple):
-    """The bytes that a read of an entry returns at the version in which the entry is stored.
-
-    `offset` is the place in `body` for the resourceVersion; -1 if the object has to be encoded with it. `valid`: the fast path
-    has found that the object satisfies the schema of `resource`, apart from its metadata; False: that is not known.
-    """
-
-    resource: Resource | None = None
-    body: bytes = b""
-    offset: int = -1
-    valid: bool = False
-
-
 NOT_RENDERED: Final = Rendering()
+_MAX_RENDERINGS: Final = 1_024  # that entries of a resource share
 
 
 class Entry:
@@ -83,7 +70,7 @@ class Entry:
         self.decoded: Object | None = None
         self.revision = revision
         self.rendering = NOT_RENDERED
-        self.labels: dict[str, str] | None = None
+        self.labels: dict[str, str] | str | None = None  # packed
         self.fields: tuple[Resource, dict[str, str]] | None = None
 
     @property
@@ -148,7 +135,7 @@ def new_entry(
     if as_cbor and storage.is_custom:
         entry.cbor, entry.is_cbor = storage_form.as_cbor(value), True
     if served_as_stored:
-        entry.rendering = Rendering(storage, stored, offset, valid)
+        entry.rendering = _as_stored(storage, offset, valid=valid)
     return entry
 
 
@@ -172,7 +159,7 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
         if uid is not None:
             written = Entry(entry.key, b"".join((head, spec, tail)), 0)
             written.labels = _shared(value["metadata"].get("labels"))
-            written.rendering = Rendering(storage, written.stored, uid.end())
+            written.rendering = _as_stored(storage, uid.end())
             return written
     return new_entry(entry.key, storage, value)
 
@@ -181,7 +168,13 @@ def stored_spec(entry: Entry, live: Object, storage: Resource) -> memoryview | N
     """The bytes of the spec in an entry that is served as it is stored (see `new_entry_with_spec`), None if they are not found."""
     body, (head, tail) = entry.stored, _around_spec(storage, live)
     size = len(body) - len(head) - len(tail)
-    if entry.rendering.body is body and size > 0 and body.startswith(head) and body.endswith(tail):
+    if (
+        entry.rendering.body is None
+        and entry.rendering.resource
+        and size > 0
+        and body.startswith(head)
+        and body.endswith(tail)
+    ):
         return memoryview(body)[len(head) : len(head) + size]
     return None
 
@@ -201,7 +194,7 @@ def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
     """The entry as if it were stored at `resource`'s version as `value`, which has no resourceVersion."""
     body, offset = _encode(resource, value)
     converted = Entry(entry.key, body, entry.revision)
-    converted.rendering = Rendering(resource, body, offset)
+    converted.rendering = _as_stored(resource, offset)
     converted.labels = _shared(value["metadata"].get("labels"))
     return converted
 
@@ -220,13 +213,12 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
     """
     rendering = render(entry, resource.versions)
-    value = _decode(rendering)
+    value = _decode(rendering.resource, entry.stored if rendering.body is None else rendering.body)
     value["metadata"]["resourceVersion"] = str(entry.revision)
     return value if rendering.resource is resource else resource.behaviour.convert(resource, value)
 
 
-def _decode(rendering: Rendering) -> Object:
-    resource, body = rendering.resource, rendering.body
+def _decode(resource: Resource | None, body: bytes) -> Object:
     if resource is not None and not resource.is_custom and codec.has_minus_zero(body):  # of a float64
         return resource.behaviour.decode(resource, codec.decode_literals(body))[0]
     value: Object = codec.decode_stored(body)
@@ -240,6 +232,7 @@ def body_at(entry: Entry, resource: Resource) -> bytes:
     if resource is not own or offset < 0:
         value = _insert_resource_version(object_at(entry, resource), resource)
         return codec.encode(value, sort_keys=resource.sorted_keys)
+    body = body or entry.stored
     if resource.sorted_keys:
         return b'%b"resourceVersion":"%d",%b' % (body[:offset], entry.revision, body[offset:])
     return b'%b,"resourceVersion":"%d"%b' % (body[:offset], entry.revision, body[offset:])
@@ -250,7 +243,7 @@ def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
     if not resource.sorted_keys:
         return [body_at(entry, resource) for entry in entries]
     return [
-        b'%b"resourceVersion":"%d",%b' % (body[:offset], entry.revision, body[offset:])
+        b'%b"resourceVersion":"%d",%b' % ((served := body or entry.stored)[:offset], entry.revision, served[offset:])
         if own is resource and offset >= 0
         else body_at(entry, resource)
         for entry, (own, body, offset, _) in [(entry, entry.rendering) for entry in entries]
@@ -259,7 +252,7 @@ def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
 
 def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ...]:
     """Like `body_at`, as parts that refer to the bytes of the rendering instead of copying them. It must be rendered."""
-    _, body, offset, _ = entry.rendering
+    body, offset = served_bytes(entry), entry.rendering.offset
     version = b'"resourceVersion":"%d",' if resource.sorted_keys else b',"resourceVersion":"%d"'
     view = memoryview(body)
     return view[:offset], version % entry.revision, view[offset:]
@@ -267,9 +260,9 @@ def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ..
 
 def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes:
     """Like `body_at`, for an object that is not stored (a dry run). `version` is its resourceVersion, "" if it has none."""
-    own, body, _, _ = render(entry, resource.versions)
+    own = render(entry, resource.versions).resource
     if resource is own and not version:
-        return body
+        return served_bytes(entry)
     value = object_at(entry, resource)
     if version:
         value["metadata"]["resourceVersion"] = version
@@ -324,9 +317,28 @@ def render(entry: Entry, versions: Versions) -> Rendering:
         raise errors.plain_error(f"Object 'apiVersion' is missing in '{entry.stored.decode(errors='replace')}'")
     body, offset, valid = _read(own, value)
     if body == entry.stored:
-        body = entry.stored  # one copy in memory instead of two
-    rendering = entry.rendering = Rendering(own, body, offset, valid)
+        rendering = _as_stored(own, offset, valid=valid)
+    else:
+        rendering = Rendering(own, body, offset, valid)
+    entry.rendering = rendering
     return rendering
+
+
+def _as_stored(resource: Resource, offset: int, *, valid: bool = False) -> Rendering:
+    """The rendering of an entry that is served as it is stored."""
+    shared, key = resource.renderings, (offset, valid)
+    found = shared.get(key)
+    if found is None:
+        if len(shared) >= _MAX_RENDERINGS:
+            shared.clear()
+        found = shared[key] = Rendering(resource, None, offset, valid)
+    return found
+
+
+def served_bytes(entry: Entry) -> bytes:
+    """The bytes of an entry that is rendered, without a resourceVersion."""
+    body = entry.rendering.body
+    return entry.stored if body is None else body
 
 
 def is_readable(entry: Entry, versions: Versions) -> bool:
@@ -416,33 +428,32 @@ def _is_of(value: Object, resource: Resource) -> bool:
 
 
 _MAX_SHARED: Final = 1_024  # sets of labels
-_NO_LABELS: Final[dict[str, str]] = {}
-_sets: Final[dict[tuple[tuple[str, str], ...], dict[str, str]]] = {}
+_sets: Final[dict[str, str]] = {}
 
 
-def _shared(labels: dict[str, str] | None) -> dict[str, str]:
-    """Labels that many objects have are kept once, and are not changed in place. Two labels of an object take 300 bytes."""
-    if not labels:
-        return _NO_LABELS
-    if any(type(value) is not str for value in labels.values()):  # not valid, and 1 is equal to True
-        return labels
-    key = tuple(labels.items())
-    found = _sets.get(key)
-    if found is None:
-        if len(_sets) >= _MAX_SHARED:
-            _sets.clear()
-        found = _sets[key] = labels
-    return found
+def _shared(labels: dict[str, str] | None) -> dict[str, str] | str:
+    """Packed labels. Those that many objects have are kept once."""
+    packed = pack(labels or {})
+    if not isinstance(packed, str):
+        return packed
+    if len(_sets) >= _MAX_SHARED:
+        _sets.clear()
+    return _sets.setdefault(packed, packed)
 
 
-def labels_of(entry: Entry) -> dict[str, str]:
-    """The labels of an object, {} if it has none or they are malformed. Raises ApiError if it is not JSON."""
+def packed_labels(entry: Entry) -> dict[str, str] | str:
+    """The labels of an object, packed if they can be; none if they are malformed. Raises ApiError if it is not JSON."""
     if entry.labels is None:
         value = _stored_json(entry)
         metadata = value.get("metadata") if isinstance(value, dict) else None
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
-        entry.labels = _shared(labels) if isinstance(labels, dict) else _NO_LABELS
+        entry.labels = _shared(labels if isinstance(labels, dict) else None)
     return entry.labels
+
+
+def labels_of(entry: Entry) -> dict[str, str]:
+    """The labels of an object, {} if it has none or they are malformed. Raises ApiError if it is not JSON."""
+    return unpack(packed_labels(entry))
 
 
 def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:

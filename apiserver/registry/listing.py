@@ -23,7 +23,7 @@ from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry import corrupt_objects
 from noxu.apiserver.registry.cache import entries_of
 from noxu.apiserver.registry.conversion.entries import entries_at
-from noxu.apiserver.registry.entry import Entry, fields_of, labels_of
+from noxu.apiserver.registry.entry import Entry, fields_of, packed_labels
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.reader import Reader, too_large
 from noxu.apiserver.registry.resource import Resource
@@ -42,7 +42,9 @@ class Labels(Protocol):
         """The maximum number of comparisons of one match."""
         ...
 
-    def matches(self, labels: dict[str, str], /) -> bool: ...
+    def matches(self, labels: dict[str, str] | str, /) -> bool:
+        """Whether labels match, which may be packed."""
+        ...
 
 
 class Fields(Protocol):
@@ -109,7 +111,7 @@ class Selection(NamedTuple):
 
     def matches(self, entry: Entry) -> bool:
         """Whether the selectors match an entry, whatever its namespace."""
-        if self.labels is not None and not self.labels.matches(labels_of(entry)):
+        if self.labels is not None and not self.labels.matches(packed_labels(entry)):
             return False
         return self.fields is None or self.fields.matches(fields_of(entry, self.resource))
 

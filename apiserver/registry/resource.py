@@ -148,6 +148,20 @@ class ScalePaths:
     label_selector: str = ""
 
 
+class Rendering(NamedTuple):
+    """The bytes that a read of an entry (`registry.entry`) returns at the version in which the entry is stored.
+
+    `body` None: the stored bytes, as for nearly all entries; those with the same offset share their rendering. `offset` is the
+    place in these bytes for the resourceVersion; -1 if the object has to be encoded with it. `valid`: the fast path has found
+    that the object satisfies the schema of `resource`, apart from its metadata; False: that is not known.
+    """
+
+    resource: Resource | None = None
+    body: bytes | None = None
+    offset: int = -1
+    valid: bool = False
+
+
 @record(eq=False)
 class Resource:
     """One version of one resource."""
@@ -188,6 +202,8 @@ class Resource:
     has_status: bool = field(init=False)
     trackers: dict[str, Tracker] = field(init=False, default_factory=dict, repr=False)
     """The trackers of field ownership by subresource, created by the first write (`registry.ownership`)."""
+    renderings: dict[tuple[int, bool], Rendering] = field(init=False, default_factory=dict, repr=False)
+    """Those that entries share: by their offsets, and whether the objects are valid."""
     sorted_keys: bool = field(init=False)
     group_resource: Qualified = field(init=False, repr=False)
     """The name of the resource in error messages: `widgets.example.com`."""

@@ -29,6 +29,7 @@ from noxu.apiserver.registry.entry import (
     new_entry,
     new_entry_with_spec,
     object_at,
+    served_bytes,
     taken_object,
 )
 from noxu.apiserver.registry.resource import Resource
@@ -80,7 +81,7 @@ class Whole:
 
 
 def seen(entry: Entry) -> tuple[Any, ...]:
-    return entry.key, entry.stored, entry.rendering.body, entry.rendering.offset, entry.labels, body_at(entry, RESOURCE)
+    return entry.key, entry.stored, served_bytes(entry), entry.rendering.offset, entry.labels, body_at(entry, RESOURCE)
 
 
 def check_owners(value: Object) -> None:

@@ -11,7 +11,8 @@ from weakref import ref
 
 from noxu.apiserver.http.recent_requests import RecordedRequest
 from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.entry import Entry, Rendering
+from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.resource import Rendering
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.testing.handle import Noxu
 from noxu.storage.types import Event, Key, KeyValue

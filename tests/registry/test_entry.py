@@ -23,7 +23,9 @@ from noxu.apiserver.registry.entry import (
     labels_of,
     new_entry,
     object_at,
+    packed_labels,
     render,
+    served_bytes,
 )
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.values import Object
@@ -146,10 +148,18 @@ def test_an_object_is_stored_without_its_resource_version(resource: Resource) ->
 def test_an_entry_is_rendered_once(resource: Resource, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = read_back(entry_of(resource, object_of(resource, {"uid": UID})))
     first = render(entry, resource.versions)
-    assert first.body is entry.stored  # one copy in memory
+    assert (first.body, served_bytes(entry)) == (None, entry.stored)  # one copy in memory
     monkeypatch.delattr(codec, "decode_stored")
     assert render(entry, resource.versions) is first
     assert body_at(entry, resource).count(b'"resourceVersion":"7"') == 1
+
+
+@BOTH
+def test_entries_with_the_same_offset_share_their_rendering(resource: Resource) -> None:
+    values = [object_of(resource, {"uid": UID, "labels": {"a": label}}) for label in ("b", "c", "long")]
+    first, second, other = [entry_of(resource, value).rendering for value in values]
+    assert first is second
+    assert (other.resource, other.body, other.valid) == (resource, None, first.valid)
 
 
 def test_an_entry_at_another_revision_keeps_its_rendering_and_indexes() -> None:
@@ -292,7 +302,7 @@ LABELS: Final[dict[str, tuple[bytes, Object]]] = {
 def test_labels_of_any_stored_object(stored: bytes, labels: Object) -> None:
     entry = Entry(Key("c", "", "a"), stored, 1)
     assert labels_of(entry) == labels
-    assert labels_of(entry) is entry.labels
+    assert packed_labels(entry) is entry.labels
 
 
 def test_fields_for_selectors_are_those_of_the_version() -> None:
@@ -352,7 +362,7 @@ def test_objects_with_the_same_labels_share_them(labels: Any) -> None:
     assert labels_of(first) == labels_of(second) == (labels or {})
     assert list(labels_of(first)) == list(labels or {})
     if labels is None or all(type(value) is str for value in labels.values()):
-        assert labels_of(first) is labels_of(second)
+        assert packed_labels(first) is packed_labels(second)
 
 
 def test_keys_of_a_namespace_share_its_name() -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.conversion.converters import convert_one
-from noxu.apiserver.registry.entry import Entry, converted_entry, render
+from noxu.apiserver.registry.entry import Entry, converted_entry, render, served_bytes
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.resource import Converted, Converter, Resource, Versions
@@ -136,7 +136,9 @@ async def _converted(
 
 def _values(entries: Sequence[Entry], resource: Resource) -> list[Object]:
     """The objects, pruned and defaulted at their own version, without resourceVersions."""
-    return [codec.decode_stored(render(entry, resource.versions).body) for entry in entries]
+    for entry in entries:
+        render(entry, resource.versions)
+    return [codec.decode_stored(served_bytes(entry)) for entry in entries]
 
 
 def _converted_entries(entries: Sequence[Entry], values: Sequence[Object], resource: Resource) -> list[Entry]:
