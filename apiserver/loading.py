@@ -27,18 +27,20 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.field import NIL
 from noxu.apiserver.control_plane import ControlPlane
+from noxu.apiserver.crd.unchanged import digest_of
 from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.manifests import CRD, Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
-from noxu.apiserver.registry.entry import key_of, object_at
+from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.offload import LOOP_LIMIT
 from noxu.apiserver.registry.preparation import prepared
-from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.resource import DEFINITION, Resource
 from noxu.apiserver.registry.trace import Trace
 from noxu.apiserver.values import Object
 from noxu.storage.types import Key
 
 if TYPE_CHECKING:
+    from noxu.apiserver.crd.known_definitions import KnownDefinitions
     from noxu.apiserver.schema.completion import Note
 
 MANAGER: Final = "noxu"
@@ -124,11 +126,11 @@ async def load(
     documents: Iterable[Document],
     *,
     skip_unknown: bool = False,
-    valid_specs: ValidSpecs | None = None,
+    known: KnownDefinitions | None = None,
 ) -> list[str]:
     """Create or replace every object that is accepted. Returns the errors of the others, in their order.
 
-    `valid_specs` are known, and are added to.
+    What is `known` of definitions is not found out again, and is added to.
     `skip_unknown`: skip objects of kinds that are not served, and create missing namespaces.
     """
     errors: list[str] = []
@@ -136,7 +138,7 @@ async def load(
 
     async def load_one(document: Document, content: bytes) -> list[str]:
         try:
-            await write(plane, document.value, content, valid_specs=valid_specs)
+            await _write_unless_unchanged(plane, document.value, content, known)
         except ApiError as error:
             if is_crd(document.value):
                 refused.add(_defined(document.value))
@@ -165,6 +167,30 @@ async def load(
                 await plane.reader.collection(resource)
             await together.begin(key, load_one(document, content))
     return errors
+
+
+async def _write_unless_unchanged(
+    plane: ControlPlane, value: Object, content: bytes, known: KnownDefinitions | None
+) -> None:
+    """Write an object, unless it is a definition and known to change nothing. Raises ApiError."""
+    if known is None:
+        await write(plane, value, content)
+        return
+    old = await _unaffected_definition(plane, value)
+    digest = digest_of(content, old.stored, plane.features) if old is not None else ""
+    if old is not None and known.unchanged.has(digest):
+        return
+    written, _ = await write(plane, value, content, valid_specs=known.valid_specs)
+    if old is not None and written.entry is not None and written.entry.revision == old.revision:
+        known.unchanged.add(digest)
+
+
+async def _unaffected_definition(plane: ControlPlane, value: Object) -> Entry | None:
+    """The stored definition that is replaced, None if there is none, or if admission may have a say in it."""
+    resource, name = resource_of(plane, value), name_of(value)
+    if resource is None or resource.type is not DEFINITION or not await plane.admission.ignores(resource, plane.reader):
+        return None
+    return (await plane.reader.collection(resource)).entries.get(key_of(resource, "", name))
 
 
 MAX_TOGETHER: Final = 64

@@ -33,7 +33,6 @@ from noxu.apiserver.controllers import manager
 from noxu.apiserver.controllers.bootstrap import Facts
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.crd.types import GROUP, RESOURCE
-from noxu.apiserver.crd.valid_specs import ValidSpecs
 from noxu.apiserver.files import in_use, is_in_use
 from noxu.apiserver.go.structs import raise_recursion_limit
 from noxu.apiserver.http.clients import Clients
@@ -56,6 +55,7 @@ from noxu.storage.types import Prefix, Progress, Revision, Unavailable
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
+    from noxu.apiserver.crd.known_definitions import KnownDefinitions
     from noxu.apiserver.http.app import App
     from noxu.apiserver.http.exchange import Sink
     from noxu.apiserver.http.filters import Filter
@@ -113,7 +113,7 @@ class Server:
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
     that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
-    long. Of the definitions in `documents`, those with `valid_specs` are known to be valid; others are added.
+    long. What is `known` of the definitions in `documents` is not found out again, and is added to.
     """
 
     plane: ControlPlane
@@ -128,7 +128,7 @@ class Server:
         claimed: Callable[[], object] = lambda: None,
         observer: Filter | None = None,
         compiling: Shown | None = None,
-        valid_specs: ValidSpecs | None = None,
+        known: KnownDefinitions | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -137,7 +137,7 @@ class Server:
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
-        self.valid_specs = valid_specs
+        self.known = known
         self.url = ""
         self.secured: Secured | None = None
         self.clients = Clients()
@@ -206,7 +206,7 @@ class Server:
         if self.documents:
             from noxu.apiserver import loading  # it knows YAML
 
-            _check_loaded(self.config, await loading.load(plane, self.documents, valid_specs=self.valid_specs))
+            _check_loaded(self.config, await loading.load(plane, self.documents, known=self.known))
             self.documents = ()
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
@@ -517,12 +517,12 @@ def run(
     each: Callable[[Sequence[Document]], Iterable[Document]] = iter,
     compiling: Shown | None = None,
     split: Split | None = None,
-    valid_specs: ValidSpecs | None = None,
+    known: KnownDefinitions | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
     `each` iterates over the documents of the configuration while they are loaded. `split` reads the parts of their files,
-    None: as `manifests.split`. `compiling` and `valid_specs`: see `Server`.
+    None: as `manifests.split`. `compiling` and `known`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
@@ -531,7 +531,7 @@ def run(
     del documents  # when they are loaded, their memory is given back
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling, valid_specs))
+        return runner.run(_main(config, loaded, out, parent, compiling, known))
 
 
 def _documents(config: Config, split: Split | None) -> list[Document]:
@@ -609,7 +609,7 @@ async def _main(
     out: Callable[[str], object],
     parent: int,
     compiling: Shown | None,
-    valid_specs: ValidSpecs | None,
+    known: KnownDefinitions | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
@@ -619,7 +619,7 @@ async def _main(
             documents,
             claimed=lambda: claim_kubeconfig(path),
             compiling=compiling,
-            valid_specs=valid_specs,
+            known=known,
         )
 
         def ready() -> None:

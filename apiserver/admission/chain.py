@@ -210,12 +210,24 @@ class Chain:
                 return False
         return not self.local_mutating and not self.local_validating
 
+    async def ignores(self, resource: Resource, reader: Reader) -> bool:
+        """Whether updates of a resource are certainly neither changed nor refused."""
+        if self._checks_owners or resource.collection in self._consulted.collections:
+            return False
+        if not self.is_idle(reader):
+            await self._load(reader)
+        return self.is_idle(reader)
+
+    async def _load(self, reader: Reader) -> None:
+        """Read what is configured, if the cache does not have it."""
+        self._collections = [await reader.collection(kind) for kind in self._kinds]
+
     async def _active(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
         """The plug-ins that are configured, none for a resource without admission."""
         if draft.resource.group_resource in _EXEMPT or draft.request.action is Action.REVIEW:
             return []  # reviews are exempt: they are needed to repair a cluster
         reader = draft.environment.reader
-        self._collections = [await reader.collection(kind) for kind in self._kinds]
+        await self._load(reader)
         return [plugin for plugin in plugins if not plugin.is_idle(reader)]
 
 

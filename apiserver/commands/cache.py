@@ -20,8 +20,8 @@ from typing import Final
 import orjson
 
 from noxu.apiserver.api.codec import Decoded
-from noxu.apiserver.crd import valid_specs
-from noxu.apiserver.crd.valid_specs import ValidSpecs
+from noxu.apiserver.crd import unchanged, valid_specs
+from noxu.apiserver.crd.known_definitions import KnownDefinitions
 from noxu.apiserver.files import write_whole
 from noxu.apiserver.manifests import Part, split
 from noxu.apiserver.schema import patterns
@@ -118,14 +118,18 @@ class Cache:
         self.put([_part_as_json(part) for part in parts], "parts", digest)
         return parts
 
-    def valid_specs(self) -> ValidSpecs:
-        """The specs of definitions that are known to be valid."""
-        return valid_specs.from_json(self.get("valid specs"))
+    def known_definitions(self) -> KnownDefinitions:
+        """What is known of definitions."""
+        return KnownDefinitions(
+            valid_specs.from_json(self.get("valid specs")), unchanged.from_json(self.get("unchanged definitions"))
+        )
 
-    def keep_valid_specs(self, specs: ValidSpecs) -> None:
-        """Keep them, if there are new ones. Those that another process keeps at the same time may be lost."""
-        if specs.has_new:
-            self.put(specs.as_json(), "valid specs")
+    def keep_known_definitions(self, known: KnownDefinitions) -> None:
+        """Keep it, if there is something new. What another process keeps at the same time may be lost."""
+        if known.valid_specs.has_new:
+            self.put(known.valid_specs.as_json(), "valid specs")
+        if known.unchanged.has_new:
+            self.put(known.unchanged.as_json(), "unchanged definitions")
 
     def tidy(self) -> None:
         """Remove the oldest entries if there are too many. Only after a result was kept."""

@@ -23,7 +23,7 @@ from noxu.apiserver.signals import Interrupted
 
 if TYPE_CHECKING:
     from noxu.apiserver.commands.cache import Cache
-    from noxu.apiserver.crd.valid_specs import ValidSpecs
+    from noxu.apiserver.crd.known_definitions import KnownDefinitions
     from noxu.apiserver.manifests import Document
     from noxu.storage.types import Progress
 
@@ -41,15 +41,15 @@ def run(options: argparse.Namespace) -> int:
     from noxu.apiserver import server
 
     cache = _cache(options)
-    specs = None if cache is None else cache.valid_specs()
+    known = None if cache is None else cache.known_definitions()
     try:
         # The server is kept until the end, see the module.
         _stopped = server.run(
             options.config,
-            each=partial(_loaded, options, cache, specs),
+            each=partial(_loaded, options, cache, known),
             compiling=partial(_shown, options, "start", "definitions"),
             split=None if cache is None else cache.split,
-            valid_specs=specs,
+            known=known,
         )
     except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))
@@ -81,15 +81,15 @@ def _cache(options: argparse.Namespace) -> Cache | None:
 
 
 def _loaded(
-    options: argparse.Namespace, cache: Cache | None, specs: ValidSpecs | None, documents: Sequence[Document]
+    options: argparse.Namespace, cache: Cache | None, known: KnownDefinitions | None, documents: Sequence[Document]
 ) -> Iterator[Document]:
-    """The documents while they are loaded. Afterwards the specs of definitions that are valid are kept."""
+    """The documents while they are loaded. Afterwards what is known of definitions is kept."""
     if cache is not None:
         cache.tidy()
     with _shown(options, "load") as report:
         yield from progress.each(documents, report, len(documents))
-    if cache is not None and specs is not None:
-        cache.keep_valid_specs(specs)
+    if cache is not None and known is not None:
+        cache.keep_known_definitions(known)
 
 
 def _end_process() -> NoReturn:

@@ -268,6 +268,27 @@ def test_serve_keeps_which_definitions_are_valid(
     assert len(walked) == 3
 
 
+def test_serve_keeps_which_definitions_change_nothing(
+    run: Make, write: Make, crd: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updates: list[str] = []
+    validate = validation.validate_update
+    monkeypatch.setattr(
+        validation, "validate_update", lambda *pair, **known: updates.append("x") or validate(*pair, **known)
+    )
+    write("crd.json", crd(size={"type": "integer"}))
+    write("wrong.json", {"apiVersion": "example.com/v1", "kind": "Unknown", "metadata": {"name": "a"}})
+    line = "serve --data data --port 0 crd.json wrong.json"
+    first, counts = run(line), []
+    for options in ("", "", "", " --no-cache", " --feature-gates CRDValidationRatcheting=false", ""):
+        assert run(f"{line}{options}") == first
+        counts.append(len(updates))
+    assert counts == [1, 1, 1, 2, 3, 3]
+    write("crd.json", crd(size={"type": "string"}))
+    assert run(line).status == 1
+    assert len(updates) == 4
+
+
 def test_serve_keeps_nothing_without_a_cache(run: Make, write: Make) -> None:
     write("large.yaml", f"apiVersion: example.com/v1\nkind: Unknown\nmetadata: {{name: a}}\ntext: {'a' * MIN_SPLIT}\n")
     assert run("serve --memory --port 0 --no-cache large.yaml").status == 1
