@@ -77,6 +77,13 @@ def test_only_servers_reach_etcd_and_only_the_balancer_is_published() -> None:
     assert published == {"balancer": ["127.0.0.1:6441:6440"]}, "not for other machines"
 
 
+def test_the_balancer_asks_the_name_server_of_its_container() -> None:
+    """Its address is that of the engine: 127.0.0.11 with Docker, the gateway of a network with podman."""
+    resolvers = CONFIG.partition("resolvers ")[2].splitlines()[1:]
+    assert resolvers[0].split("#")[0].strip() == "parse-resolv-conf"
+    assert "nameserver" not in CONFIG
+
+
 def test_the_members_are_those_of_one_cluster() -> None:
     cluster = ",".join(f"{name}=http://{name}:2380" for name in MEMBERS)
     for name in MEMBERS:
