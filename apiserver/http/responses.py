@@ -174,11 +174,13 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
     if columns.cells_of_list is not None:
         return None
     ages = summary.Ages(now)
-    if include == "Object":
-        return lambda entry: summary.row(
-            _summaries.of(entry, resource, columns), to.version, ages, include, body_at(entry, resource)
-        )
-    return lambda entry: summary.row(_summaries.of(entry, resource, columns), to.version, ages, include)
+    with_object = include == "Object"
+
+    def row(entry: Entry) -> bytes:
+        body = body_at(entry, resource) if with_object else b""
+        return summary.row(_summaries.of(entry, resource, columns), to.version, ages, include, body)
+
+    return row
 
 
 def _summarized_list(
