@@ -7,6 +7,7 @@ when the key of the object is made (`registry.entry.check_path_name`).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote, unquote_plus
 
@@ -27,6 +28,9 @@ _VERBS: Final = {
 }
 """By method: the verb without and with a name."""
 
+MAX_CACHED_PATH: Final = (
+    300  # characters, with the method: a name, its namespace and its resource, each of usual length
+)
 _BAD_ESCAPE: Final = expression("%(?![0-9a-fA-F]{2})")
 _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
@@ -72,10 +76,17 @@ def parse_target(method: str, target: str) -> Target:
         return Target("", {}, target, NO_RESOURCE)  # `host:port`, as proxies get it
     raw_path, raw_query, host = split_target(target)
     path, query = decode_path(raw_path), parse_query(raw_query) if raw_query else {}
-    info = resource_info(method, path, query)
+    info_of = _known_info if len(method) + len(path) <= MAX_CACHED_PATH else _known_info.__wrapped__
+    return Target(path, query, host, info_of(method, path, "watch" in query and is_watch(query)))
+
+
+@lru_cache(maxsize=2048)
+def _known_info(method: str, path: str, watch: bool) -> RequestInfo:
+    """The RequestInfo, whose namespace is checked. Clients ask for the same paths again and again."""
+    info = resource_info(method, path, watch=watch)
     if info.namespace:
         check_namespace(info.namespace)
-    return Target(path, query, host, info)
+    return info
 
 
 def parse_query(text: str) -> Query:
@@ -128,8 +139,11 @@ def is_watch(query: Query) -> bool:
     return "watch" in query and first(query, "watch").lower() not in ("0", "false")
 
 
-def resource_info(method: str, path: str, query: Query) -> RequestInfo:
-    """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; NO_RESOURCE for every other path."""
+def resource_info(method: str, path: str, *, watch: bool = False) -> RequestInfo:
+    """The RequestInfo of a path below /api/v1/ or /apis/GROUP/VERSION/; NO_RESOURCE for every other path.
+
+    `watch`: the query asks for a watch.
+    """
     if not path.startswith(("/api/", "/apis/")):  # `//apis/` is another path
         return NO_RESOURCE
     parts = path.strip("/").split("/")  # empty segments inside remain
@@ -151,7 +165,7 @@ def resource_info(method: str, path: str, query: Query) -> RequestInfo:
     resource, name, subresource = (*rest, "", "")[:3]
     without_name, with_name = _VERBS.get(method, ("", ""))
     verb = with_name if name else without_name
-    if watching or (verb == "list" and is_watch(query)):
+    if watching or (verb == "list" and watch):
         verb = "watch"
     more = len(rest) > 3
     return RequestInfo(True, verb, group, version, resource, namespace, name, subresource, in_namespace, watching, more)

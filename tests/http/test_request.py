@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.http import request
 from noxu.apiserver.http.request import (
+    MAX_CACHED_PATH,
     NO_RESOURCE,
     RequestInfo,
     check_namespace,
@@ -76,6 +78,25 @@ def test_the_request_info_of(method: str, target: str, expected: RequestInfo) ->
     if target == "/api/v1/namespaces/ns":
         expected = expected._replace(resource="namespaces")
     assert parse_target(method, target).info == expected
+
+
+def test_a_path_that_is_known_depends_on_the_method_and_on_a_watch() -> None:
+    path = "/apis/example.com/v1/widgets"
+    asked = [("GET", path), ("GET", f"{path}?watch=1"), ("GET", f"{path}?watch=0"), ("POST", path), ("GET", path)]
+    for _ in range(2):
+        found = [parse_target(*each) for each in asked]
+        assert [each.info.verb for each in found] == ["list", "watch", "list", "create", "list"]
+        found[0].query["a"] = ["a filter may change its query"]
+        with pytest.raises(ApiError):
+            parse_target("GET", "/api/v1/namespaces/../pods")
+
+
+@pytest.mark.parametrize("length", [MAX_CACHED_PATH - 10, MAX_CACHED_PATH + 10])
+def test_long_paths_are_not_kept(length: int) -> None:
+    path = "/apis/example.com/v1/widgets/"
+    before = request._known_info.cache_info().misses
+    assert parse_target("GET", path.ljust(length, "x")).info.name == "x" * (length - len(path))
+    assert request._known_info.cache_info().misses == before + (length < MAX_CACHED_PATH)
 
 
 QUERIES: list[tuple[str, str, dict[str, list[str]]]] = [
@@ -162,5 +183,5 @@ def test_every_path_has_a_request_info() -> None:
         for second in words:
             for third in words:
                 for fourth in words:
-                    info = resource_info("GET", f"/{first}/{second}/{third}/{fourth}", {})
+                    info = resource_info("GET", f"/{first}/{second}/{third}/{fourth}")
                     assert info.is_resource or info == NO_RESOURCE

@@ -69,7 +69,7 @@ PATHS: list[tuple[str, set[str] | None]] = [
 @pytest.mark.parametrize(("path", "methods"), PATHS, ids=[path for path, _ in PATHS])
 def test_a_path_has_these_methods(path: str, methods: set[str] | None) -> None:
     catalog = Catalog([definitions_resource(), *built_in_versions()])
-    assert methods_of(catalog, path, resource_info("GET", path, {})) == methods
+    assert methods_of(catalog, path, resource_info("GET", path)) == methods
 
 
 CUSTOM = f"/apis/{GROUP}/v1"
@@ -124,7 +124,7 @@ HANDLED: list[tuple[str, str, str, Handler | int]] = [
 
 @pytest.mark.parametrize(("method", "path", "expected"), [row[1:] for row in HANDLED], ids=[row[0] for row in HANDLED])
 def test_the_handler_of(method: str, path: str, expected: Handler | int) -> None:
-    info = resource_info(method, path, {})
+    info = resource_info(method, path)
     if not isinstance(expected, int):
         assert handler_of(find_resource(SERVED, method, path, info), info) is expected
         return
