@@ -48,11 +48,9 @@ class Contained:
 
 
 def call_all(activity: object, functions: Iterable[Callable[[T], object]], argument: T) -> None:
-    """Call each function with the argument, all of them even if some fail. For `activity` see Contained."""
-    remaining = iter(functions)
-    failed = True
-    while failed:
-        with Contained(activity) as contained:
-            for function in remaining:
-                function(argument)
-        failed = contained.error is not None
+    """Call each function with the argument, all of them even if some fail. Costs less than a `Contained` for each."""
+    for function in functions:
+        try:
+            function(argument)
+        except Exception:
+            log.exception("%s failed", activity)

@@ -55,7 +55,7 @@ def test_it_is_the_only_place_that_catches_every_exception() -> None:
         for path in package.rglob("*.py")
         if re.search(r"except Exception\b|except:|suppress\(Exception", path.read_text())
     ]
-    assert found == []
+    assert found == ["apiserver/containment.py"]
 
 
 def test_all_functions_are_called_even_if_some_fail(caplog: pytest.LogCaptureFixture) -> None:
