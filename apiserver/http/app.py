@@ -21,6 +21,7 @@ from noxu.apiserver.http import auditing, documents, filters, routing, traces
 from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answer, Answered
 from noxu.apiserver.http.clients import Clients
+from noxu.apiserver.http.connection import WRITTEN
 from noxu.apiserver.http.deadlines import Deadlines
 from noxu.apiserver.http.exchange import Backend, Exchange, Sink
 from noxu.apiserver.http.filters import Filter
@@ -96,7 +97,7 @@ class App:
         )
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
         numbered = list(enumerate(self.filters))
-        self._enter = [(n, filter_) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
+        self._enter = [(n, filter_.enter) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
         entered = [list(reversed(numbered[:passed])) for passed in range(len(numbered) + 1)]
         self._leave = [[f.leave for _, f in those if type(f).leave is not Filter.leave] for those in entered]
         """By the number of filters that an exchange has passed: what to call then."""
@@ -111,11 +112,12 @@ class App:
         exchange = Exchange(request, self.backend, request.headers.get("Audit-Id") or new_uuid(), loop.time())
         try:
             answer = await self._filtered(exchange)
-            if isinstance(answer, web_response.StreamResponse):
+            if not isinstance(answer, Answer):
                 return answer
             if exchange.record is not None:
                 answer = auditing.observed(exchange, exchange.record, answer)
-            return await send(exchange, answer, self.unsent)
+            waits = send(exchange, answer, self.unsent)
+            return WRITTEN if waits is None else await waits
         finally:
             call_all(exchange, self._finish[exchange.passed], exchange)
             exchange.times["answered"] = loop.time()
@@ -128,9 +130,9 @@ class App:
         try:
             with Contained(exchange, passing=ConnectionError) as contained:
                 try:
-                    for number, filter_ in self._enter:
+                    for number, enter in self._enter:
                         exchange.passed = number  # those before it, also without an `enter` of their own
-                        waiting = filter_.enter(exchange)
+                        waiting = enter(exchange)
                         if waiting is not None:
                             await waiting
                     exchange.passed = len(self.filters)

@@ -149,7 +149,11 @@ class Connection(web_protocol.RequestHandler):
         """Return when the connection may be closed. Raises ConnectionError if the client is gone."""
         while not self._force_close:
             if not self._messages:
-                await self._arrival()
+                self._waiter = self._loop.create_future()  # `close` and `force_close` cancel it
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
             message, body = self._messages.popleft()
             self._make_room()
             response = await self._answer(message, body)
@@ -159,14 +163,6 @@ class Connection(web_protocol.RequestHandler):
             if self._close or not self._keepalive:
                 return
             self._expect_next()
-
-    async def _arrival(self) -> None:
-        """Wait for the next request. `close` and `force_close` cancel it."""
-        self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
 
     def _make_room(self) -> None:
         """A request that has waited is handled now: the client may send further ones."""

@@ -30,7 +30,6 @@ after Authorize. What observes requests and refuses none (metrics, an access log
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Awaitable
 from functools import lru_cache
@@ -41,7 +40,6 @@ from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.api.hosts import is_loopback, split_host
 from noxu.apiserver.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.apiserver.crd import types as crd_types
-from noxu.apiserver.expressions import expression
 from noxu.apiserver.http import auditing, framing, negotiation
 from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.answer import Answer, Answered
@@ -206,7 +204,7 @@ class Authenticate(Filter):
         self._metrics.not_identified(perf_counter() - began, is_error=is_error)
 
 
-_IMPERSONATES: Final = expression("impersonate-", re.IGNORECASE | re.ASCII)
+_IMPERSONATE: Final = "impersonate-"  # in lower case: how the names of its headers begin
 
 
 class Impersonate(Filter):
@@ -217,7 +215,7 @@ class Impersonate(Filter):
 
     def enter(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
-        if not any(map(_IMPERSONATES.match, headers)):
+        if _IMPERSONATE not in "\n".join(headers).lower():  # which costs a quarter of looking at each name
             return
         other = impersonation.wanted(headers)
         if other is None:

@@ -4,14 +4,14 @@ A large body is written piece by piece, so that a client that does not read leav
 buffer, and the rest is shared with other answers where possible (`unsent`).
 
 Most answers are small, over HTTP/1.1, and have usual headers. Their bytes are written at once, without aiohttp's response,
-which makes headers of its own and adds to them (`_send_whole`). That both write the same is tested.
+which makes headers of its own and adds to them (`_write_whole`). That both write the same is tested.
 """
 
 from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, Awaitable, Iterator
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -45,12 +45,25 @@ def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
     return headers
 
 
-async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_response.StreamResponse:
-    """Send an answer, and return its aiohttp response. Raises ConnectionError."""
+def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> Awaitable[web_response.StreamResponse] | None:
+    """Send an answer. None if the kernel has taken all of it: its aiohttp response is `WRITTEN`. Else what to await.
+
+    The awaitable returns the aiohttp response, and raises ConnectionError.
+    """
+    if (head := _head_of_whole(exchange, answer)) is None:
+        return _send(exchange, answer, unsent)
+    waits = _write_whole(exchange, head, answer.body)
+    return None if waits is None else _taken(waits)
+
+
+async def _taken(waits: Awaitable[None]) -> web_response.StreamResponse:
+    await waits
+    return WRITTEN
+
+
+async def _send(exchange: Exchange, answer: Answer, unsent: Unsent) -> web_response.StreamResponse:
+    """Send an answer with aiohttp."""
     request = exchange.request
-    if (head := _head_of_whole(exchange, answer)) is not None:
-        await _send_whole(exchange, head, answer.body)
-        return WRITTEN
     headers = headers_of(exchange, answer.content_type)
     headers.extend(answer.headers)
     accept_encoding = request.headers.get("Accept-Encoding", "")
@@ -124,18 +137,16 @@ def _head(status: int, content_type: str, headers: Headers) -> tuple[bytes, byte
     return before.encode(), f"{after}\r\nContent-Length: ".encode()
 
 
-async def _send_whole(exchange: Exchange, head: tuple[bytes, bytes], body: Any) -> None:
-    """Write a small answer at once; return when the kernel has taken it. Raises ConnectionError."""
+def _write_whole(exchange: Exchange, head: tuple[bytes, bytes], body: Any) -> Awaitable[None] | None:
+    """Write a small answer at once. None if the kernel has taken it, else what to await; that raises ConnectionError."""
     before, after = head
     exchange.sent_bytes = size = len(body)
     date = rfc822_formatted_time().encode()
     protocol = exchange.request.protocol
     assert isinstance(protocol, Connection)
-    waits = protocol.write_whole(
+    return protocol.write_whole(
         b"%b%b%b%d\r\nDate: %b\r\n\r\n%b" % (before, exchange.id.encode(), after, size, date, body)
     )
-    if waits is not None:
-        await waits
 
 
 def _is_closing(request: web_request.BaseRequest) -> bool:

@@ -62,7 +62,9 @@ def exchange_of(method: str = "GET", target: str = "/a", **headers: str) -> tupl
 
 
 async def send(exchange: Exchange, answer: Answer) -> web_response.StreamResponse:
-    return await sending.send(exchange, answer, Unsent())
+    waits = sending.send(exchange, answer, Unsent())
+    assert waits is not None
+    return await waits
 
 
 def body_of(response: web_response.StreamResponse) -> bytes:
