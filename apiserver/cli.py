@@ -6,7 +6,6 @@ modules are imported only for the command that is run.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import io
 import os
@@ -14,11 +13,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from noxu.apiserver.arguments.parsers import COMMANDS as COMMANDS
-from noxu.apiserver.arguments.parsers import arguments_of, parser
-from noxu.apiserver.arguments.parsers import parser_of as parser_of
+from noxu.apiserver.arguments import plain
+from noxu.apiserver.arguments.commands import COMMANDS as COMMANDS
+from noxu.apiserver.arguments.commands import arguments_of
+
+if TYPE_CHECKING:
+    import argparse
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C, as shells have it."""
@@ -46,11 +48,11 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     if given[:1] == ["__complete"]:
         return _complete(given[1:])
     if not given:
-        parser().print_help()
+        _parser().print_help()
         return 0
     name = given[0]
     if name not in COMMANDS:
-        top = parser()
+        top = _parser()
         top.parse_args(given)  # options such as --version, which exit, or an error
         top.error("the first argument has to be a command or an option")  # a command after `--`, since Python 3.14
     options = options_of(name, given[1:])
@@ -82,15 +84,31 @@ def _complete(words: Sequence[str]) -> int:
 
 def options_of(name: str, given: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Invalid ones end the process with status 2."""
-    command = parser_of(name)
-    options = command.parse_intermixed_args(given)
+    module = arguments_of(name)
+    options = plain.options(module.add, given)
+    if options is None:
+        options = parser_of(name).parse_intermixed_args(given)
     options.command = name
-    if complete := getattr(arguments_of(name), "complete", None):
+    if complete := getattr(module, "complete", None):
         try:
             complete(options)
         except ValueError as error:
-            command.error(str(error))
+            parser_of(name).error(str(error))
     return options
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The parser of arguments without a command."""
+    from noxu.apiserver.arguments import parsers  # see noxu.apiserver.arguments.plain
+
+    return parsers.parser()
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of the arguments of a command."""
+    from noxu.apiserver.arguments import parsers
+
+    return parsers.parser_of(name)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.arguments import values
+
+if TYPE_CHECKING:
+    import argparse
 
 OUTPUTS: Final = ("text", "json", "junit", "sarif", "github")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import argparse
 
 SHELLS: Final = ("bash", "zsh", "fish")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import TYPE_CHECKING
 
 from noxu.apiserver.arguments import values
 from noxu.apiserver.config import KUBERNETES_VERSION
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def add(command: argparse.ArgumentParser) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noxu.apiserver.config import STORAGE_MEDIA_TYPES, Etcd
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def add(

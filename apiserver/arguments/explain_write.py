@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.arguments import checks, shared
+
+if TYPE_CHECKING:
+    import argparse
 
 _IN_MEMORY: Final = {"--old": "old", "--independent": "independent", "--feature-gates": "feature_gates", "-j": "jobs"}
 

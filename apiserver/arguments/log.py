@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
+from typing import TYPE_CHECKING
 
 from noxu.apiserver.config import Log
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def add(command: argparse.ArgumentParser) -> None:

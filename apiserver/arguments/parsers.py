@@ -1,9 +1,4 @@
-"""The commands, and the parsers of their arguments.
-
-The arguments of a command are in the module of this package that has its name: `add(parser)` adds them, and
-`complete(options)`, which not all have, raises ValueError for combinations that are invalid. Only the module of the
-command that is run is imported.
-"""
+"""The parsers of arguments: argparse, with shorter errors."""
 
 from __future__ import annotations
 
@@ -11,27 +6,10 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from noxu.apiserver.arguments import examples
-
-COMMANDS: Final = {
-    "serve": "run the server",
-    "envtest": "write the programs that envtest starts",
-    "validate": "validate objects without a server",
-    "explain-write": "show what each stage of a write does to objects",
-    "lint": "check that CRDs are structural, and fix them",
-    "skeleton": "print the skeletons of schemas, which determine pruning",
-    "migrate": "rewrite stored objects in their storage version",
-    "check": "verify what is stored",
-    "copy": "copy stored objects between data directories, files and etcd",
-    "snapshot": "copy stored objects into a file",
-    "completion": "print what completes commands and options in a shell",
-    "version": "print the version",
-    "help": "describe a command",
-}
+from noxu.apiserver.arguments.commands import COMMANDS, arguments_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,11 +32,6 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     command = _Parser(prog=f"noxu {name}", epilog=examples.text(name), formatter_class=_Formatter)
     arguments_of(name).add(command)
     return command
-
-
-def arguments_of(name: str) -> ModuleType:
-    """The module with the arguments of a command."""
-    return import_module(f"noxu.apiserver.arguments.{name.replace('-', '_')}")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import TYPE_CHECKING
 
 from noxu.apiserver.arguments import values
 from noxu.apiserver.config import (
@@ -12,6 +12,9 @@ from noxu.apiserver.config import (
     REQUEST_TIMEOUT,
     Requests,
 )
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -66,7 +69,7 @@ def _timeout(text: str) -> float:
     """A duration in Go's syntax, in seconds, that is not 0: every request would be too late."""
     found = values.seconds(text)
     if not found:
-        raise argparse.ArgumentTypeError("must be a positive duration, such as 30s or 5m")
+        raise values.refused("must be a positive duration, such as 30s or 5m")
     return found
 
 
@@ -76,5 +79,5 @@ def _origins(text: str) -> str:
     try:
         cors.check(values.items([text]))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise values.refused(str(error)) from None
     return text

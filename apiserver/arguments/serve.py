@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noxu.apiserver.arguments import (
     admission,
@@ -21,6 +21,9 @@ from noxu.apiserver.arguments import (
     values,
 )
 from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, Config
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def add(command: argparse.ArgumentParser) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.features import GATES, parse
+
+if TYPE_CHECKING:
+    import argparse
 
 OUTPUTS: Final = ("text", "json")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noxu.apiserver.arguments import etcd, shared
 from noxu.apiserver.config import DEFAULT_DATA
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def add(command: argparse.ArgumentParser) -> None:

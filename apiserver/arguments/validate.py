@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.arguments import checks, etcd, shared
 from noxu.apiserver.config import DEFAULT_DATA
+
+if TYPE_CHECKING:
+    import argparse
 
 _OF_FILES: Final = {
     "--old": "old",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 from typing import Final
@@ -11,9 +10,16 @@ from noxu.apiserver.config import HTTPS_PORT, ServiceName
 from noxu.apiserver.expressions import expression
 
 
+def refused(message: str) -> Exception:
+    """What the type of an argument raises for an invalid value."""
+    from argparse import ArgumentTypeError  # see noxu.apiserver.arguments.plain
+
+    return ArgumentTypeError(message)
+
+
 def port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError("must be a number from 0 to 65535")
+        raise refused("must be a number from 0 to 65535")
     return int(text)
 
 
@@ -23,12 +29,12 @@ def boolean(text: str) -> bool:
         return True
     if text in ("0", "f", "F", "false", "FALSE", "False"):
         return False
-    raise argparse.ArgumentTypeError("must be true or false")
+    raise refused("must be true or false")
 
 
 def count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError("must be a number that is not negative")
+        raise refused("must be a number that is not negative")
     return int(text)
 
 
@@ -46,7 +52,7 @@ def address(text: str) -> str:
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
-        raise argparse.ArgumentTypeError("must be an IP address") from None
+        raise refused("must be an IP address") from None
     return "" if found.is_unspecified else str(found)
 
 
@@ -59,7 +65,7 @@ def kinds(text: str) -> list[str]:
     """Kinds, each alone or with its version: `Pod,apps/v1/Deployment`."""
     found = text.split(",")
     if not all(re.fullmatch(r"(?:[^/\s]+/){0,2}[A-Za-z0-9]+", kind) for kind in found):
-        raise argparse.ArgumentTypeError("must be KIND, VERSION/KIND or GROUP/VERSION/KIND, such as apps/v1/Deployment")
+        raise refused("must be KIND, VERSION/KIND or GROUP/VERSION/KIND, such as apps/v1/Deployment")
     return found
 
 
@@ -69,7 +75,7 @@ def place(text: str) -> str:
     try:
         return str(parse(text))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise refused(str(error)) from None
 
 
 def named_certificate(text: str) -> str:
@@ -78,13 +84,13 @@ def named_certificate(text: str) -> str:
     try:
         parse_named(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise refused(str(error)) from None
     return text
 
 
 def kubernetes_version(text: str) -> str:
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text):
-        raise argparse.ArgumentTypeError("must be MAJOR.MINOR.PATCH, such as 1.37.0")
+        raise refused("must be MAJOR.MINOR.PATCH, such as 1.37.0")
     return text
 
 
@@ -97,7 +103,7 @@ def seconds(text: str) -> float:
     except ValueError:
         found = -1.0
     if found < 0:
-        raise argparse.ArgumentTypeError("must be a duration that is not negative, such as 1h30m, 90s or 0")
+        raise refused("must be a duration that is not negative, such as 1h30m, 90s or 0")
     return found
 
 
@@ -107,8 +113,6 @@ _SERVICE: Final = expression(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<por
 def service(text: str) -> tuple[ServiceName, str]:
     found = _SERVICE.fullmatch(text)
     if found is None:
-        raise argparse.ArgumentTypeError(
-            "must be NAMESPACE/NAME[:PORT]=HOST:PORT, such as default/my-webhook:443=127.0.0.1:9443"
-        )
+        raise refused("must be NAMESPACE/NAME[:PORT]=HOST:PORT, such as default/my-webhook:443=127.0.0.1:9443")
     number = port(found["port"]) if found["port"] else HTTPS_PORT
     return ServiceName(found["namespace"], found["name"], number), found["address"]

@@ -15,7 +15,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from noxu.apiserver.arguments.parsers import COMMANDS, parser_of
+from noxu.apiserver.arguments.commands import COMMANDS
+from noxu.apiserver.arguments.parsers import parser_of
 
 COMPLETE: Final = "__complete"
 """The command that the scripts call."""

@@ -6,7 +6,6 @@ one by one takes seconds.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import logging
 import os
@@ -22,6 +21,8 @@ from noxu.apiserver.config import NotLoadedError, StartError
 from noxu.apiserver.signals import Interrupted
 
 if TYPE_CHECKING:
+    import argparse
+
     from noxu.apiserver.commands.cache import Cache
     from noxu.apiserver.crd.known_definitions import KnownDefinitions
     from noxu.apiserver.manifests import Document
