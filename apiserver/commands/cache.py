@@ -66,6 +66,11 @@ class Cache:
         self._directory = directory
         self._has_written = False
 
+    @property
+    def keeps(self) -> bool:
+        """Whether results are kept."""
+        return self._directory is not None
+
     def get(self, kind: str, *parts: bytes) -> Json:
         """A result, None if there is none."""
         if self._directory is None:

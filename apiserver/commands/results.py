@@ -60,12 +60,12 @@ def add(
     report: Progress = no_progress,
 ) -> None:
     """Add the results of shards. `report` is called with the number of documents that are checked, and not in `found` yet."""
-    missing = [shard for shard in parts if not _restore(found, check, shard, cache)]
+    missing = [shard for shard in parts if not (cache.keeps and _restore(found, check, shard, cache))]
     if jobs > 1 and len(missing) > 1:
         _find_in_processes(found, check, missing, jobs, report)
     elif missing:
         found.add(check.find(shards.merged(missing), report))
-    for shard in missing:
+    for shard in missing if cache.keeps else ():
         results = found.of(shard.documents)
         if all(map(check.kept, results)):
             cache.put([check.as_json(result) for result in results], check.name, *_parts(check, shard))

@@ -126,6 +126,15 @@ def test_kept_results_are_the_same_and_nothing_is_kept_without_a_cache(
     assert stable(first) == stable(run(line)) == stable(fresh)
 
 
+@each_command
+def test_without_a_cache_documents_have_no_digests(
+    run: Make, files: str, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    fresh = run(f"{command} {files} --no-cache")
+    monkeypatch.setattr(results, "_parts", None)
+    assert stable(run(f"{command} {files} --no-cache")) == stable(fresh)
+
+
 # A case: a command, and the function that it does not call again.
 KEPT: list[tuple[str, Any, str]] = [
     ("validate", in_memory, "_write"),
