@@ -298,20 +298,14 @@ async def apply(
     options: Options = Options(field_manager=MANAGER),
     *,
     duplicates: Sequence[str] = (),
-    warnings: list[str] | None = None,
     trace: Trace | None = None,
-    valid_specs: ValidSpecs | None = None,
 ) -> Object:
     """Create an object, or replace the existing one. Returns the stored object. Raises ApiError.
 
-    `duplicates` are the decoder's messages about duplicate keys. Warnings are appended to `warnings`, even if the object
-    is refused, and the steps of the write to `trace`.
+    `duplicates` are the decoder's messages about duplicate keys. The steps of the write are appended to `trace`.
     """
-    outcome = Outcome(warnings=[] if warnings is None else warnings)
     content = codec.encode(value, sort_keys=False)
-    written, resource = await write(
-        plane, value, content, options, duplicates=duplicates, outcome=outcome, trace=trace, valid_specs=valid_specs
-    )
+    written, resource = await write(plane, value, content, options, duplicates=duplicates, trace=trace)
     found: Object = codec.decode_stored(written.body(resource))
     return found
 
@@ -327,7 +321,10 @@ async def write(
     trace: Trace | None = None,
     valid_specs: ValidSpecs | None = None,
 ) -> tuple[Written, Resource]:
-    """`apply` for an object of which `value` has at least what identifies it, and `content` is the JSON. Raises ApiError."""
+    """`apply` for an object of which `value` has at least what identifies it, and `content` is the JSON. Raises ApiError.
+
+    Warnings are added to `outcome`, even if the object is refused.
+    """
     resource = resource_of(plane, value)
     if resource is None:
         raise bad_request(f"{no_matches(value)}: {_instead(plane, value)}")

@@ -11,12 +11,14 @@ import pytest
 
 from conformance import corpus
 from noxu.apiserver import loading
+from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.control_plane import assemble, running
 from noxu.apiserver.crd import valid_specs, validation
 from noxu.apiserver.crd.valid_specs import ValidSpecs, digest_of, from_json
 from noxu.apiserver.features import Features
+from noxu.apiserver.registry.draft import Outcome
 from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
 from tests.clocks import ManualClock
@@ -63,12 +65,14 @@ async def answers(crds: Sequence[Object], specs: ValidSpecs | None, features: Fe
     plane = assemble(MemoryStore(), clock=clock, identifiers=CountedIdentifiers().identifiers, features=features)
     async with running(plane):
         for crd in copy.deepcopy(crds):
-            warnings: list[str] = []
+            outcome = Outcome()
             try:
-                stored: Object | str = await loading.apply(plane, crd, warnings=warnings, valid_specs=specs)
+                content = codec.encode(crd, sort_keys=False)
+                written, resource = await loading.write(plane, crd, content, outcome=outcome, valid_specs=specs)
+                stored = codec.decode_stored(written.body(resource))
             except ApiError as error:
                 stored = error.message
-            found.append((stored, warnings))
+            found.append((stored, outcome.warnings))
     return found
 
 
