@@ -23,15 +23,14 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import field_path, steps
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.field import NIL
-from noxu.apiserver.commands import findings, inputs, reports, results, shards
+from noxu.apiserver.commands import findings, in_memory, inputs, reports, results, shards
 from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
 from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked
-from noxu.apiserver.commands.former import restore_definitions, restore_objects
 from noxu.apiserver.commands.in_memory import STRICT, WARN
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
+from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
@@ -39,7 +38,6 @@ from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.trace import Trace, as_json
 from noxu.apiserver.values import Json, Object
 from noxu.apiserver.wording import plain
-from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Progress
 
 HEADER: Final = "X-Noxu-Trace"
@@ -119,25 +117,10 @@ def _explain_in_rounds(
     return [each for each in found.of(written) if each.error or not is_crd(each.document.value)]
 
 
-def _explain_shard(rules: Options, features: Features, shard: Shard, _: Progress) -> list[tuple[Document, Explanation]]:
-    return asyncio.run(_explain_in_memory(rules, features, shard))
-
-
-async def _explain_in_memory(rules: Options, features: Features, shard: Shard) -> list[tuple[Document, Explanation]]:
-    """The explanations of a shard's documents. For `old` and `shared` see `in_memory.validate`."""
-    found = []
-    reported = {id(document) for document in shard.documents}
-    async with running(assemble(MemoryStore(), features=features)) as plane:
-        await restore_definitions(plane, shard.old)
-        ordered = in_order([*shard.shared, *shard.documents])
-        definitions = sum(is_crd(document.value) for document in ordered)
-        for n, document in enumerate(ordered):
-            if n == definitions:
-                await restore_objects(plane, shard.old)
-            explanation = await _write_in_memory(plane, document, rules)
-            if id(document) in reported:
-                found.append((document, explanation))
-    return found
+def _explain_shard(
+    rules: Options, features: Features, shard: Shard, report: Progress
+) -> list[tuple[Document, Explanation]]:
+    return asyncio.run(in_memory.results(shard, features, partial(_write_in_memory, rules=rules), report))
 
 
 def _plain_values(explanation: Explanation) -> Json:

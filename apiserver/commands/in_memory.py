@@ -6,9 +6,9 @@ and ratcheting ignores errors in what did not change. The namespaces that object
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final, TypeVar
 
 from noxu.apiserver import loading
 from noxu.apiserver.api import codec
@@ -16,8 +16,10 @@ from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.commands.former import restore_definitions, restore_objects
 from noxu.apiserver.commands.outcomes import Outcome, Rules
 from noxu.apiserver.commands.progress import each
+from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.crd import conditions
+from noxu.apiserver.features import Features
 from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry import draft, explain
 from noxu.apiserver.registry.draft import Options
@@ -26,40 +28,41 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Progress, no_progress
 
-_UNKNOWN: Final = re.compile(r'unknown field "((?:[^"\\]|\\.)*)"')
+R = TypeVar("R")
 STRICT: Final = Options(field_manager=loading.MANAGER, field_validation="Strict")
 WARN: Final = Options(field_manager=loading.MANAGER, field_validation="Warn")
 
 
-async def validate(
-    documents: Sequence[Document],
-    rules: Rules,
-    *,
-    old: Sequence[Document] = (),
-    shared: Sequence[Document] = (),
-    report: Progress = no_progress,
-) -> list[Outcome]:
-    """The outcome of each document, in the order in which they are written.
+async def results(
+    shard: Shard, features: Features, write: Callable[[ControlPlane, Document], Awaitable[R]], report: Progress
+) -> list[tuple[Document, R]]:
+    """What `write` returns for the shard's documents, in the order in which it is called for them.
 
-    `old` are the former objects, `shared` further CRDs and policies that apply to the documents.
+    The former objects are stored at first. `write` is called for the shared documents, too.
     """
-    outcomes = []
-    reported = {id(document) for document in documents}
-    async with running(assemble(MemoryStore(), features=rules.features)) as plane:
-        await restore_definitions(plane, old)
-        ordered = in_order([*shared, *documents])
+    found = []
+    reported = {id(document) for document in shard.documents}
+    async with running(assemble(MemoryStore(), features=features)) as plane:
+        await restore_definitions(plane, shard.old)
+        ordered = in_order([*shard.shared, *shard.documents])
         definitions = sum(is_crd(document.value) for document in ordered)
         for n, document in enumerate(each(ordered, report, len(ordered))):
             if n == definitions:
-                await restore_objects(plane, old)
-            outcome = await _write(plane, document, rules)
+                await restore_objects(plane, shard.old)
+            result = await write(plane, document)
             if id(document) in reported:
-                outcomes.append(outcome)
-    return outcomes
+                found.append((document, result))
+    return found
+
+
+async def validate(shard: Shard, rules: Rules, report: Progress = no_progress) -> list[tuple[Document, Outcome]]:
+    """The outcome of each document, in the order in which they are written."""
+    return await results(shard, rules.features, partial(_write, rules=rules), report)
 
 
 async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outcome:
-    warnings: list[str] = []
+    outcome = draft.Outcome()
+    warnings = outcome.warnings
     namespace, resource = document.namespace, None
     try:
         current = _as_v1(document, warnings)
@@ -78,23 +81,21 @@ async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outco
             content,
             STRICT if rules.strict else WARN,
             duplicates=duplicates,
-            outcome=draft.Outcome(warnings=warnings),
+            outcome=outcome,
         )
     except ApiError as error:
-        meant = _meant(resource, [*warnings, error.message])
-        return Outcome(document, namespace, "refused", error, warnings, meant=meant)
+        return Outcome(document, namespace, "refused", error, warnings, meant=_meant(resource, outcome))
     if resource is not None and is_crd(current.value):
         warnings += await _not_served(plane, resource, current)
-    return Outcome(document, namespace, "valid", None, warnings, meant=_meant(resource, warnings))
+    return Outcome(document, namespace, "valid", None, warnings, meant=_meant(resource, outcome))
 
 
-def _meant(resource: Resource | None, messages: Iterable[str]) -> dict[str, str]:
-    """Advice about the unknown fields that messages name, where a declared one may have been meant."""
+def _meant(resource: Resource | None, outcome: draft.Outcome) -> dict[str, str]:
+    """Advice about unknown fields, where a declared one may have been meant."""
     if resource is None or resource.schema is None:
         return {}
-    paths = [path for message in messages for path in _UNKNOWN.findall(message)]
-    advice = {path: explain.meant(resource.schema, path) for path in paths}
-    return {path: f"D{text[1:]}" for path, text in advice.items() if text.startswith("did you mean ")}
+    found = {path: explain.meant(resource.schema, path) for path in outcome.unknown}
+    return {path: f"Did you mean {meant}?" for path, meant in found.items() if meant}
 
 
 def _as_v1(document: Document, warnings: list[str]) -> Document:

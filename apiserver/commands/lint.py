@@ -28,6 +28,14 @@ from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Progress
 
 
+class Wanted(NamedTuple):
+    """`strict`: warnings are errors. `fix`: what remains when the CRD is fixed. `fixable`: whether that is possible, in any case."""
+
+    strict: bool = False
+    fix: bool = False
+    fixable: bool = False
+
+
 class Verdict(NamedTuple):
     """What is found out about a CRD.
 
@@ -102,16 +110,16 @@ def lint(
 
 
 def _check(options: argparse.Namespace) -> Check[Linted]:
-    wanted = (options.strict, options.fix, options.fix or options.output == "json")
+    wanted = Wanted(options.strict, options.fix, options.fix or options.output == "json")
     return Check("lint", partial(_find, wanted), wanted, _verdict_as_json, _linted)
 
 
-def _find(wanted: tuple[bool, bool, bool], shard: Shard, _: Progress) -> list[tuple[Document, Linted]]:
+def _find(wanted: Wanted, shard: Shard, _: Progress) -> list[tuple[Document, Linted]]:
     from noxu.apiserver.commands import verdicts  # takes long to import, and kept verdicts do without it
 
     old = {document.name: document.value for document in shard.old}
     return [
-        (document, Linted(document, verdicts.verdict(document, verdicts.Wanted(*wanted), old.get(document.name))))
+        (document, Linted(document, verdicts.verdict(document, wanted, old.get(document.name))))
         for document in shard.documents
     ]
 

@@ -25,7 +25,10 @@ _QUOTA: Final = "ResourceQuota"
 
 
 class Shard(NamedTuple):
-    """`documents` are reported; `shared` and `old` are written before them (see `in_memory.validate`)."""
+    """`documents` are reported. Before them `old`, the former objects, are stored, and `shared` are written.
+
+    `shared` are further CRDs and policies that apply to the documents.
+    """
 
     documents: Sequence[Document]
     shared: Sequence[Document] = ()

@@ -211,8 +211,8 @@ def _lost_fields(old: Object, new: Object, schema: Object, path: FieldPath) -> I
 
 
 def _schemas_in(document: Document) -> Iterator[Schema]:
-    """The schemas of a document that is a valid CRD."""
-    if is_crd(document.value) and not (decoded := _decoded(document.value)).error:
+    """The schemas of a CRD; none if it cannot be decoded."""
+    if not (decoded := _decoded(document.value)).error:
         yield from _schemas_of_crd(decoded.value)
 
 

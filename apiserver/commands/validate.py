@@ -123,8 +123,7 @@ def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document,
     from noxu.apiserver.registry.offload import without_threads
 
     with without_threads():
-        found = asyncio.run(validate(shard.documents, rules, old=shard.old, shared=shard.shared, report=report))
-    return [(outcome.document, outcome) for outcome in found]
+        return asyncio.run(validate(shard, rules, report))
 
 
 # -- output -----------------------------------------------------------------------------------------------------------

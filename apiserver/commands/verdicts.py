@@ -15,23 +15,14 @@ from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.cel import SchemaRules
 from noxu.apiserver.commands import findings
 from noxu.apiserver.commands.findings import Finding
-from noxu.apiserver.commands.lint import Verdict
+from noxu.apiserver.commands.lint import Verdict, Wanted
 from noxu.apiserver.crd import bounds, lint
 from noxu.apiserver.manifests import Document
-from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.completion import Note
 from noxu.apiserver.schema.lint import explain
 from noxu.apiserver.values import Object
 
 DUPLICATE: Final = "Keep one of them: the fix of a file would lose the other."
-
-
-class Wanted(NamedTuple):
-    """`strict`: warnings are errors. `fix`: what remains when the CRD is fixed. `fixable`: whether that is possible, in any case."""
-
-    strict: bool = False
-    fix: bool = False
-    fixable: bool = False
 
 
 def verdict(document: Document, wanted: Wanted, old: Object | None = None) -> Verdict:

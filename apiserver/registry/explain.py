@@ -97,14 +97,14 @@ def _pruned(draft: Draft, before: Object, patch: list[Object]) -> Iterator[Note]
         if _at(before, place) is None and (schema is None or declared.at(schema, place)):
             yield Note(field_path(place), "null is dropped: the field is not nullable")
         else:
-            yield Note(field_path(place), "unknown field: pruned", _meant(schema, place) if schema else "")
+            yield Note(field_path(place), "unknown field: pruned", _advice(schema, place) if schema else "")
 
 
 def refusal(resource: Resource | None, outcome: Outcome) -> Iterator[Note]:
     """Notes on a write that was refused without a trace: its unknown fields, and the values in the rules that failed."""
     schema = None if resource is None else resource.schema
     for path in outcome.unknown:
-        yield Note(path, "unknown field: pruned", "" if schema is None else meant(schema, path))
+        yield Note(path, "unknown field: pruned", "" if schema is None else advice(schema, path))
     for failed in outcome.failed_rules:
         yield Note(failed.error.field, failed.error.body, rule=failed.text, values=failed.observed_values())
 
@@ -112,15 +112,24 @@ def refusal(resource: Resource | None, outcome: Outcome) -> Iterator[Note]:
 _STEP: Final = expression(r"[^.\[\]]+")
 
 
-def meant(schema: Structural, path: str) -> str:
+def advice(schema: Structural, path: str) -> str:
     """Advice about an unknown field at a path such as `spec.ports[0].nmae`. The names of its parents have no dots."""
+    return _advice(schema, _STEP.findall(path))
+
+
+def meant(schema: Structural, path: str) -> str:
+    """The path of the declared field that was probably meant by an unknown one, "" if there is none like it."""
     return _meant(schema, _STEP.findall(path))
 
 
 def _meant(schema: Structural, place: list[str]) -> str:
     if name := declared.nearest(schema, place):
-        return f"did you mean {field_path([*place[:-1], name])}?"
-    if path := declared.elsewhere(schema, place):
+        return field_path([*place[:-1], name])
+    return declared.elsewhere(schema, place)
+
+
+def _advice(schema: Structural, place: list[str]) -> str:
+    if path := _meant(schema, place):
         return f"did you mean {path}?"
     parent = field_path(place[:-1])
     return f"no field of that name is described below {parent}" if parent else "the schema describes no such field"

@@ -455,7 +455,7 @@ def _warning(resource: Resource, text: str) -> ApiWarning:
     if not text.startswith(_UNKNOWN):
         return ApiWarning(text)
     path = text.partition('"')[2].rstrip('"')
-    advice = explain.meant(resource.schema, path) if resource.schema and text.startswith(_UNKNOWN[0]) else ""
+    advice = explain.advice(resource.schema, path) if resource.schema and text.startswith(_UNKNOWN[0]) else ""
     return UnknownFieldWarning(f"{resource.kind}: {text}{f' ({advice})' if advice else ''}")
 
 

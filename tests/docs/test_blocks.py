@@ -26,6 +26,7 @@ import pytest
 import noxu
 from noxu.apiserver.commands.in_memory import validate
 from noxu.apiserver.commands.outcomes import Rules
+from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.manifests import documents_of, split
 from noxu.apiserver.security.audit_policy import load
 from noxu.apiserver.security.static_tokens import parse
@@ -107,7 +108,7 @@ async def manifests(block: Block) -> None:
             assert any(is_meant(value) for is_meant in OTHER_DOCUMENTS), f"{block.name}: no object"
             return
     documents = [each for _, found in documents_of(parts, block.file or block.page) for each in found]
-    outcomes = await validate(documents, Rules(strict=True))
+    outcomes = [outcome for _, outcome in await validate(Shard(documents), Rules(strict=True))]
     assert [outcome.error for outcome in outcomes if outcome.error] == []
 
 
