@@ -17,16 +17,14 @@ contain pod templates, references to secrets and conditions. What is computed of
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import field
 from functools import wraps
 from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-import orjson
-
 from noxu.apiserver.records import NamedTuple, record
+from noxu.apiserver.schema.digests import Digests
 from noxu.apiserver.values import Json, Object
 
 
@@ -187,36 +185,33 @@ def parse(schema: Object) -> Structural:
     Raises NoStructuralForm for the UNSUPPORTED keywords, for lists of item schemas and for
     `x-kubernetes-preserve-unknown-fields: false`.
     """
-    digest = _digest(schema)
+    return _part(schema, Digests())
+
+
+def _part(schema: Object, digests: Digests) -> Structural:
+    """A part of a schema, as `parse`."""
+    digest = digests.of(schema)
     if digest is None:
-        return _parse(schema)
+        return _parse(schema, digests)
     found = _shared.get(digest)
     if found is None:
-        found = _parse(schema)
+        found = _parse(schema, digests)
         if _is_shareable(found):
             _shared[digest] = found
     return found
 
 
-def _parse(schema: Object) -> Structural:
-    _refuse_unsupported(schema)
-    return Structural(
-        **_read(schema, _SPINE), validation=_value_validation(schema), empty=_empty(schema, _LISTS_OF_EXTENSIONS)
-    )
-
-
-MAX_SHARED_BYTES: Final = 16 * 1024
-"""The size of a schema that is looked for among others. Larger ones are seldom repeated, and their parts are found."""
 _shared: Final[WeakValueDictionary[bytes, Structural]] = WeakValueDictionary()
 
 
-def _digest(schema: Object) -> bytes | None:
-    """What identifies equal schemas, None for one that is not looked for."""
-    try:
-        encoded = orjson.dumps(schema)
-    except (TypeError, ValueError):  # too deep, or a number that orjson does not write (TypeError: JSONEncodeError)
-        return None
-    return hashlib.blake2b(encoded, digest_size=16).digest() if len(encoded) <= MAX_SHARED_BYTES else None
+def _parse(schema: Object, digests: Digests) -> Structural:
+    _refuse_unsupported(schema)
+    given = _read(schema, _SPINE)
+    for keyword, value in schema.items():
+        if value is not None and keyword in _BELOW:
+            name, convert = _BELOW[keyword]
+            given[name] = convert(value, digests)
+    return Structural(**given, validation=_value_validation(schema), empty=_empty(schema, _LISTS_OF_EXTENSIONS))
 
 
 _LISTS_OF_EXTENSIONS: Final = ("x-kubernetes-list-map-keys", "x-kubernetes-validations")
@@ -236,16 +231,23 @@ def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
     return given
 
 
-def _items(value: Json) -> Structural | None:
-    return parse(value) if isinstance(value, dict) else None  # an empty list is ignored
+def _items(value: Json, digests: Digests) -> Structural | None:
+    return _part(value, digests) if isinstance(value, dict) else None  # an empty list is ignored
 
 
-def _properties(value: Json) -> dict[str, Structural]:
-    return {name: parse(inner) for name, inner in value.items()}
+def _properties(value: Json, digests: Digests) -> dict[str, Structural]:
+    return {name: _part(inner, digests) for name, inner in value.items()}
 
 
-def _additional(value: Json) -> Structural | bool:
-    return parse(value) if isinstance(value, dict) else bool(value)
+def _additional(value: Json, digests: Digests) -> Structural | bool:
+    return _part(value, digests) if isinstance(value, dict) else bool(value)
+
+
+_BELOW: Final[dict[str, tuple[str, Callable[[Json, Digests], Any]]]] = {
+    "items": ("items", _items),
+    "properties": ("properties", _properties),
+    "additionalProperties": ("additional_properties", _additional),
+}
 
 
 def _rules(value: Json) -> tuple[Rule, ...]:
@@ -270,9 +272,6 @@ _SPINE: Final[_Fields] = {
     "default": ("default", None),
     "externalDocs": ("external_docs", None),
     "example": ("example", None),
-    "items": ("items", _items),
-    "properties": ("properties", _properties),
-    "additionalProperties": ("additional_properties", _additional),
     "x-kubernetes-preserve-unknown-fields": ("preserve_unknown_fields", None),
     "x-kubernetes-embedded-resource": ("embedded_resource", None),
     "x-kubernetes-int-or-string": ("int_or_string", None),
