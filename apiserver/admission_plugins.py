@@ -9,7 +9,6 @@ disabling them has no effect, so that the flags of a cluster can be copied.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable
 from typing import Final
@@ -85,6 +84,11 @@ _ALTERNATIVES: Final = f"available: {', '.join(PLUGINS)}"
 
 def names(flags: Iterable[str]) -> list[str]:
     """The names in the values of a flag: each value is a line of CSV, as for pflag's StringSlice. Raises ValueError."""
+    flags = list(flags)
+    if not flags:
+        return []
+    import csv  # the options are rarely given
+
     found: list[str] = []
     for flag in flags:
         try:

@@ -143,7 +143,9 @@ class Tls:
     own_clients: bool = True
 
 
-STORAGE_MEDIA_TYPES: Final = ("application/json", "application/vnd.kubernetes.protobuf")
+JSON: Final = "application/json"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+STORAGE_MEDIA_TYPES: Final = (JSON, PROTOBUF)
 
 
 @record(frozen=True, slots=True)
@@ -160,7 +162,7 @@ class Etcd:
     key_file: Path | None = None
     username: str = ""
     password_file: Path | None = None
-    media_type: str = STORAGE_MEDIA_TYPES[0]
+    media_type: str = JSON
 
 
 @record(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import field
 from functools import cache as cached
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.admission import plugins
@@ -42,22 +42,20 @@ from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
 from noxu.apiserver.registry.conversion.converters import Conversions, InProcess
 from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.draft import Environment
+from noxu.apiserver.registry.draft import Act, Draft, Environment
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.group_priorities import AGGREGATOR
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
-from noxu.apiserver.registry.subresources import ACTIONS
 from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.authentication import Authenticators
-from noxu.apiserver.security.authorization import authorizer, rules_of
+from noxu.apiserver.security.authorization import RulesOf, authorizer, rules_of
 from noxu.apiserver.security.escalation import guards
 from noxu.apiserver.security.keys import Keys
 from noxu.apiserver.security.rbac import Policy
-from noxu.apiserver.security.reviews import Reviews
 from noxu.apiserver.security.static_tokens import StaticTokens
 from noxu.apiserver.security.tokens import Tokens
 from noxu.apiserver.values import Object
@@ -245,8 +243,8 @@ def assemble(
         chain,
         clock=clock,
         identifiers=identifiers,
-        reviewer=Reviews(authenticator, rules_of(modes, policy)),
-        actions=ACTIONS,
+        reviewer=partial(_review, authenticator, rules_of(modes, policy)),
+        action=_action,
         guards={
             resource_of(catalog, access_rules.GROUP, name).collection: guard for name, guard in guards(policy).items()
         },
@@ -313,6 +311,20 @@ def assemble(
         bootstrap,
         _election(reader, writer, catalog, clock, identifiers, managed, elected),
     )
+
+
+async def _review(authenticator: Authenticators, rules: RulesOf, draft: Draft) -> Object:
+    """The status of a review. Raises ApiError."""
+    from noxu.apiserver.security.reviews import Reviews  # with the first review
+
+    return await Reviews(authenticator, rules)(draft)
+
+
+def _action(kind: str) -> Act:
+    """What a subresource does with a body of this kind."""
+    from noxu.apiserver.registry.subresources import ACTIONS  # with the first such body
+
+    return ACTIONS[kind]
 
 
 def _election(

@@ -26,7 +26,7 @@ from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.colours import coloured, shown_on
-from noxu.apiserver.config import Audit, Config, LeaderElection, NotLoadedError, Tls
+from noxu.apiserver.config import PROTOBUF, Audit, Config, LeaderElection, NotLoadedError, Tls
 from noxu.apiserver.config import StartError as StartError
 from noxu.apiserver.control_plane import ControlPlane, assemble, in_background, resource_of, running
 from noxu.apiserver.controllers import manager
@@ -44,7 +44,6 @@ from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.observability import logs
-from noxu.apiserver.registry.etcd_built_in import PROTOBUF
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.stores import open_store
@@ -113,7 +112,8 @@ class Server:
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
     that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
-    long. What is `known` of the definitions in `documents` is not found out again, and is added to.
+    long. What is `known` of the definitions in `documents` is not found out again, and is added to. `own_process`: the process
+    does nothing else, so the garbage collector is the server's.
     """
 
     plane: ControlPlane
@@ -129,6 +129,8 @@ class Server:
         observer: Filter | None = None,
         compiling: Shown | None = None,
         known: KnownDefinitions | None = None,
+        *,
+        own_process: bool = False,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -138,6 +140,7 @@ class Server:
         self.observer = observer
         self.compiling = compiling
         self.known = known
+        self.own_process = own_process
         self.url = ""
         self.secured: Secured | None = None
         self.clients = Clients()
@@ -235,7 +238,7 @@ class Server:
                 observer=self.observer,
             )
 
-        self._late = late = LateApp(make)
+        self._late = late = LateApp(make, own_process=self.own_process)
         requests = late.server
         loop = asyncio.get_running_loop()
         # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
@@ -580,7 +583,7 @@ def run_quietly(config: Config, ready: Callable[[str], object]) -> Server:
     """Like `run`, without a kubeconfig. `ready` gets the URL. Raises StartError."""
     logs.configure(config.log.format, config.log.level)
     raise_file_limit()
-    server = Server(config)
+    server = Server(config, own_process=True)
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
         return runner.run(_until_stopped(server, lambda: ready(server.url)))
 
@@ -620,6 +623,7 @@ async def _main(
             claimed=lambda: claim_kubeconfig(path),
             compiling=compiling,
             known=known,
+            own_process=True,
         )
 
         def ready() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from noxu.apiserver.api import codec
-from noxu.apiserver.api.selectors import label_selector
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
 from noxu.apiserver.controllers.controller import Controller
@@ -27,6 +26,8 @@ from noxu.storage.types import Key
 
 def aggregated(role: Object, roles: Mapping[str, Object]) -> list[Json]:
     """The rules of an aggregated role; `roles` are all roles by name."""
+    from noxu.apiserver.api.selectors import label_selector  # with the first aggregated role
+
     found: list[Json] = []
     for given in role["aggregationRule"].get("clusterRoleSelectors") or ():
         selector = label_selector(given)

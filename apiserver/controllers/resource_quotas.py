@@ -7,10 +7,8 @@ a claim changes, and every five minutes. Creations are not followed: the admissi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from noxu.apiserver.admission.builtin.pod_resources import quantities
-from noxu.apiserver.admission.builtin.usage import Evaluator, equal, evaluators, hard, printed, total, used
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.clock import Clock
@@ -25,6 +23,9 @@ from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json
 from noxu.storage.types import Event, Key, Revision
+
+if TYPE_CHECKING:
+    from noxu.apiserver.admission.builtin.usage import Evaluator
 
 MANAGER: Final = "kube-controller-manager"
 PERIOD: Final = 300.0
@@ -97,10 +98,12 @@ class ResourceQuotaController(Reconciler[Key]):
 
     async def _counted(self, entry: Entry) -> Entry | None:
         """The quota with its status, None if that is up to date."""
+        from noxu.apiserver.admission.builtin import pod_resources, resource_quotas, usage  # with the first quota
+
         quota = object_at(entry, self.resource)
-        limits = quantities((quota.get("spec") or {}).get("hard"))
+        limits = pod_resources.quantities((quota.get("spec") or {}).get("hard"))
         counted: dict[Qualified, tuple[Evaluator, Resource, list[Entry]]] = {}
-        for what, evaluator in evaluators(limits).items():
+        for what, evaluator in usage.evaluators(limits).items():
             found = self._resource(what)
             if found is not None and found.namespaced:
                 collection = await self.reader.collection(found)
@@ -115,15 +118,15 @@ class ResourceQuotaController(Reconciler[Key]):
                 what: (evaluator, (object_at(each, found) for each in entries))
                 for what, (evaluator, found, entries) in counted.items()
             }
-            usage = total(quota, objects, now.timestamp())
-            usage = {name: item for name, item in used(quota).items() if name in limits} | usage
+            before = usage.used(quota)
+            after = {name: item for name, item in before.items() if name in limits}
+            after |= usage.total(quota, objects, now.timestamp())
             status = quota.get("status") or {}
-            if {"hard", "used"} <= status.keys() and equal(limits, hard(quota)) and equal(usage, used(quota)):
+            has_both = {"hard", "used"} <= status.keys()
+            if has_both and usage.equal(limits, usage.hard(quota)) and usage.equal(after, before):
                 return None
-            change = {"hard": printed(limits), "used": printed(usage)}
-            from noxu.apiserver.admission.builtin.resource_quotas import with_status  # with the first quota
-
-            return with_status(entry, self.resource, change, MANAGER, format_time(now))
+            change = {"hard": usage.printed(limits), "used": usage.printed(after)}
+            return resource_quotas.with_status(entry, self.resource, change, MANAGER, format_time(now))
 
         return await offload(sum(len(each.stored) for _, _, entries in counted.values() for each in entries), count)
 

@@ -7,7 +7,9 @@ sooner, and needs less memory.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import contextlib
+import gc
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web_request, web_response, web_server
@@ -24,10 +26,11 @@ MODULES: Final = (
 
 
 class LateApp:
-    """`make` makes the application; it imports modules of MODULES itself."""
+    """`make` makes the application; it imports modules of MODULES itself. `own_process`: the process is that of the server."""
 
-    def __init__(self, make: Callable[[], App]) -> None:
+    def __init__(self, make: Callable[[], App], *, own_process: bool = False) -> None:
         self._make = make
+        self._importing = _uncollected if own_process else contextlib.nullcontext
         self.server = web_server.Server(self.handle, handler_cancellation=True)
         """aiohttp's server. Connections that are accepted later call the application itself."""
         self.made: App | None = None
@@ -45,6 +48,19 @@ class LateApp:
         return self._handle_first(request) if self.made is None else self.made.handle(request)
 
     async def _handle_first(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
-        for name in MODULES:
-            await imported(name)
-        return await self.app.handle(request)
+        with self._importing():
+            for name in MODULES:
+                await imported(name)
+            app = self.app
+        return await app.handle(request)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collections meanwhile, nor later of what is made meanwhile: modules live until the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

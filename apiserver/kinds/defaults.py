@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
-from noxu.apiserver.go import quantity
 from noxu.apiserver.kinds import facts
 from noxu.apiserver.values import Json, Object, copy
 
@@ -100,6 +99,8 @@ def _round_up(resources: Object) -> None:
     """Resources are counted in thousandths at most (core/v1's SetDefaults_ResourceList)."""
     for name, text in resources.items():
         if text and (text[-1] in "nu" or "e-" in text):
+            from noxu.apiserver.go import quantity  # few are so small
+
             found = quantity.parse(text)
             if found.exponent < _MILLI:
                 digits = -(-found.digits // 10 ** (_MILLI - found.exponent))

@@ -283,6 +283,10 @@ async def _no_reviewer(draft: Draft) -> Object:
     raise errors.internal_error(f"this server does not answer {draft.resource.kind}")
 
 
+def _no_action(kind: str) -> Act:
+    raise AssertionError(f"nothing knows what to do with {kind}")
+
+
 @record(frozen=True, slots=True)
 class Environment:
     """The parts of the server that stages use."""
@@ -300,8 +304,8 @@ class Environment:
     """By collection."""
     guards: Mapping[str, Guard] = field(default_factory=dict)
     """By collection."""
-    actions: Mapping[str, Act] = field(default_factory=dict)
-    """What subresources do with bodies of other kinds, by these kinds."""
+    action: Callable[[str], Act] = _no_action
+    """What a subresource does with a body of another kind, by that kind."""
 
 
 class _NoEnvironment:

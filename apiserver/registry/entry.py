@@ -30,7 +30,7 @@ from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import quote
-from noxu.apiserver.registry import etcd_built_in, reading, storage_form
+from noxu.apiserver.registry import reading, storage_form
 from noxu.apiserver.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.apiserver.registry.storage_form import as_json, is_cbor
 from noxu.apiserver.values import Json, Object
@@ -125,6 +125,8 @@ def new_entry(
         value = {**value, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
     stored, offset = _encode(storage, value)
     if as_protobuf and storage.type == BUILT_IN:
+        from noxu.apiserver.registry import etcd_built_in  # few servers store protobuf
+
         read = etcd_built_in.as_read(key.collection, stored)
         if read != stored:
             stored, offset = _encode(storage, codec.decode_stored(read))

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Sequence
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import etcd_built_in
 from noxu.apiserver.registry.cache import WatchCache
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.store_metrics import StoreMetrics
@@ -57,7 +56,11 @@ class Persistence:
 
     def _in_form(self, key: Key, stored: bytes) -> bytes:
         """The JSON of a complete object as the store keeps it."""
-        return etcd_built_in.as_read(key.collection, stored) if self.as_protobuf else stored
+        if not self.as_protobuf:
+            return stored
+        from noxu.apiserver.registry import etcd_built_in  # few servers store protobuf
+
+        return etcd_built_in.as_read(key.collection, stored)
 
     async def replace(self, entry: Entry, new: Entry) -> bool:
         """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""

@@ -991,12 +991,12 @@ async def _settled(follower: Follower, entry: Entry) -> None:
 
 def check_action(draft: Draft) -> None:
     """Validate the body of a subresource that acts on its object."""
-    draft.environment.actions[draft.resource.kind].check(draft)
+    draft.environment.action(draft.resource.kind).check(draft)
 
 
 async def act(draft: Draft) -> None:
     """Do what the body of a subresource says: the result is a Status."""
-    draft.written = Written(None, await draft.environment.actions[draft.resource.kind].act(draft))
+    draft.written = Written(None, await draft.environment.action(draft.resource.kind).act(draft))
 
 
 async def answer(draft: Draft) -> None:

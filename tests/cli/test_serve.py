@@ -294,7 +294,7 @@ sys.meta_path.insert(0, Finder())
 """
 MODULES = [
     "noxu.apiserver.cli",
-    "argparse",
+    "noxu.apiserver.arguments.plain",
     "noxu.apiserver.arguments",
     "noxu.apiserver.commands.serve",
     "aiohttp",

@@ -68,7 +68,7 @@ async def send(world: World, action: Action, **fields: Any) -> Object:
         resource = world.resource("pods")
     if action is Action.ACT:
         resource = world.resource("bindings", "")
-        world.environment = replace(world.environment, actions={"Binding": Act(lambda draft: None, act)})
+        world.environment = replace(world.environment, action={"Binding": Act(lambda draft: None, act)}.__getitem__)
     if action is Action.CONNECT:
         resource = world.resource("pods", "").bodies["exec"]
     request = REQUESTS[action]
