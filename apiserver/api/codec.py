@@ -261,6 +261,21 @@ def encode(value: Json, *, sort_keys: bool) -> bytes:
     return escape_html(written) if written is not None else _encode_in_python(value, sort_keys=sort_keys)
 
 
+def encode_exact(value: Json) -> bytes | None:
+    """What `encode` writes with sorted keys, for an object that has no floats, which are not searched for.
+
+    Its parts may be `Encoded`. None if the object has to be encoded by `encode`, without such parts.
+    """
+    try:
+        return escape_html(b"%b" % orjson.dumps(value, option=_SORTED))
+    except TypeError:
+        return None
+
+
+Encoded: Final = orjson.Fragment
+"""A part of an object that is JSON already, as `encode` has written it."""
+
+
 def encode_unescaped(value: Json) -> bytes:
     """The value as encoding/json/v2 writes it: `<`, `>`, `&`, U+2028 and U+2029 are as they are. Keys keep their order."""
     written = _encode_fast(value, 0)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-import orjson
-
 from noxu.apiserver.apply.fieldset import FieldSet, MalformedFields, ordered, parse
+from noxu.apiserver.apply.recurring import recurring, recurring_set
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.go.time import parse_time
 from noxu.apiserver.records import NamedTuple, record
@@ -94,7 +93,7 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
         raise InvalidEntries(f"{wrong} in managed fields entry {index}")
     time = _text(entry, "time")
     try:
-        fields = _interned(entry.get("fieldsV1"))
+        fields = recurring(entry.get("fieldsV1"), parse)
         if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # the form of decoded times
             time = parse_time(time)
     except MalformedFields as error:
@@ -105,29 +104,6 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
     return Manager(_text(entry, "manager"), operation, identity, _text(entry, "subresource")), Owned(
         fields, version, time
     )
-
-
-MAX_INTERNED: Final = 256
-MAX_INTERNED_BYTES: Final = 8 * 1024
-"""Cached sets, and the length of their JSON: objects of a kind have the same owners, again and again."""
-
-_sets: Final[dict[bytes, FieldSet]] = {}
-
-
-def _interned(fields: Json) -> FieldSet:
-    """fieldsV1 as a set, the same dict for equal JSON. Raises MalformedFields."""
-    try:
-        written = orjson.dumps(fields)
-    except TypeError:  # too deep
-        return parse(fields)
-    known = _sets.get(written)
-    if known is None:
-        known = parse(fields)
-        if len(written) <= MAX_INTERNED_BYTES:
-            if len(_sets) >= MAX_INTERNED:
-                _sets.clear()
-            _sets[written] = known
-    return known
 
 
 def _text(entry: Object, name: str) -> str:
@@ -151,7 +127,7 @@ def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
         if owned.time:
             entry["time"] = owned.time
         entry["fieldsType"] = "FieldsV1"
-        entry["fieldsV1"] = ordered(owned.fields) if in_order else owned.fields
+        entry["fieldsV1"] = ordered(owned.fields) if in_order else recurring_set(owned.fields)
         if manager.subresource:
             entry["subresource"] = manager.subresource
         entries.append(entry)

@@ -376,9 +376,42 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     return _attached(frames)
 
 
+def meets(left: FieldSet, right: FieldSet) -> bool:
+    """Whether the sets have a member in common. It takes the time of the smaller set."""
+    pairs = [(left, right)]
+    for ours, theirs in pairs:
+        if len(ours) > len(theirs):
+            ours, theirs = theirs, ours
+        for element, mine in ours.items():
+            other = theirs.get(element)
+            if other is None:
+                continue
+            if is_member(mine) and is_member(other):
+                return True
+            if mine and other:
+                pairs.append((mine, other))
+    return False
+
+
+def covers(fields: FieldSet, part: FieldSet) -> bool:
+    """Whether all members of `part` are members of the set. It takes the time of `part`."""
+    pairs = [(fields, part)]
+    for ours, theirs in pairs:
+        for element, other in theirs.items():
+            mine = ours.get(element)
+            if mine is None or (is_member(other) and not is_member(mine)):
+                return False
+            if other:
+                pairs.append((mine, other))
+    return True
+
+
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The members of the left set only. Membership of a field and of its children are independent."""
-    if not left or not right:
+    """The members of the left set only: the set itself, if these are all.
+
+    Membership of a field and of its children are independent.
+    """
+    if not left or not right or not meets(left, right):
         return left
     frames: list[_Frame] = [(left, right, {}, {}, "")]
     for ours, theirs, out, _, _ in frames:

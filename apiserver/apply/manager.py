@@ -24,6 +24,7 @@ from noxu.apiserver.apply.fieldset import (
     FieldSet,
     Path,
     contains,
+    covers,
     describe,
     difference,
     intersection,
@@ -56,11 +57,13 @@ class Valid(NamedTuple):
     """Which objects of a write satisfy the schema of the tracker's version, and have metadata in the form of `meta.coerce`.
 
     Where the type follows from the schema (`Tracker.implied`), these are not checked against it. Property tests hold
-    that the check would find nothing, in metadata and in the rest.
+    that the check would find nothing, in metadata and in the rest. `exact`: in two such objects, parts that Python calls
+    equal are equal (`Compiled.is_exact`).
     """
 
     live: bool = False
     new: bool = False
+    exact: bool = False
 
 
 UNKNOWN_VALIDITY: Final = Valid()
@@ -132,7 +135,8 @@ def _with_entries(value: Object, entries: Json) -> Object:
     metadata = value.get("metadata")
     if not entries and not (isinstance(metadata, dict) and "managedFields" in metadata):
         return value
-    metadata = {name: value for name, value in (metadata or {}).items() if name != "managedFields"}
+    metadata = dict(metadata or {})
+    metadata.pop("managedFields", None)
     if entries:
         metadata["managedFields"] = entries
     return {**value, "metadata": metadata}
@@ -163,7 +167,7 @@ def _type_errors(
     value: Object, tracker: Tracker, *, valid: bool = False, duplicates: bool = False, all_of_it: bool = True
 ) -> list[str]:
     """The type errors in an object of the resource; the fast path finds most objects free of them. `valid`: see `Valid`."""
-    if valid and tracker.implied and duplicates:
+    if valid and tracker.implied:
         return []
     if tracker.custom:
         try:
@@ -192,12 +196,19 @@ def _updated(
             raise Failed(f"failed to convert {role} object ({named(value)}) to smd typed: {join_errors(wrong)}")
     versions = Conversions(tracker)
     managers = _reconciled(managers, live, versions)
-    change = tracker.compared(live, new, tracker.version)
+    change = tracker.compared(live, new, tracker.version, exact=valid.exact and valid.live and valid.new)
+    me = Manager(name, "Update", tracker.version, tracker.subresource)
+    mine = managers.pop(me, None)
     managers, _ = _released(managers, None, change, live, new, versions)
-    if written := difference(change.written, NEVER_OWNED):
-        me = Manager(name, "Update", tracker.version, tracker.subresource)
-        before = managers.get(me)
-        managers[me] = Owned(union(written, before.fields) if before else written, tracker.version, now)
+    written = difference(change.written, NEVER_OWNED)
+    kept = EMPTY
+    if mine is not None:
+        kept = difference(difference(mine.fields, change.removed), intersection(change.written, NEVER_OWNED))
+    if written:
+        fields = kept if covers(kept, written) else union(written, kept)
+        managers[me] = Owned(fields, tracker.version, now)
+    elif mine is not None and kept:
+        managers[me] = Owned(kept, mine.version, mine.time)
     return _capped(managers)
 
 
@@ -221,7 +232,7 @@ def _released(
 
     Removed fields are dropped from the managers, but are no conflicts.
     """
-    changes = {versions.tracker.version: change}
+    changes = {versions.tracker.version: (change, change.written)}
     left: Managers = {}
     taken: Managers = {}
     for manager, owned in managers.items():
@@ -229,16 +240,18 @@ def _released(
             if owned.fields:
                 left[manager] = owned
             continue
-        try:
-            there = changes.get(owned.version) or _change_at(owned.version, live, new, versions)
-        except MissingVersion:
-            continue
-        changes[owned.version] = there
-        if conflict := intersection(owned.fields, there.written):
+        if owned.version not in changes:
+            try:
+                there = _change_at(owned.version, live, new, versions)
+            except MissingVersion:
+                continue
+            changes[owned.version] = there, there.written
+        there, written = changes[owned.version]
+        if conflict := intersection(owned.fields, written):
             taken[manager] = Owned(conflict, owned.version)
         fields = difference(difference(owned.fields, conflict), there.removed)
         if fields:
-            left[manager] = Owned(fields, owned.version, owned.time)
+            left[manager] = owned if fields is owned.fields else Owned(fields, owned.version, owned.time)
     return left, taken
 
 

@@ -61,6 +61,7 @@ class Tracker:
     implied: bool = False
     written: Callable[[Object], Object] = unchanged
     created: Callable[[Object], Object] | None = None
+    _known_ignored: dict[str, tuple[frozenset[str], bool]] = field(init=False, default_factory=dict, repr=False)
 
     @property
     def type(self) -> Type:
@@ -72,26 +73,36 @@ class Tracker:
             return matching(fields, self.only)
         return recursive_difference(fields, self.resets.get(version, EMPTY))
 
-    def compared(self, old: Object, new: Object, version: str) -> Comparison:
-        """What a write through this endpoint changed, at a version.
+    def compared(self, old: Object, new: Object, version: str, *, exact: bool = False) -> Comparison:
+        """What a write through this endpoint changed, at a version. `exact`: as in `compare`.
 
         Whole fields of the object that it does not change, such as its status, are not compared.
         """
-        ignored = self._ignored(version)
-        change = compare(_without(old, ignored), _without(new, ignored), self.types[version])
-        return change.filtered(lambda fields: self.changeable(fields, version))
+        ignored, is_all = self._ignored(version)
+        change = compare(_without(old, ignored), _without(new, ignored), self.types[version], exact=exact)
+        return change if is_all else change.filtered(lambda fields: self.changeable(fields, version))
 
     def claimed(self, config: Object) -> FieldSet:
         """The fields that an applied configuration claims through this endpoint. It is of the type."""
-        fields = to_set(_without(config, self._ignored(self.version)), self.type)
-        return self.changeable(fields, self.version)
+        ignored, is_all = self._ignored(self.version)
+        fields = to_set(_without(config, ignored), self.type)
+        return fields if is_all else self.changeable(fields, self.version)
 
-    def _ignored(self, version: str) -> list[str]:
-        """The names of whole fields of the object that writes through this endpoint do not change."""
-        kind = self.types[version]
+    def _ignored(self, version: str) -> tuple[frozenset[str], bool]:
+        """(The names of whole fields of the object that writes through this endpoint do not change; whether they are all
+        that such a write does not change).
+        """
+        known = self._known_ignored.get(version)
+        if known is None:
+            known = self._known_ignored[version] = self._found_ignored(version)
+        return known
+
+    def _found_ignored(self, version: str) -> tuple[frozenset[str], bool]:
+        kind, resets = self.types[version], self.resets.get(version, EMPTY)
         if self.only is not None or kind.map is None or kind.map.atomic:
-            return []
-        return _whole_fields(self.resets.get(version, EMPTY))
+            return frozenset(), False
+        names = frozenset(_whole_fields(resets))
+        return names, len(names) == len(resets)
 
     @property
     def blank(self) -> Object:
@@ -104,9 +115,9 @@ def _whole_fields(reset: FieldSet) -> list[str]:
     return [element[2:] for element, node in reset.items() if element[:2] == "f:" and is_member(node)]
 
 
-def _without(value: Object, names: list[str]) -> Object:
+def _without(value: Object, names: frozenset[str]) -> Object:
     """The object without some of its fields; itself if it has none of them."""
-    if value.keys().isdisjoint(names):
+    if names.isdisjoint(value):
         return value
     return {name: item for name, item in value.items() if name not in names}
 

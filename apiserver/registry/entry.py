@@ -26,6 +26,7 @@ from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.api.packed_labels import pack, unpack
+from noxu.apiserver.apply.recurring import json_of
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
@@ -109,21 +110,24 @@ def new_entry(
     *,
     served_as_stored: bool = True,
     valid: bool = False,
+    exact: bool = False,
     as_cbor: bool = False,
     as_protobuf: bool = False,
 ) -> Entry:
     """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
     `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `valid`: as in
-    `Rendering`. `as_cbor`: store custom resources as CBOR. `as_protobuf`: built-in kinds are stored as protobuf, in which an
+    `Rendering`. `exact`: the object has no floats, apart from its metadata. `as_cbor`: store custom resources as CBOR. `as_protobuf`: built-in kinds are stored as protobuf, in which an
     empty list is none.
     """
     if not storage.is_custom:
         value = storage.behaviour.written(value)
     metadata = value["metadata"]
     if "resourceVersion" in metadata:
-        value = {**value, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
-    stored, offset = _encode(storage, value)
+        metadata = dict(metadata)
+        del metadata["resourceVersion"]
+        value = {**value, "metadata": metadata}
+    stored, offset = _encode(storage, value, exact=exact)
     if as_protobuf and storage.type == BUILT_IN:
         from noxu.apiserver.registry import etcd_built_in  # few servers store protobuf
 
@@ -403,8 +407,8 @@ _UID: Final = expression(rb'"uid":"[^"\\]*"')
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
 
 
-def _encode(resource: Resource, value: Object) -> tuple[bytes, int]:
-    """(JSON, the offset for the resourceVersion, or -1 if it cannot be determined cheaply).
+def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[bytes, int]:
+    """(JSON, the offset for the resourceVersion, or -1 if it cannot be determined cheaply). `exact`: as in `new_entry`.
 
     With sorted keys the resourceVersion precedes the uid, which is the last key of the metadata; the metadata is encoded
     separately, so that a "uid" elsewhere is not taken for it. In the order of declaration it follows the uid, before which
@@ -415,14 +419,34 @@ def _encode(resource: Resource, value: Object) -> tuple[bytes, int]:
         encoded = codec.encode(value, sort_keys=False)
         uid = _UID.search(encoded) if "uid" in value["metadata"] else None
         return encoded, uid.end() if uid else -1
-    rest = {name: item for name, item in value.items() if name not in _IDENTITY}
-    if any(name < "metadata" for name in rest) or not _is_of(value, resource):
+    rest = dict(value)
+    for name in _IDENTITY:
+        rest.pop(name, None)
+    if (rest and min(rest) < "metadata") or not _is_of(value, resource):
         return codec.encode(value, sort_keys=True), -1
     head = resource.stored_head
-    metadata = codec.encode(value["metadata"], sort_keys=True)
+    metadata = (exact and _encode_exact_metadata(value["metadata"])) or codec.encode(value["metadata"], sort_keys=True)
     offset = metadata.rfind(b'"uid":"') if "uid" in value["metadata"] else -1
-    end = b"," + codec.encode(rest, sort_keys=True)[1:] if rest else b"}"
+    end = b"}"
+    if rest:
+        end = b"," + ((exact and codec.encode_exact(rest)) or codec.encode(rest, sort_keys=True))[1:]
     return head + metadata + end, len(head) + offset if offset > 0 else -1
+
+
+def _encode_exact_metadata(metadata: Object) -> bytes | None:
+    """Metadata in the form of `meta.coerce` as JSON, with the known JSON of its fieldsV1. None if that is not known.
+
+    In that form there are no floats, except possibly in fieldsV1 that are no sets of fields.
+    """
+    if "managedFields" in metadata:
+        owners = []
+        for owner in metadata["managedFields"]:
+            known = json_of(owner.get("fieldsV1"))
+            if known is None:
+                return None
+            owners.append({**owner, "fieldsV1": codec.Encoded(known)})
+        metadata = {**metadata, "managedFields": owners}
+    return codec.encode_exact(metadata)
 
 
 def _is_of(value: Object, resource: Resource) -> bool:

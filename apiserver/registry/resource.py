@@ -262,6 +262,11 @@ class Resource:
 
         return Compiled(self.schema)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the fast path accepts only objects without floats (see `Compiled.is_exact`)."""
+        return self.compiled is not None and self.compiled.is_exact
+
     @cached_property
     def rules(self) -> Validator | None:
         """The CEL rules of the schema (x-kubernetes-validations), compiled on first use; None if there are none."""

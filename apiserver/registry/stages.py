@@ -422,7 +422,7 @@ def own(draft: Draft) -> Awaitable[None] | None:
     """Track the field managers (metadata.managedFields). Waits for conversions by a webhook."""
     request = draft.request
     old, new, by, now = draft.old, draft.new, request.options.field_manager, draft.now
-    valid = manager.Valid(live=is_valid(draft.shown, draft.resource), new=draft.clean)
+    valid = manager.Valid(is_valid(draft.shown, draft.resource), draft.clean, draft.clean and draft.resource.is_exact)
     if draft.resource.versions.converter is not None:
         return _own_by_converting(
             draft, lambda tracker: manager.update(old, new, tracker, manager=by, now=now, valid=valid)
@@ -826,6 +826,7 @@ def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> Entry:
         value,
         served_as_stored=served_as_stored,
         valid=draft.valid,
+        exact=draft.valid and storage is resource and resource.is_exact,
         as_cbor=persistence.as_cbor,
         as_protobuf=persistence.as_protobuf,
     )

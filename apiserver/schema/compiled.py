@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from noxu.apiserver.schema.conditions import ANYTHING, NOTHING, Accepts, is_anything, source
+from noxu.apiserver.schema.conditions import ANYTHING, IDENTITY, NOTHING, Accepts, is_anything, source
 from noxu.apiserver.schema.defaulting import MAX_ADDED
 from noxu.apiserver.schema.pruning import META
 from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, Structural
@@ -43,7 +43,7 @@ class Compiled:
         self._accepts = functions.entry(_body(schema))
         self._accepts_status = is_anything if status is None else functions.entry(status)
         complete = _completeness(schema)
-        self.is_complete = None if complete is None else functions.entry(complete)
+        self.is_complete = None if complete is None else _Functions().entry(complete)
         """Whether an accepted object is valid as a whole, now that its metadata is what will be stored; None: it is."""
         self._warm_up = warm_up
 
@@ -55,6 +55,15 @@ class Compiled:
         self._functions.left = MAX_COMPILED_AT_ONCE
         self._functions.room_left[0] = MAX_ADDED
         return self._accepts(value)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no accepted object has floats, or different values in the same place that are equal in Python.
+
+        So of two accepted objects, parts that are equal in Python (where 1, 1.0 and True are) are equal, apart from metadata.
+        It is known of the nodes that values have reached; it becomes False before the first such value is accepted.
+        """
+        return self._functions.is_exact
 
     def accepts_status(self, status: Json) -> bool:
         """The same for the status alone, after the object has been accepted."""
@@ -68,9 +77,9 @@ def _body(schema: Structural) -> Structural:
     return Structural(
         type="object",
         properties={
-            **dict.fromkeys(META, ANYTHING),
+            **dict.fromkeys(META, IDENTITY),
             **schema.properties,
-            "metadata": NOTHING if has_defaults else ANYTHING,
+            "metadata": NOTHING if has_defaults else IDENTITY,
         },
         additional_properties=schema.additional_properties,
         preserve_unknown_fields=schema.preserve_unknown_fields,
@@ -96,6 +105,7 @@ class _Functions:
         self._globals: dict[str, Any] = {"room": self.room_left}
         self._numbers = count()
         self.left = MAX_COMPILED_AT_ONCE
+        self.is_exact = True
 
     def entry(self, schema: Structural) -> Accepts:
         """A node's function, for callers outside of the generated source."""
@@ -126,6 +136,9 @@ class _Functions:
         for name, schema in properties.items():
             table[name] = self._later(schema, table, name)
         return self.constant(table)
+
+    def inexact(self) -> None:
+        self.is_exact = False
 
     def _later(self, schema: Structural, place: dict[str, Any], name: str) -> Accepts:
         """A stand-in for a node's function. The first value compiles the node; then `place[name]` is the function itself."""

@@ -53,6 +53,8 @@ MAX_CACHED_LENGTH: Final = 64
 
 Accepts: TypeAlias = Callable[[Json], bool]
 ANYTHING: Final = Structural(preserve_unknown_fields=True)
+IDENTITY: Final = Structural(preserve_unknown_fields=True)
+"""The node of apiVersion, kind and metadata of a whole object, which are checked elsewhere."""
 NOTHING: Final = Structural()
 
 
@@ -73,6 +75,10 @@ class Functions(Protocol):
 
     def table(self, properties: dict[str, Structural]) -> str:
         """The name of a dict of such functions by property."""
+        ...
+
+    def inexact(self) -> None:
+        """Note that the source accepts floats, or values of several types that may be equal in Python (1 and True)."""
         ...
 
 
@@ -183,6 +189,7 @@ def _boolean(x: str, schema: Structural, functions: Functions) -> str:
 
 
 def _number(x: str, schema: Structural, functions: Functions) -> str:
+    functions.inexact()
     is_number = f"(type({x}) is float or type({x}) is int)"
     if _has(schema.validation, *_LIMITS, "enum", *_JUNCTORS):
         return f"{is_number} and {functions.constant(_validate(schema))}({x})"
@@ -231,6 +238,8 @@ def _untyped(x: str, schema: Structural, functions: Functions) -> str:
     """Any value but null, if the node declares nothing."""
     if not schema.preserve_unknown_fields or schema.items or schema.additional_properties is not None:
         return "False"
+    if schema is not IDENTITY:
+        functions.inexact()
     if schema.validation is NO_VALIDATION:
         return f"{x} is not None"
     return f"{x} is not None and {functions.constant(_validate(schema))}({x})"
@@ -255,8 +264,10 @@ def _list(x: str, schema: Structural, functions: Functions) -> str:
     holds = [f"type({x}) is list", *_between(f"len({x})", validation.min_items, validation.max_items)]
     if items is not None:
         holds.append(_each(x, items, functions))
-    elif not schema.preserve_unknown_fields:
-        holds.append(f"all(map({functions.constant(_is_scalar)}, {x}))")
+    else:
+        functions.inexact()
+        if not schema.preserve_unknown_fields:
+            holds.append(f"all(map({functions.constant(_is_scalar)}, {x}))")
     if schema.list_type in ("set", "map"):
         holds.append(f"(len({x}) < 2 or {_distinct(x, schema, functions)})")
     if _has(validation, "enum", *_JUNCTORS):
@@ -290,8 +301,10 @@ def _map(x: str, schema: Structural, functions: Functions) -> str:
         holds.append(_each(f"{x}.values()", additional, functions))
     elif additional is None and not schema.preserve_unknown_fields:
         holds.append(f"not {x}")
-    elif additional is not None:
-        holds.append(f"all(map({functions.constant(_undeclared(schema))}, {x}.values()))")
+    else:
+        functions.inexact()
+        if additional is not None:
+            holds.append(f"all(map({functions.constant(_undeclared(schema))}, {x}.values()))")
     return _all(holds)
 
 
@@ -344,6 +357,8 @@ def _room(schema: Structural, functions: Functions) -> Iterator[str]:
 def _narrow(schema: Structural, functions: Functions) -> Iterator[str]:
     """The body of a function that looks up each declared property."""
     properties = schema.properties
+    if schema.preserve_unknown_fields or schema.embedded_resource:
+        functions.inexact()
     if not schema.preserve_unknown_fields:
         known = properties.keys() | META if schema.embedded_resource else properties.keys()
         yield f"if not {functions.constant(frozenset(known).issuperset)}(x): return False"
@@ -376,11 +391,13 @@ def _wide(schema: Structural, functions: Functions) -> Iterator[str]:
     if needed := frozenset({*schema.validation.required, *defaulted}) - filled.keys():
         yield f"if not x.keys() >= {functions.constant(needed)}: return False"
     table = functions.table({**dict.fromkeys(META, ANYTHING), **properties} if schema.embedded_resource else properties)
-    other = (
-        functions.function(additional)
-        if isinstance(additional, Structural)
-        else functions.constant(_undeclared(schema))
-    )
+    if isinstance(additional, Structural):
+        other = functions.function(additional)
+    else:
+        undeclared = _undeclared(schema)
+        if undeclared is not _never:
+            functions.inexact()
+        other = functions.constant(undeclared)
     yield "for name, value in x.items():"
     yield f"    if not {table}.get(name, {other})(value): return False"
 

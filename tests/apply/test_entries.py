@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply import entries
 from noxu.apiserver.apply.entries import InvalidEntries, Manager, Owned, decode, encode
 
 FIELDS = {"f:spec": {"f:a": {}}}
@@ -152,20 +151,6 @@ NAMES: list[tuple[Manager, str, str]] = [
 def test_managers_are_named(manager: Manager, message: str, identifier: str) -> None:
     assert str(manager) == message
     assert manager.identifier == identifier
-
-
-def test_sets_that_are_written_alike_are_one() -> None:
-    [first], [second] = (decode([entry(fieldsV1={"f:spec": {"f:a": {}}})]).values() for _ in range(2))
-    assert first.fields is second.fields
-
-
-def test_long_sets_and_many_sets_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "MAX_INTERNED", 3)
-    for n in range(10):
-        decode([entry(fieldsV1={f"f:many-{n}": {}})])
-        decode([entry(fieldsV1={f"f:{n}-{'x' * entries.MAX_INTERNED_BYTES}": {}})])
-    assert len(entries._sets) <= 3
-    assert all(len(written) <= entries.MAX_INTERNED_BYTES for written in entries._sets)
 
 
 def test_depth_is_no_reason_to_fail() -> None:

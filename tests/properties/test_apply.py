@@ -20,9 +20,11 @@ from noxu.apiserver.apply.fieldset import (
     SELF,
     FieldSet,
     contains,
+    covers,
     describe,
     difference,
     intersection,
+    meets,
     ordered,
     parse,
     paths,
@@ -125,6 +127,10 @@ def test_field_sets_behave_like_sets_of_paths(left: Any, right: Any) -> None:
     assert members(recursive_difference(left, right)) == members(left) - below
     inner = {path[:n] for path in members(left) for n in range(1, len(path))}
     assert members(leaves(left)) == members(left) - inner
+    assert meets(left, right) == bool(members(left) & members(right))
+    assert covers(left, right) == (members(left) >= members(right))
+    assert covers(left, intersection(left, right))
+    assert (difference(left, right) is left) == (not left or not meets(left, right))
     assert all(contains(left, path) for path in members(left))
     for result in (
         union(left, right),
@@ -177,6 +183,24 @@ def test_comparing_in_the_other_direction_swaps_added_and_removed_fields(old: An
     assert difference(change.removed, whole(old, KIND)) == {}
     assert intersection(change.removed, change.added) == {}
     assert compare(new, copy(new), KIND) == ({}, {}, {})
+
+
+def exact_of(value: Any) -> Any:
+    """A value whose numbers and booleans are texts, so that what is equal in Python is equal."""
+    if isinstance(value, dict):
+        return {name: exact_of(item) for name, item in value.items()}
+    return [exact_of(item) for item in value] if isinstance(value, list) else str(value)
+
+
+exact_specs = specs.map(lambda spec: {name: spec[name] for name in spec if name not in ("a", "n")}).map(exact_of)
+
+
+@given(exact_specs, exact_specs)
+@more
+def test_a_comparison_of_exact_values_finds_the_same_changes(old: Any, new: Any) -> None:
+    kept = {name: old[name] for name in ("lmap", "m", "any") if name in old}  # more often something is equal
+    for after in (new, copy(new | kept)):
+        assert compare(widget(old), widget(after), KIND, exact=True) == compare(widget(old), widget(after), KIND)
 
 
 @given(widgets, widgets)

@@ -15,7 +15,7 @@ from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.schema.defaulting import default, drop_nulls
 from noxu.apiserver.schema.pruning import prune
 from noxu.apiserver.schema.structural import Structural, parse
-from noxu.apiserver.values import Object, copy, equal
+from noxu.apiserver.values import Json, Object, copy, equal
 from tests.optional import needs_data
 from tests.properties.structurals import kinds, lists, wholes
 
@@ -90,6 +90,55 @@ def test_accepted_objects_are_of_the_type_that_their_schema_implies(case: tuple[
     event(f"accepted: {accepted}, implied: {is_implied}")
     if accepted and is_implied:
         assert typed.validate(value, types.of_schema(schema), duplicates=True) == []
+
+
+TWINS = {(int, 0): [False, 0.0], (int, 1): [True, 1.0], (bool, False): [0], (bool, True): [1, 1.0]}
+"""Values that are equal in Python, but not in JSON."""
+
+
+def twin(draw: st.DrawFn, value: Json) -> Json:
+    """A copy in which some numbers and booleans have become others that are equal to them in Python."""
+    if isinstance(value, dict):
+        return {name: twin(draw, item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [twin(draw, item) for item in value]
+    if isinstance(value, float):
+        return draw(st.sampled_from([value, int(value)])) if value.is_integer() else value
+    return draw(st.sampled_from([value, *TWINS.get((type(value), value), [])])) if isinstance(value, int) else value
+
+
+@st.composite
+def twins(draw: st.DrawFn) -> tuple[Object, Object, Object]:
+    """A schema, an object that nearly fits it, and its twin."""
+    schema, value = draw(kinds() | kinds_of_lists())
+    return schema, value, twin(draw, value)
+
+
+def floats(value: Json) -> bool:
+    """Whether there is a float in a value."""
+    if isinstance(value, (dict, list)):
+        return any(map(floats, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
+
+
+@given(twins(), st.sampled_from([0, conditions.WIDE]))
+def test_accepted_objects_of_an_exact_schema_are_equal_if_python_says_so(
+    case: tuple[Object, Object, Object], wide: int
+) -> None:
+    """Field ownership compares them without looking at the types of numbers, and their JSON is not searched for floats."""
+    raw, one, other = case
+    metadata = {"apiVersion": "example.com/v1", "kind": "Example", "metadata": {}}
+    one |= metadata  # apart from the schema, which does not describe them
+    other |= metadata
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditions, "WIDE", wide)
+        fast = Compiled(parse(raw), warm_up=0)
+        accepted = fast.accepts(one) and fast.accepts(other)
+    event(f"accepted: {accepted}, exact: {fast.is_exact}")
+    if accepted and fast.is_exact:
+        assert (one == other) == equal(one, other)
+        assert not floats(one)
+        assert not floats(other)
 
 
 @needs_data("crds")

@@ -55,6 +55,22 @@ CLEAN = {
     "a branch with more than presence": ({**NAMED, "anyOf": [{"properties": {"v": {"minimum": 3}}}]}, {"v": 3}),
     "an embedded resource": (EMBEDDED, {**POD, "metadata": {"name": "a"}, "spec": {}}),
 }
+INEXACT = {
+    "an integer where numbers go",
+    "a multiple",
+    "anything where all is preserved",
+    "a field that is not described, preserved",
+    "an embedded resource",
+}
+"""Cases of CLEAN whose schema accepts floats, or 1 as well as True."""
+LOOSE: dict[str, tuple[Object, Any]] = {
+    "a list of anything": ({"type": "array"}, [1]),
+    "a preserved list": ({"type": "array", **PRESERVED}, [{"a": 1}]),
+    "a map of scalars": ({"type": "object", "additionalProperties": True}, {"a": 1}),
+    "a preserved map": ({"type": "object", **PRESERVED}, {"a": 1}),
+    "a map of numbers": ({"type": "object", "additionalProperties": {"type": "number"}}, {"a": 1}),
+}
+"""Further values of such schemas."""
 DOUBTFUL = {
     "a string that is too long": ({"type": "string", "maxLength": 3}, "abcd"),
     "a string that does not match": ({"type": "string", "pattern": "^a"}, "b"),
@@ -168,3 +184,20 @@ def test_an_object_that_uses_many_nodes_does_not_have_them_all_compiled(monkeypa
     schema = fast(spec={"type": "object", "properties": dict.fromkeys(names, record)})
     value = {**TYPE_META, "spec": {name: {"x": "a"} for name in names}}
     assert [schema.accepts(copy(value)) for _ in range(4)] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("wide", [0, conditions.WIDE])
+@pytest.mark.parametrize("case", [*CLEAN, *LOOSE])
+def test_a_schema_is_exact_as_long_as_it_accepts_neither_floats_nor_numbers_in_several_forms(
+    case: str, wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conditions, "WIDE", wide)
+    schema, value = {**CLEAN, **LOOSE}[case]
+    compiled = fast(spec=schema, number={"type": "number"})
+    assert compiled.accepts({**TYPE_META, "metadata": {}, "spec": copy(value)})
+    is_narrow = wide > 0  # else each property is compiled when it is first used, and the number is not used
+    assert compiled.is_exact == (case not in INEXACT and case not in LOOSE and not is_narrow)
+    without = fast(spec=schema)
+    assert without.is_exact
+    assert without.accepts({**TYPE_META, "metadata": {}, "spec": copy(value)})
+    assert without.is_exact == (case not in INEXACT and case not in LOOSE)

@@ -1,0 +1,60 @@
+"""Sets of fields that recur: objects of a kind have the same owners, again and again.
+
+Equal JSON is read as one dict, of which copies would take the more memory. When it recurs, its JSON is kept, too, so that
+it is not encoded again for each object. Sets are immutable by convention (see `fieldset`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from noxu.apiserver.api import codec
+from noxu.apiserver.values import Json
+
+FieldSet: TypeAlias = dict[str, Any]  # of `fieldset`, which servers import with the first write
+
+MAX_KEPT: Final = 256
+MAX_KEPT_BYTES: Final = 8 * 1024
+"""The number of sets that are kept, and the length of their JSON."""
+
+_sets: Final[dict[bytes, FieldSet]] = {}
+"""By their JSON, with its keys in any order."""
+_texts: Final[dict[int, tuple[FieldSet, bytes]]] = {}
+"""The JSON, with sorted keys, of those that have recurred; by the set's id, which the set itself keeps in use."""
+
+
+def recurring(fields: Json, read: Callable[[Json], FieldSet]) -> FieldSet:
+    """fieldsV1 as a set, the same dict for equal JSON. `read` makes the set, and raises what this raises."""
+    try:
+        written = orjson.dumps(fields)
+    except TypeError:  # too deep
+        return read(fields)
+    known = _sets.get(written)
+    if known is None:
+        known = read(fields)
+        if len(written) <= MAX_KEPT_BYTES:
+            if len(_sets) >= MAX_KEPT:
+                _sets.clear()
+                _texts.clear()
+            _sets[written] = known
+    elif id(known) not in _texts:
+        _texts[id(known)] = known, codec.encode(known, sort_keys=True)
+    return known
+
+
+def recurring_set(fields: FieldSet) -> FieldSet:
+    """The same for a canonical set."""
+    return fields if json_of(fields) is not None else recurring(fields, _itself)
+
+
+def _itself(fields: FieldSet) -> FieldSet:
+    return fields
+
+
+def json_of(fields: Json) -> bytes | None:
+    """The JSON of fieldsV1 with sorted keys, as `codec.encode` writes it; None if it is not known."""
+    known = _texts.get(id(fields))
+    return known[1] if known is not None and known[0] is fields else None
