@@ -6,10 +6,9 @@ do after five minutes: reading what lasts longer fails, and can be started again
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from noxu.storage.etcd_advice import advised
 from noxu.storage.etcd_client import NO_TLS, Client, Tls, User
@@ -29,9 +28,6 @@ from noxu.storage.types import (
     no_progress,
     reason,
 )
-
-ATTEMPTS: Final = 5  # of a call without an answer
-PAUSE: Final = 0.2  # seconds before the second attempt; doubled
 
 
 class EtcdState:
@@ -96,18 +92,14 @@ async def opened(
 
 async def repeated(client: Client, call: Call, request: Any) -> Any:
     """The response to a call that may be executed more than once. Raises Unavailable."""
-    for attempt in range(ATTEMPTS):
-        try:
-            return await client.call(call, request)
-        except Refused as refused:
-            if str(refused) == COMPACTED:
-                raise Unavailable("etcd has been compacted meanwhile; start again") from None
-            raise Unavailable(advised(str(refused))) from None
-        except Lost as lost:
-            if attempt == ATTEMPTS - 1:
-                raise Unavailable(advised(str(lost) or "no answer")) from None
-        await asyncio.sleep(PAUSE * 2**attempt)
-    raise AssertionError
+    try:
+        return await client.ask(call, request)
+    except Refused as refused:
+        if str(refused) == COMPACTED:
+            raise Unavailable("etcd has been compacted meanwhile; start again") from None
+        raise Unavailable(advised(str(refused))) from None
+    except Lost as lost:
+        raise Unavailable(advised(str(lost) or "no answer")) from None
 
 
 class EtcdSnapshot:

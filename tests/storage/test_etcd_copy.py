@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("hpack", reason="package: hpack")
 
-from noxu.storage import etcd_check, etcd_copy, etcd_state
+from noxu.storage import etcd_check, etcd_client, etcd_copy, etcd_state
 from noxu.storage.etcd import EtcdStore
 from noxu.storage.etcd_client import Client
 from noxu.storage.etcd_layout import PlainLayout
@@ -145,8 +145,7 @@ class Flaky(Client):
         return response
 
 
-async def test_a_lost_answer_is_repeated(etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etcd_state, "PAUSE", 0.0)
+async def test_a_call_is_repeated_if_its_answer_is_lost(etcd: EtcdServer) -> None:
     client = Flaky([etcd.url])
     target = Target(etcd.url, client)
     async with etcd_copy.copying(client, target.layout, MARK, replace=False) as writer:
@@ -158,7 +157,7 @@ async def test_a_lost_answer_is_repeated(etcd: EtcdServer, monkeypatch: pytest.M
 
 
 async def test_without_answers_the_mark_remains(etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etcd_state, "PAUSE", 0.0)
+    monkeypatch.setattr(etcd_client, "CONNECT_WITHIN", 0.0)
     client = Flaky([etcd.url])
     target = Target(etcd.url, client)
 
