@@ -2,8 +2,9 @@
 
 Go 1.26 knows the scripts of Unicode 15, except those with two words (the keys of its tables are not canonical).
 
-Python's unicodedata has no scripts, and its version of Unicode depends on Python's; verdicts must not. A class is written
-as distances in base 36: from the end of the last range to the start of the next one, then to its end. For example
+Python's unicodedata has no scripts, and its version of Unicode depends on Python's; verdicts must not. Only which
+characters are cases of each other does depend on it: `regexp_sets` asks `str.casefold`. A class is written as distances in
+base 36: from the end of the last range to the start of the next one, then to its end. For example
 
     Zs    w 0 3k 0      U+0020 to U+0020, U+00A0 to U+00A0
 
@@ -17,11 +18,6 @@ from typing import Final
 
 Ranges = tuple[tuple[int, int], ...]
 """Code points from, to (inclusive), ascending."""
-
-
-def class_names() -> frozenset[str]:
-    """Names of categories (`L`, `Lu`) and scripts."""
-    return _NAMES
 
 
 @cache
@@ -194,4 +190,5 @@ _MEMBERS: Final = {
     "Yi": "vls wc 4 1i",
     "Cs": "16o0 1kv",
 }  # fmt: skip
-_NAMES: Final = frozenset({*_MEMBERS, *"LMNPSZC"})
+CLASS_NAMES: Final = frozenset({*_MEMBERS, *"LMNPSZC"})
+"""The names of categories (`L`, `Lu`) and scripts."""

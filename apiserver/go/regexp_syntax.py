@@ -17,7 +17,7 @@ from functools import cache
 from typing import Final
 
 from noxu.apiserver.expressions import expression
-from noxu.apiserver.go.regexp_classes import class_names
+from noxu.apiserver.go.regexp_classes import CLASS_NAMES
 from noxu.apiserver.go.regexp_sets import ESCAPES, MAX_RUNE, POSIX
 from noxu.apiserver.go.regexp_sets import characters as characters_of
 from noxu.apiserver.records import NamedTuple
@@ -388,7 +388,7 @@ def _unicode_class(name: str) -> str:
     name = _ALIASES.get(name, name)
     if name in _COMPOSED:
         return _COMPOSED[name]
-    return f"\\p{{{name}}}" if name in class_names() else ""
+    return f"\\p{{{name}}}" if name in CLASS_NAMES else ""
 
 
 def _inverse(members: str) -> str:

@@ -81,15 +81,13 @@ class Pattern:
     def find_all(self, text: str) -> Iterator[str]:
         """All matches that do not overlap; an empty match directly behind another one is skipped (Go's FindAllString)."""
         encoded = text.encode() if self._alphabet is None else self._alphabet.encode(text)
-        position, previous_end = 0, -1
-        while position <= len(encoded):
-            start, end = self._spans(encoded, position, len(encoded))[0]
-            if start < 0:
-                return
-            if end > start or start != previous_end:
-                yield encoded[start:end].decode() if self._alphabet is None else text[start:end]
-            previous_end = end
-            position = end if end > position else self._next_character(encoded, position)
+
+        def span(position: int) -> tuple[int, int] | None:
+            found = self._spans(encoded, position, len(encoded))[0]
+            return None if found[0] < 0 else found
+
+        for start, end in _matches(span, len(encoded), partial(self._next_character, encoded)):
+            yield encoded[start:end].decode() if self._alphabet is None else text[start:end]
 
     def _next_character(self, encoded: bytes, position: int) -> int:
         position += 1
@@ -113,16 +111,24 @@ class _PurePattern(Pattern):
         return self._automaton.search(text)
 
     def find_all(self, text: str) -> Iterator[str]:
-        position, previous_end = 0, -1
-        while position <= len(text):
-            span = self._automaton.span(text, position)
-            if span is None:
-                return
-            start, end = span
-            if end > start or start != previous_end:
-                yield text[start:end]
-            previous_end = end
-            position = end if end > position else position + 1
+        for start, end in _matches(partial(self._automaton.span, text), len(text), lambda position: position + 1):
+            yield text[start:end]
+
+
+def _matches(
+    span: Callable[[int], tuple[int, int] | None], length: int, next_character: Callable[[int], int]
+) -> Iterator[tuple[int, int]]:
+    """The spans of all matches. `span` returns the leftmost one from a position on."""
+    position, previous_end = 0, -1
+    while position <= length:
+        found = span(position)
+        if found is None:
+            return
+        start, end = found
+        if end > start or start != previous_end:
+            yield found
+        previous_end = end
+        position = end if end > position else next_character(position)
 
 
 def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compile
@@ -196,9 +202,9 @@ def _program(
     text: str, translated: str, alphabet: Alphabet | None = None, memory: int = MEMORY_LARGE
 ) -> Pattern | None:
     """The pattern, None if it needs more memory."""
-    engine = _re2()
-    assert engine
-    binding, new_options, anywhere = engine
+    re2 = _re2()
+    assert re2
+    binding, new_options, anywhere = re2
     options = new_options()
     options.max_mem = memory
     options.never_capture = True  # only the span of the whole match is asked for

@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 import pytest
 
-from noxu.apiserver.go.regexp_classes import class_names, class_ranges
+from noxu.apiserver.go.regexp_classes import CLASS_NAMES, class_ranges
 from noxu.apiserver.go.regexp_sets import characters
 
 re2 = pytest.importorskip("re2", reason="package: google-re2")
@@ -29,7 +29,7 @@ def by_re2(written: str, text: str) -> str:
 
 
 def test_categories_and_scripts_are_those_of_re2() -> None:
-    names = sorted(class_names())
+    names = sorted(CLASS_NAMES)
     text = near_edges(names)
     assert len(text) > 4_000
     other = {}
