@@ -8,13 +8,16 @@ from noxu.apiserver.registry.draft import (
     NO_FEATURES,
     NO_OPTIONS,
     Action,
+    Body,
     Draft,
     Environment,
     Options,
     WriteRequest,
 )
 from noxu.apiserver.registry.draft import draft_of as make_draft
+from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.values import Object
 
 NOW = "2026-01-02T03:04:05Z"
@@ -41,3 +44,18 @@ def draft_of(
     draft = make_draft(request, environment)
     draft.new, draft.old, draft.now = new, old, NOW
     return draft
+
+
+def draft_of_patch(
+    shown: Entry, resource: Resource, body: Body, *, namespace: str = "", subresource: str = ""
+) -> Draft:
+    """A patch of the stored object `a`, which has been found."""
+    draft = make_draft(WriteRequest(Action.PATCH, resource, namespace, "a", subresource, body=body))
+    draft.now, draft.found, draft.shown, draft.old = NOW, shown, shown, object_at(shown, resource)
+    return draft
+
+
+def warm(resource: Resource) -> None:
+    """Use the fast path at once."""
+    assert resource.schema is not None
+    resource.__dict__["compiled"] = Compiled(resource.schema, warm_up=0)

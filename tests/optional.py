@@ -13,6 +13,8 @@ from typing import Final, NoReturn
 
 import pytest
 
+from noxu.apiserver.schema import patterns
+
 SHARED: Final = Path(__file__).parents[2] / "shared"  # a folder next to the checkout
 
 
@@ -27,6 +29,9 @@ def needs_program(name: str) -> pytest.MarkDecorator:
 
 def needs_platform(feature: str, *, present: bool) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not present, reason=_platform(feature))
+
+
+needs_re2: Final = pytest.mark.skipif(not patterns.engine(), reason="package: google-re2")
 
 
 def skip_without_data(name: str) -> NoReturn:

@@ -16,10 +16,8 @@ from noxu.apiserver.cpu_budget import limited_by
 from noxu.apiserver.go import regexp_matching
 from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
 from noxu.apiserver.schema import patterns
-from tests.optional import SHARED, needs_data
+from tests.optional import SHARED, needs_data, needs_re2
 from tests.timing import cpu_seconds
-
-of_re2 = pytest.mark.skipif(patterns._re2() is None, reason="package: google-re2")
 
 
 def pure(pattern: str) -> patterns.Pattern:
@@ -76,7 +74,7 @@ LARGE = {
 }
 
 
-@of_re2
+@needs_re2
 @pytest.mark.parametrize("pattern", LARGE.values(), ids=LARGE)
 def test_what_re2_takes_is_not_too_large(pattern: str) -> None:
     text = "xabc7"
@@ -103,14 +101,14 @@ PATTERNS = st.recursive(
 TEXTS = st.text(st.sampled_from("aabkKé☃A1_ \n.ſ\u212a"), max_size=8)
 
 
-@of_re2
+@needs_re2
 @settings(max_examples=400, deadline=None)
 @given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=4))
 def test_verdicts_are_those_of_re2(pattern: str, texts: list[str]) -> None:
     assert judged(pure, pattern, texts) == judged(patterns.compile, pattern, texts)
 
 
-@of_re2
+@needs_re2
 @needs_data("crds/crd")
 def test_verdicts_on_patterns_of_real_definitions_are_those_of_re2() -> None:
     """Each pattern on its own text, and on values as objects have them."""

@@ -13,16 +13,13 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.features import Features
 from noxu.apiserver.registry import custom, reading, stages
 from noxu.apiserver.registry.custom import CustomResources
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest
-from noxu.apiserver.registry.draft import draft_of as draft_of_request
+from noxu.apiserver.registry.draft import Body
 from noxu.apiserver.registry.entry import key_of, new_entry, object_at
 from noxu.apiserver.registry.patch_types import JSON_PATCH, MERGE_PATCH
 from noxu.apiserver.registry.resource import CUSTOM, Resource
 from noxu.apiserver.registry.strategies import STRATEGIES
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Json, Object, copy, equal
-from tests.drafts import NOW, draft_of
+from tests.drafts import draft_of, draft_of_patch, warm
 from tests.properties.structurals import METADATA, roots, wholes
 
 STAGES = (stages.decode, stages.prune, stages.default, stages.own, stages.prepare, STRATEGIES[CUSTOM].validate)
@@ -46,7 +43,7 @@ def resource(schema: Object, *, has_status: bool) -> Resource:
     if has_status:
         version["subresources"] = {"status": {}}
     found = custom.versions_of({"spec": spec, "status": {"acceptedNames": names}}, since=1).storage
-    found.__dict__["compiled"] = Compiled(parse(schema), warm_up=0)
+    warm(found)
     return found
 
 
@@ -164,8 +161,7 @@ def patch(kind: Resource, old: Object, media_type: str, change: Json, *, subreso
     shown = new_entry(key_of(kind, "default", "a"), kind, value, valid=valid)
     shown.revision = 1
     body = Body(codec.encode(change, sort_keys=False), media_type)
-    draft = draft_of_request(WriteRequest(Action.PATCH, kind, "default", "a", subresource, body=body))
-    draft.now, draft.found, draft.shown, draft.old = NOW, shown, shown, object_at(shown, kind)
+    draft = draft_of_patch(shown, kind, body, namespace="default", subresource=subresource)
     messages: list[str] = []
     try:
         for stage in (stages.read_patch, *PATCH_STAGES):

@@ -9,9 +9,8 @@ import pytest
 from noxu.apiserver.registry import reading
 from noxu.apiserver.registry.custom import shape_stored, versions_of
 from noxu.apiserver.registry.resource import Resource, ScalePaths, Versions
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Object, copy
+from tests.drafts import warm
 from tests.registry.world import GROUP, SCHEMA, version, widget, widgets
 
 EMBEDDED: Final = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object"}}}
@@ -124,7 +123,10 @@ READ: Final[dict[str, tuple[Object, Object]]] = {
 def test_a_stored_object_is_read_by_the_schema_in_force(
     v1: Resource, stored: Object, expected: Object, fast: bool
 ) -> None:
-    v1.__dict__["compiled"] = Compiled(parse(FULL), warm_up=0) if fast else None
+    if fast:
+        warm(v1)
+    else:
+        v1.__dict__["compiled"] = None
     value = copy(stored)
     reading.read(v1, value)
     assert value == expected
@@ -145,7 +147,7 @@ def test_a_stored_object_is_read_by_the_schema_in_force(
     ],
 )
 def test_the_fast_path_accepts_clean_objects_only(v1: Resource, value: Object, accepted: bool) -> None:
-    v1.__dict__["compiled"] = Compiled(parse(FULL), warm_up=0)
+    warm(v1)
     value = copy(value)
     assert v1.behaviour.accept(v1, value) is accepted
     if accepted:
@@ -153,7 +155,7 @@ def test_the_fast_path_accepts_clean_objects_only(v1: Resource, value: Object, a
 
 
 def test_the_fast_path_accepts_stored_objects_with_a_generation_only(v1: Resource) -> None:
-    v1.__dict__["compiled"] = Compiled(parse(FULL), warm_up=0)
+    warm(v1)
     assert not v1.behaviour.accept(v1, widget(), stored=True)
     assert v1.behaviour.accept(v1, widget(metadata={"generation": 1}), stored=True)
 

@@ -8,13 +8,11 @@ from typing import Final
 import pytest
 
 from noxu.apiserver.registry import stages
-from noxu.apiserver.registry.draft import Action, Body, Draft, WriteRequest
-from noxu.apiserver.registry.draft import draft_of as draft_of_request
+from noxu.apiserver.registry.draft import Body, Draft
 from noxu.apiserver.registry.entry import key_of, new_entry, object_at
 from noxu.apiserver.registry.patch_types import JSON_PATCH, MERGE_PATCH
-from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.values import Json, Object
-from tests.drafts import NOW
+from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets
 
 X: Final[Object] = {"type": "object", "properties": {"x": {"type": "integer"}}}
@@ -31,13 +29,9 @@ OLD: Final[Object] = {"a": {"x": 1}, "b": {"y": 2}}
 def patched(media_type: str, patch: Json) -> Draft:
     """The draft of a patch that has been pruned and defaulted."""
     kind = widgets(version(schema=SCHEMA)).storage
-    assert kind.schema is not None
-    kind.__dict__["compiled"] = Compiled(kind.schema, warm_up=0)
+    warm(kind)
     shown = new_entry(key_of(kind, "", "a"), kind, widget(**OLD, metadata={"uid": "u"}), valid=True)
-    draft = draft_of_request(
-        WriteRequest(Action.PATCH, kind, "", "a", body=Body(json.dumps(patch).encode(), media_type))
-    )
-    draft.now, draft.found, draft.shown, draft.old = NOW, shown, shown, object_at(shown, kind)
+    draft = draft_of_patch(shown, kind, Body(json.dumps(patch).encode(), media_type))
     for stage in (stages.read_patch, stages.patch, stages.decode, stages.prune, stages.default):
         stage(draft)
     assert draft.old == object_at(shown, kind)

@@ -8,10 +8,9 @@ import pytest
 
 from noxu.apiserver.registry.draft import Action, Body, WriteRequest
 from noxu.apiserver.registry.entry import Entry, is_valid, render
-from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Trace
-from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.values import Object
+from tests.drafts import warm
 from tests.registry.world import MERGE_PATCH, World, version, widget, widgets, world_of
 
 SCHEMA: Final[Object] = {
@@ -24,12 +23,6 @@ SCHEMA: Final[Object] = {
         "status": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
     },
 }
-
-
-def warm(resource: Resource) -> None:
-    """Use the fast path at once."""
-    assert resource.schema is not None
-    resource.__dict__["compiled"] = Compiled(resource.schema, warm_up=0)
 
 
 async def patched(world: World, patch: bytes, subresource: str = "", **options: Any) -> Entry:

@@ -9,10 +9,8 @@ import pytest
 from noxu.apiserver.features import Features
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.strategies import custom
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Object, copy
-from tests.drafts import NOW, draft_of
+from tests.drafts import NOW, draft_of, warm
 from tests.registry.world import version, widget, widgets
 
 OWNED: Final = [{"manager": "m", "operation": "Update"}]
@@ -199,7 +197,7 @@ DEFAULTED: Final[Object] = {
 def test_a_clean_object_gets_the_old_status_and_is_validated_with_it(status: Any, errors: list[str]) -> None:
     """The fast path has accepted the object without its status."""
     resource = widgets(version(schema=DEFAULTED)).storage
-    resource.__dict__["compiled"] = Compiled(parse(DEFAULTED), warm_up=0)
+    warm(resource)
     stored = old() if status is None else old(status=status)
     draft = draft_of(resource, new(spec={"size": 2}), stored, features=Features(ratcheting=False))
     draft.clean = resource.behaviour.accept(resource, draft.new)
