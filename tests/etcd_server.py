@@ -9,7 +9,7 @@ import socket
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,12 +47,17 @@ def free_ports(number: int) -> list[int]:
 class EtcdServer:
     """One member. `kill`, `pause` and `start` again keep its data and its address."""
 
-    def __init__(self, directory: Path, *options: str, durable: bool = False, name: str = "test") -> None:
-        """`durable`: it syncs what it writes, which a test rarely needs. `options` are further ones of etcd."""
+    def __init__(
+        self, directory: Path, *options: str, durable: bool = False, name: str = "test", ports: Sequence[int] = ()
+    ) -> None:
+        """`durable`: it syncs what it writes, which a test rarely needs. `options` are further ones of etcd.
+
+        `ports`: for clients and for other members; by default free ones.
+        """
         self.directory = directory
         self._name = name
         self._options = [*options] if durable else [*options, "--unsafe-no-fsync"]
-        client, peer = free_ports(2)
+        client, peer = ports or free_ports(2)
         self.url, self._peer = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
         self.cluster = f"{name}={self._peer}"  # also of other members
         self.process: subprocess.Popen[bytes] | None = None
@@ -123,11 +128,17 @@ class EtcdServer:
             self.process = None
 
 
+MEMBERS: Final = ("one", "two", "three")
+
+
 class EtcdMembers:
     """Three members of one cluster. `url` has those of all."""
 
     def __init__(self, directory: Path) -> None:
-        self.members = [EtcdServer(directory / name, name=name) for name in ("one", "two", "three")]
+        ports = free_ports(2 * len(MEMBERS))  # by one call: the next one may return the same port again
+        self.members = [
+            EtcdServer(directory / name, name=name, ports=ports[2 * n : 2 * n + 2]) for n, name in enumerate(MEMBERS)
+        ]
         self.url = ",".join(member.url for member in self.members)
         cluster = ",".join(member.cluster for member in self.members)
         for member in self.members:

@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import mypy
 import pytest
+
+mypy = pytest.importorskip("mypy", reason="package: mypy")
 
 ROOT: Final = Path(__file__).parents[1]
 STUBS: Final = Path(mypy.__file__).parent / "typeshed/stdlib"

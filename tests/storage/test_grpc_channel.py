@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from struct import pack
@@ -303,12 +304,15 @@ async def test_a_violation_cuts_the_connection() -> None:
     ("answer", "text"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the server does not speak HTTP/2"),
-        (b"", "(the server has closed the connection|Connection reset by peer)"),
+        (b"", "the server has closed the connection"),
     ],
 )
 async def test_a_server_that_is_not_one_of_grpc(answer: bytes, text: str) -> None:
     async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(answer)
+        writer.write_eof()
+        with contextlib.suppress(ConnectionError):
+            await reader.read()  # what is not read when a connection is closed resets it
         writer.close()
 
     server = await asyncio.start_server(answered, "127.0.0.1", 0)
