@@ -121,8 +121,9 @@ def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document,
 
     from noxu.apiserver.commands.in_memory import validate  # takes long to import, and kept results do without it
     from noxu.apiserver.registry.offload import without_threads
+    from noxu.apiserver.schema.structural import keeping
 
-    with without_threads():
+    with without_threads(), keeping():
         return asyncio.run(validate(shard, rules, report))
 
 

@@ -13,7 +13,7 @@ from noxu.apiserver.crd.schemas import schema_errors
 from noxu.apiserver.crd.strictness import Strictness
 from noxu.apiserver.schema import digests
 from noxu.apiserver.schema.digests import MAX_BYTES
-from noxu.apiserver.schema.structural import parse
+from noxu.apiserver.schema.structural import keeping, parse
 from noxu.apiserver.values import Object
 
 SECRET: Object = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -56,6 +56,16 @@ def test_what_differs_in_json_differs(left: Object, right: Object) -> None:
 
 def test_a_node_lives_as_long_as_it_is_used() -> None:
     found = ref(parse({"type": "string", "description": "not used"}))
+    gc.collect()
+    assert found() is None
+
+
+def test_nodes_that_are_kept_are_found_again() -> None:
+    part = {"type": "string", "description": "kept"}
+    with keeping():
+        found = ref(parse(schema(a=part)).properties["a"])
+        gc.collect()
+        assert parse(schema(b=dict(part))).properties["b"] is found()
     gc.collect()
     assert found() is None
 
