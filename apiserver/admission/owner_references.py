@@ -23,17 +23,7 @@ def check(draft: Draft) -> None:
     if equal(new, old):
         return
     if draft.operation != "CREATE":
-        asked = access.Attributes(
-            request.user,
-            "delete",
-            resource.group,
-            resource.version,
-            resource.plural,
-            request.subresource,
-            request.namespace,
-            request.name,
-        )
-        _require(draft, asked, "cannot set an ownerRef on a resource you can't delete")
+        _require(draft, request.asks_to("delete", resource), "cannot set an ownerRef on a resource you can't delete")
     for reference in _newly_blocking(new, old):
         _check_finalizers(draft, reference)
 

@@ -255,12 +255,8 @@ def _value_text(change: Object) -> str:
 
 def _as_json(explanation: Explanation) -> Json:
     document, checked = explanation.document, explanation.checked
-    line, column = document.position() or (None, None)
     return {
-        "file": document.file,
-        "document": document.number,
-        "line": line,
-        "column": column,
+        **findings.place_as_json(document),
         "apiVersion": document.value.get("apiVersion", ""),
         "kind": document.kind,
         "namespace": document.namespace,

@@ -149,6 +149,11 @@ def from_plain(values: Json) -> Finding:
     return Finding(level, rule, message, field, advice, None if position is None else Position(*position))
 
 
+def place_as_json(document: Document) -> Object:
+    line, column = document.position() or (None, None)
+    return {"file": document.file, "document": document.number, "line": line, "column": column}
+
+
 def as_json(findings: Iterable[Finding]) -> list[Json]:
     return [_as_json(each) for each in findings]
 

@@ -175,27 +175,23 @@ class Report:
         return {
             "crds": [_as_json(linted, checked, self.fix) for linted, checked in self.linted],
             "skipped": [
-                {**where(each.document), "kind": each.document.kind, "name": each.document.name}
+                {**findings.place_as_json(each.document), "kind": each.document.kind, "name": each.document.name}
                 for each in self.with_result("skipped")
             ],
             "rejected": [
-                {**where(each.document), "findings": findings.as_json(each.findings)}
+                {**findings.place_as_json(each.document), "findings": findings.as_json(each.findings)}
                 for each in self.with_result("refused")
             ],
             "unreadable": [
-                {**where(each.document), "message": each.document.error} for each in self.with_result("unreadable")
+                {**findings.place_as_json(each.document), "message": each.document.error}
+                for each in self.with_result("unreadable")
             ],
         }
 
 
-def where(document: Document) -> Object:
-    line, column = document.position() or (None, None)
-    return {"file": document.file, "document": document.number, "line": line, "column": column}
-
-
 def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
     result: Object = {
-        **where(linted.document),
+        **findings.place_as_json(linted.document),
         "name": linted.document.name,
         "apiVersion": linted.api_version,
         "structural": linted.verdict.is_structural,

@@ -154,12 +154,8 @@ def _as_json(found: Sequence[Outcome], checked: Sequence[Checked]) -> Json:
 
 def _outcome_as_json(outcome: Outcome, checked: Checked) -> Object:
     document = outcome.document
-    line, column = document.position() or (None, None)
     return {
-        "file": document.file,
-        "document": document.number,
-        "line": line,
-        "column": column,
+        **findings.place_as_json(document),
         "apiVersion": document.value.get("apiVersion", ""),
         "kind": document.kind,
         "namespace": outcome.namespace,

@@ -18,7 +18,7 @@ from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.features import Features
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.records import NamedTuple, record
-from noxu.apiserver.registry.access import ANONYMOUS, Authorize, User, allow_everything
+from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.entry import Entry, body_at, body_before_storage
 from noxu.apiserver.registry.persistence import Persistence
@@ -175,6 +175,19 @@ class WriteRequest(NamedTuple):
     def target(self) -> Resource:
         """The resource in the URL."""
         return self.parent or self.resource
+
+    def asks_to(self, verb: str, resource: Resource) -> Attributes:
+        """The question whether the user may do something else with the object."""
+        return Attributes(
+            self.user,
+            verb,
+            resource.group,
+            resource.version,
+            resource.plural,
+            self.subresource,
+            self.namespace,
+            self.name,
+        )
 
 
 @record(slots=True)

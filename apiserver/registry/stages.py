@@ -31,7 +31,6 @@ from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.go.time import unix_nanos
 from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import ownership
-from noxu.apiserver.registry.access import Attributes
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.claims import Claimed
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
@@ -516,18 +515,7 @@ def authorize_creation(draft: Draft) -> None:
     request, resource = draft.request, draft.resource
     if draft.operation != "CREATE" or request.internal:
         return
-    decision = request.authorize(
-        Attributes(
-            request.user,
-            "create",
-            resource.group,
-            resource.version,
-            resource.plural,
-            request.subresource,
-            request.namespace,
-            request.name,
-        )
-    )
+    decision = request.authorize(request.asks_to("create", resource))
     if decision.allowed:
         return
     if decision.error:
