@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import math
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 
 class Deadlines:
@@ -29,9 +29,12 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         self._fires_at = math.inf
 
-    def until(self, when: float) -> Deadline:
-        """A context manager whose body may run until `when`, in the event loop's time. It is used once."""
-        return Deadline(self, when)
+    def until(self, when: float, task: asyncio.Task[Any] | None = None) -> Deadline:
+        """A context manager whose body may run until `when`, in the event loop's time. It is used once.
+
+        `task` is the current one: to find it, where it is not given, is a system call before Python 3.12.
+        """
+        return Deadline(self, when, task or _current_task())
 
     def begin(self, deadline: Deadline) -> None:
         self._running.add(deadline)
@@ -57,20 +60,25 @@ class Deadlines:
             deadline.expire()
 
 
+def _current_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
 class Deadline:
     """See `Deadlines.until`. `expired`: the body has been cancelled because it is late."""
 
     __slots__ = ("_cancellations", "_deadlines", "_task", "expired", "when")
 
-    def __init__(self, deadlines: Deadlines, when: float) -> None:
+    def __init__(self, deadlines: Deadlines, when: float, task: asyncio.Task[Any]) -> None:
         self._deadlines = deadlines
+        self._task = task
         self.when = when
         self.expired = False
 
     def __enter__(self) -> Self:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task, self._cancellations = task, task.cancelling()
+        self._cancellations = self._task.cancelling()
         self._deadlines.begin(self)
         return self
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web_request, web_response, web_server
 
+from noxu.apiserver.http.received import Received
 from noxu.apiserver.registry.offload import imported
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class LateApp:
     def __init__(self, make: Callable[[], App], *, own_process: bool = False) -> None:
         self._make = make
         self._importing = _uncollected if own_process else contextlib.nullcontext
-        self.server = web_server.Server(self.handle, handler_cancellation=True)
+        self.server = web_server.Server(self.handle, handler_cancellation=True, request_factory=Received)
         """aiohttp's server. Connections that are accepted later call the application itself."""
         self.made: App | None = None
 

@@ -141,12 +141,11 @@ def _write_whole(exchange: Exchange, head: tuple[bytes, bytes], body: Any) -> Aw
     """Write a small answer at once. None if the kernel has taken it, else what to await; that raises ConnectionError."""
     before, after = head
     exchange.sent_bytes = size = len(body)
-    date = rfc822_formatted_time().encode()
+    date = rfc822_formatted_time()
     protocol = exchange.request.protocol
     assert isinstance(protocol, Connection)
-    return protocol.write_whole(
-        b"%b%b%b%d\r\nDate: %b\r\n\r\n%b" % (before, exchange.id.encode(), after, size, date, body)
-    )
+    length_and_date = f"{size}\r\nDate: {date}\r\n\r\n"
+    return protocol.write_whole(b"".join((before, exchange.id.encode(), after, length_and_date.encode(), body)))
 
 
 def _is_closing(request: web_request.BaseRequest) -> bool:

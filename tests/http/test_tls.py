@@ -16,13 +16,14 @@ import urllib.request
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from aiohttp import web_request
 
 from noxu.apiserver.commands.api_client import ApiClient, endpoint_from_kubeconfig
 from noxu.apiserver.config import Config, Tls
 from noxu.apiserver.http.app import App
+from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.security import tls
 from noxu.apiserver.security.certificates import names_in, new_authority, parse
 from noxu.apiserver.server import Server
@@ -127,12 +128,12 @@ def test_requests_have_the_certificate_of_their_client(
     found: list[bytes | None] = []
     handle = App._filtered
 
-    async def recorded(self: App, exchange: object) -> object:
-        request: web_request.BaseRequest = exchange.request  # type: ignore[attr-defined]
+    async def recorded(self: App, exchange: Exchange, *more: Any) -> object:
+        request = exchange.request
         assert request.transport is not None
         assert request.secure
         found.append(request.transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
-        return await handle(self, exchange)  # type: ignore[arg-type]
+        return await handle(self, exchange, *more)
 
     monkeypatch.setattr(App, "_filtered", recorded)
     endpoint = endpoint_from_kubeconfig(noxu.kubeconfig)
