@@ -42,6 +42,7 @@ class Write:
         value: bytes | None,
         replaced: bytes | None,
         transaction: Transaction,
+        result: asyncio.Future[Revision | None],
     ) -> None:
         self.row: Row = row(key, revision, previous, value)
         self.key = key
@@ -50,7 +51,7 @@ class Write:
         self.value = value
         self.replaced = replaced
         self.transaction = transaction
-        self.result: asyncio.Future[Revision | None] = asyncio.get_running_loop().create_future()
+        self.result = result
 
     @property
     def resulting_revision(self) -> Revision:
@@ -107,6 +108,7 @@ class PendingWrites:
 
     def __init__(self, revision: Revision) -> None:
         self._next = revision + 1
+        self._create_future = asyncio.get_running_loop().create_future
         self._newest: dict[Key, Write] = {}
         self._collecting = Transaction()
         self._committing: Transaction | None = None
@@ -132,7 +134,7 @@ class PendingWrites:
 
     def add(self, key: Key, previous: Revision, value: bytes | None, replaced: bytes | None = None) -> Write:
         """Add a write. `replaced`: the value at `previous`, if it is known. Raises ValueError for a key that cannot be encoded, TypeError for a value that is not bytes."""
-        write = Write(key, self._next, previous, value, replaced, self._collecting)
+        write = Write(key, self._next, previous, value, replaced, self._collecting, self._create_future())
         self._next += 1
         self._newest[key] = write
         self._collecting.writes.append(write)

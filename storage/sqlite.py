@@ -342,8 +342,9 @@ class SqliteStore:
             pending = self._pending.newest(key)
             found = keys.get(key, 0) if pending is None else pending.resulting_revision
             if found == expected and (found or value is not None):
+                if not self._pending:
+                    self._wake.set()
                 write = self._pending.add(key, found, value, replaced)
-                self._wake.set()
                 revision = await write.result
                 if revision is not None:
                     return revision
@@ -437,13 +438,15 @@ class SqliteStore:
         published = self._log.revision
         for write in transaction.writes:
             key, previous = write.key, write.previous
-            event = events[previous - published - 1] if previous > published else self._log.find(previous)
-            if event is not None and event.value is not None:
-                state: KeyValue | None = KeyValue(key, event.value, previous)
-            elif previous and write.replaced is not None:
-                state = KeyValue(key, write.replaced, previous)
-            else:
-                state = previous_state(key, previous, rows.get(previous))
+            state: KeyValue | None = None
+            if previous:
+                event = events[previous - published - 1] if previous > published else self._log.find(previous)
+                if event is not None and event.value is not None:
+                    state = KeyValue(key, event.value, previous)
+                elif write.replaced is not None:
+                    state = KeyValue(key, write.replaced, previous)
+                else:
+                    state = previous_state(key, previous, rows.get(previous))
             events.append(Event(key, write.revision, write.value, state))
         return events
 

@@ -83,8 +83,9 @@ class Collection:
     def apply(self, event: Event, expected: Entry | None = None) -> Change:
         """Apply an event. `expected` is the entry that the writer of the event prepared."""
         key = event.key
-        self.corrupt.pop(key, None)
-        old = self.entries.get(key)
+        if self.corrupt:
+            self.corrupt.pop(key, None)
+        known = old = self.entries.get(key)
         if old is None and event.previous is not None:
             old = Entry(key, event.previous.value, event.previous.revision)
         entry = None
@@ -93,12 +94,12 @@ class Collection:
                 entry, entry.revision = expected, event.revision
             else:
                 entry = Entry(key, event.value, event.revision)
-            if key not in self.entries:
+            if known is None:
                 insort(self.keys, key)
             self.entries[key] = entry
-        elif self.entries.pop(key, None) is not None:
-            del self.keys[bisect_left(self.keys, key)]
-        change = Change(key, event.revision, entry, old.with_revision(event.revision) if old else None)
+        elif known is not None:
+            del self.entries[key], self.keys[bisect_left(self.keys, key)]
+        change = Change(key, event.revision, entry, old)
         self.recent.append(change)
         self.recent_bytes += change.weight
         while len(self.recent) > MAX_RECENT or self.recent_bytes > MAX_RECENT_BYTES:

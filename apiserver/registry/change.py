@@ -18,20 +18,28 @@ MAX_SHARED_BYTES: Final = 1024 * 1024  # of what streams derive from one batch
 
 
 class Change:
-    """One event. `entry` is the new state, None if the object was deleted; `before` is the old state with the revision of
-    the change, None if the object was created."""
+    """One event. `entry` is the new state, None if the object was deleted; `old` is the state that it replaced, None if the
+    object was created."""
 
-    __slots__ = ("before", "converted", "entry", "frames", "key", "revision", "weight")
+    __slots__ = ("_before", "converted", "entry", "frames", "key", "revision", "weight")
 
-    def __init__(self, key: Key, revision: Revision, entry: Entry | None, before: Entry | None) -> None:
+    def __init__(self, key: Key, revision: Revision, entry: Entry | None, old: Entry | None) -> None:
         self.key = key
         self.revision = revision
         self.entry = entry
-        self.before = before
+        self._before = old
         self.frames: dict[object, bytes] = {}
         """Encoded watch events, by event type and representation. Threads that encode one at the same time keep the first."""
         self.converted: Conversions | None = None  # conversions by a webhook, under way or complete
-        self.weight = max(len(entry.stored) if entry else 0, len(before.stored) if before else 0)  # bytes
+        self.weight = max(len(entry.stored) if entry else 0, len(old.stored) if old else 0)  # bytes
+
+    @property
+    def before(self) -> Entry | None:
+        """The old state with the revision of the change, as events show it; a copy that is made when it is first read."""
+        before = self._before
+        if before is not None and before.revision != self.revision:
+            before = self._before = before.with_revision(self.revision)
+        return before
 
 
 class Batch(list[Change]):

@@ -772,8 +772,8 @@ def encode(draft: Draft) -> Awaitable[None] | None:
     resource, new = draft.resource, draft.new
     if draft.request.action is Action.CREATE and not _is_dry_run(draft):
         _refuse_resource_version(new["metadata"])
-    namespace = f"{draft.request.namespace}/" if draft.request.namespace else ""
-    key = draft.found.key if draft.found is not None else Key(resource.collection, namespace, new["metadata"]["name"])
+    found = draft.found
+    key = found.key if found is not None else key_of(resource, draft.request.namespace, new["metadata"]["name"])
     if resource.versions.converter is not None and resource.versions.storage is not resource:
         return _encode_converted(draft, key)
     draft.entry = _entry(resource, key, new, draft)
