@@ -1,8 +1,8 @@
 """`record` and `NamedTuple`: what `dataclasses.dataclass` and `typing.NamedTuple` make, in a third of the time.
 
 The server has two hundred of them, and makes them while it starts. `dataclass` writes and compiles six methods for each
-frozen class, half a millisecond. `record` compiles `__init__` when it is first called; `repr`, equality and hashes are
-functions that all records share. That no field of a `frozen` record is assigned is checked by mypy alone. The decorated
+frozen class, half a millisecond. `record` compiles `__init__` when it has been called a few times; `repr`, equality and hashes
+are functions that all records share, and what `dataclasses.fields` needs is made when it is asked for. That no field of a `frozen` record is assigned is checked by mypy alone. The decorated
 class is an ordinary dataclass otherwise: `dataclasses.replace` and `dataclasses.fields` work, and so do `__post_init__` and
 `field(…)`.
 
@@ -14,8 +14,8 @@ number of fields share their instructions. For mypy both are those of the standa
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from operator import attrgetter, itemgetter
 from types import CodeType, FunctionType
@@ -25,6 +25,10 @@ __all__ = ["NamedTuple", "record"]
 
 C = TypeVar("C")
 
+_FEW: Final = 3
+"""Calls of `__init__` after which it is compiled."""
+_FIELDS: Final = "__dataclass_fields__"
+
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
     from typing import NamedTuple
@@ -33,25 +37,22 @@ else:
     def record(made=None, /, *, frozen=False, eq=True, slots=False, kw_only=False, weakref_slot=False):
         """A decorator, with the options of `dataclass`. Hashable, if equal by value: only if it is frozen."""
 
-        def decorate(made):
-            shown, compared = "__repr__" in vars(made), "__eq__" in vars(made)
-            made.__doc__ = made.__doc__ or made.__name__  # else `dataclass` writes a signature
-            made = dataclass(
-                made,
-                init=False,
-                repr=False,
-                eq=False,
-                match_args=False,
-                slots=slots,
-                kw_only=kw_only,
-                weakref_slot=weakref_slot,
-            )
-            made.__init__ = _init_of(made, slots=slots)
-            if not shown:
+        def decorate(given):
+            given.__doc__ = given.__doc__ or given.__name__  # else `dataclass` writes a signature
+            options = {"init": False, "repr": False, "eq": False, "match_args": False, "kw_only": kw_only}
+            if slots and _is_plain(given):
+                listed = _fields_of(given, kw_only=kw_only)
+                made = _slotted(given, listed, _LateFields(given, options), weakref_slot=weakref_slot)
+            else:
+                made = dataclass(given, slots=slots, weakref_slot=weakref_slot, **options)
+                listed = fields(made)
+            made.__init__ = _init_of(made, listed, slots=slots)
+            if "__repr__" not in vars(given):
                 made.__repr__ = _repr
-            if eq and not compared:
-                made.__eq__ = _equal_by(made)
-                made.__hash__ = _hash_by(made) if frozen else None
+            if eq and "__eq__" not in vars(given):
+                values = _values_of(listed)
+                made.__eq__ = _equal_by(values)
+                made.__hash__ = _hash_by(values) if frozen else None
             return made
 
         return decorate if made is None else decorate(made)
@@ -143,17 +144,101 @@ def _instructions(number: int) -> CodeType:
     return made.__code__
 
 
-def _init_of(made: Any, *, slots: bool) -> Any:
-    """An `__init__` that is compiled, and takes its own place, when it is first called."""
+def _is_plain(given: type) -> bool:
+    """Whether all annotations of a class are those of fields, and it inherits none."""
+    special = ("ClassVar", "InitVar", "KW_ONLY")
+    return given.__bases__ == (object,) and not any(
+        word in str(annotation) for annotation in given.__annotations__.values() for word in special
+    )
+
+
+def _fields_of(given: type, *, kw_only: bool) -> list[Field[Any]]:
+    """The fields of a plain class, as `dataclasses.fields` lists them, without their types."""
+    listed = []
+    for name in given.__annotations__:
+        default = vars(given).get(name, MISSING)
+        each: Field[Any] = default if isinstance(default, Field) else field(default=default)
+        each.name = name
+        if each.kw_only is MISSING:
+            each.kw_only = kw_only
+        listed.append(each)
+    return listed
+
+
+class _LateFields:
+    """`__dataclass_fields__` of a class with slots. The library makes them when they are first asked for."""
+
+    def __init__(self, given: type, options: dict[str, bool]) -> None:
+        self._given = given
+        self._options = options
+
+    def __get__(self, _: object, owner: type) -> Any:
+        found = fields(dataclass(self._given, **self._options))
+        home = next(each for each in owner.__mro__ if vars(each).get(_FIELDS) is self)
+        setattr(home, _FIELDS, made := {each.name: each for each in found})
+        return made
+
+
+def _slotted(given: type, listed: list[Field[Any]], late: _LateFields, *, weakref_slot: bool) -> Any:
+    """The class again with slots instead of class variables: slots cannot be added to a class."""
+    names = [each.name for each in listed]
+    namespace = {name: value for name, value in vars(given).items() if name not in {*names, "__dict__", "__weakref__"}}
+    slots = (*names, "__weakref__") if weakref_slot else tuple(names)
+    return type(given)(
+        given.__name__,
+        given.__bases__,
+        namespace | {"__qualname__": given.__qualname__, "__slots__": slots, _FIELDS: late},
+    )
+
+
+def _init_of(made: Any, listed: Sequence[Field[Any]], *, slots: bool) -> Any:
+    """An `__init__` that assigns field by field, until it has been called a few times. Then it is compiled.
+
+    Most records of a server are made once. The compiled one is also the only one that knows what is wrong with arguments.
+    """
+    calls = 0
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
-        made.__init__ = _compiled_init(made, slots=slots)
+        nonlocal calls
+        calls += 1
+        if calls <= _FEW and (found := _assigned(listed, values, named, slots=slots)) is not None:
+            for name, value in found.items():
+                setattr(self, name, value)
+            if hasattr(made, "__post_init__"):
+                self.__post_init__()
+            return
+        made.__init__ = _compiled_init(made, listed, slots=slots)
         made.__init__(self, *values, **named)
 
     return __init__
 
 
-def _compiled_init(made: type, *, slots: bool) -> Any:
+def _assigned(
+    listed: Sequence[Field[Any]], values: tuple[Any, ...], named: dict[str, Any], *, slots: bool
+) -> dict[str, Any] | None:
+    """The values of fields for the arguments of `__init__`; None if these are wrong."""
+    by_position = [each.name for each in listed if each.init and not each.kw_only]
+    given = dict(zip(by_position, values, strict=False))
+    is_wrong = len(values) > len(by_position) or given.keys() & named.keys()
+    given |= named
+    if is_wrong or given.keys() - {each.name for each in listed if each.init}:
+        return None
+    if any(each.init and each.name not in given and not _has_default(each) for each in listed):
+        return None
+    for each in listed:
+        if each.name not in given:
+            if each.default_factory is not MISSING:
+                given[each.name] = each.default_factory()
+            elif each.default is not MISSING and (each.init or slots):
+                given[each.name] = each.default
+    return given
+
+
+def _has_default(each: Field[Any]) -> bool:
+    return each.default is not MISSING or each.default_factory is not MISSING
+
+
+def _compiled_init(made: type, listed: Sequence[Field[Any]], *, slots: bool) -> Any:
     """Of the fields `a: int`, `b: int = 1`, `c: list = field(default_factory=list)` and `d: int = field(init=False)`:
 
     def __init__(self, a, b=default_b, c=MISSING):
@@ -163,17 +248,17 @@ def _compiled_init(made: type, *, slots: bool) -> Any:
     """
     positional, named, lines = ["self"], ["*"], []
     known: dict[str, Any] = {"MISSING": MISSING}
-    for field in fields(made):
-        name, value = field.name, ""
-        known[f"default_{name}"], known[f"factory_{name}"] = field.default, field.default_factory
-        has_factory = field.default_factory is not MISSING
-        if field.init:
-            default = "=MISSING" if has_factory else "" if field.default is MISSING else f"=default_{name}"
-            (named if field.kw_only else positional).append(f"{name}{default}")
+    for each in listed:
+        name, value = each.name, ""
+        known[f"default_{name}"], known[f"factory_{name}"] = each.default, each.default_factory
+        has_factory = each.default_factory is not MISSING
+        if each.init:
+            default = "=MISSING" if has_factory else "" if each.default is MISSING else f"=default_{name}"
+            (named if each.kw_only else positional).append(f"{name}{default}")
             value = f"factory_{name}() if {name} is MISSING else {name}" if has_factory else name
         elif has_factory:
             value = f"factory_{name}()"
-        elif slots and field.default is not MISSING:
+        elif slots and each.default is not MISSING:
             value = f"default_{name}"
         if value:
             lines.append(f"    self.{name} = {value}")
@@ -190,9 +275,7 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({shown})"
 
 
-def _equal_by(made: type[C]) -> Any:
-    values = _values_of(made)
-
+def _equal_by(values: Callable[[Any], object]) -> Any:
     def __eq__(self: C, other: object) -> bool:  # noqa: N807
         if other.__class__ is not self.__class__:
             return NotImplemented
@@ -201,16 +284,14 @@ def _equal_by(made: type[C]) -> Any:
     return __eq__
 
 
-def _hash_by(made: type[C]) -> Any:
-    values = _values_of(made)
-
+def _hash_by(values: Callable[[Any], object]) -> Any:
     def __hash__(self: C) -> int:  # noqa: N807
         return hash(values(self))
 
     return __hash__
 
 
-def _values_of(made: type) -> Any:
+def _values_of(listed: Sequence[Field[Any]]) -> Callable[[Any], object]:
     """A function that gets the compared fields of a record, in C."""
-    names = [field.name for field in fields(made) if field.compare]
+    names = [each.name for each in listed if each.compare]
     return attrgetter(*names) if names else lambda _: ()
