@@ -154,23 +154,24 @@ class DefinitionController(Controller[str]):
         entry.decoded = None
         if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
             return _Parsed(crd)
-        name, served = entry.key.name, self._digest(entry, crd)
+        name, spec = entry.key.name, stored_spec(entry, crd, self.resource)
+        served = self._digest(crd, spec)
         current = self.catalog.current.defined.get(name)
         if current is not None and self._served.get(name) == served:
             current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
         from noxu.apiserver.registry.custom import versions_of  # with the first definition
+        from noxu.apiserver.registry.stored_schemas import stored_schemas
 
         versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
-        versions.keep_encoded(entry.stored)
+        versions.keep_encoded(entry.stored, stored_schemas(spec, crd["spec"]) if spec is not None else None)
         return _Parsed(crd, served, versions)
 
-    def _digest(self, entry: Entry, crd: Object) -> bytes:
+    def _digest(self, crd: Object, spec: memoryview | None) -> bytes:
         """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
-        spec: bytes | memoryview | None = stored_spec(entry, crd, self.resource)
-        if spec is None:
-            spec = codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False)
-        found = hashlib.sha256(spec)
+        found = hashlib.sha256(
+            codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False) if spec is None else spec
+        )
         found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
         return found.digest()
 

@@ -309,11 +309,15 @@ class Resource:
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
         return status is None or status.default is MISSING
 
-    def keep_encoded(self, definition: bytes = b"") -> None:
+    def keep_encoded(self, definition: bytes = b"", part: memoryview | None = None) -> None:
         """Keep the declared schema as bytes, not decoded, which takes five times their memory: it is seldom needed.
 
-        They are a part of `definition`, the stored bytes of the definition, if that has them: so they are kept once.
+        They are a part of `definition`, the stored bytes of the definition, if that has them: so they are kept once. `part` is
+        that part, None: it has to be found.
         """
+        if part is not None:
+            self._encoded_schema, self.raw_schema = part, None
+            return
         encoded = bytes(self._encoded_schema)
         if self.raw_schema is not None:
             encoded = codec.encode(self.raw_schema, sort_keys=False)
@@ -395,10 +399,13 @@ class Versions:
     def find(self, api_version: str) -> Resource | None:
         return self._by_api_version.get(api_version)
 
-    def keep_encoded(self, definition: bytes = b"") -> None:
-        """Keep the declared schemas of custom resources as parts of their definition's bytes."""
+    def keep_encoded(self, definition: bytes = b"", parts: Mapping[str, memoryview] | None = None) -> None:
+        """Keep the declared schemas of custom resources as parts of their definition's bytes.
+
+        `parts` are those by version, None: they have to be found.
+        """
         for resource in self.all:
-            resource.keep_encoded(definition)
+            resource.keep_encoded(definition, parts.get(resource.version) if parts else None)
 
     def prepare(self) -> None:
         """Compute what requests for any version use, because objects may be stored in any."""

@@ -12,13 +12,16 @@ import pytest
 
 from conformance import corpus
 from noxu.apiserver.api import codec
+from noxu.apiserver.crd import types
 from noxu.apiserver.crd.types import GROUP, RESOURCE
 from noxu.apiserver.registry import offload
+from noxu.apiserver.registry import resource as resource_module
 from noxu.apiserver.registry.conversion.entries import entries_at
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.stored_schemas import stored_schemas
 from noxu.apiserver.schema.default_pruning import prune_defaults
 from noxu.apiserver.schema.structural import parse
 from noxu.apiserver.values import Json, Object
@@ -90,13 +93,48 @@ def test_what_is_made_later_is_what_would_be_made_at_once(schemas: list[Json], *
     check_law(lazy, crd)
 
 
+@pytest.mark.parametrize("schemas", SCHEMAS.values(), ids=SCHEMAS)
+def test_schemas_are_found_between_the_other_parts_of_a_stored_spec(schemas: list[Json]) -> None:
+    spec = types.decode(with_schemas(schemas)).value["spec"]
+    stored = encoded_spec(spec)
+    assert stored_schemas(memoryview(stored), spec) == {
+        version["name"]: codec.encode(types.write(types.VALIDATION, version["schema"]), sort_keys=False)[19:-1]
+        for version in spec["versions"]
+        if version["schema"].get("openAPIV3Schema") is not None
+    }
+    for other in (stored[1:], stored[:-1], b"{}", stored.replace(b'"v1"', b'"v3"')):
+        assert stored_schemas(memoryview(other), spec) is None
+
+
+def encoded_spec(spec: Object) -> bytes:
+    return codec.encode(types.write(types.SPEC, spec), sort_keys=False)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_schemas_are_not_found_if_one_reads_as_the_end_of_a_version_and_the_beginning_of_the_next(at: int) -> None:
+    """As a default whose fields are in the order of declaration, which decoding does not leave."""
+    both = [{"a": {"b": {}}}, {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": 1}}]
+    schemas: list[Json] = [SCHEMA, SCHEMA]
+    schemas[at] = {"type": "object", "default": both}
+    spec = with_schemas(schemas)["spec"]
+    assert stored_schemas(memoryview(encoded_spec(spec)), spec) is None
+
+
+def test_schemas_that_are_served_in_another_form_are_not_looked_for() -> None:
+    spec = {**types.decode(with_schemas([SCHEMA])).value["spec"], "preserveUnknownFields": True}
+    assert stored_schemas(memoryview(encoded_spec(spec)), spec) is None
+
+
 def is_part_of(part: bytes | memoryview, whole: bytes) -> bool:
     """Whether bytes share the memory of others."""
     return isinstance(part, memoryview) and part.obj is whole
 
 
 @needs_data("crds")
-async def test_definitions_of_other_projects() -> None:
+async def test_definitions_of_other_projects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their schemas need not be encoded and looked for."""
+    looked_for: list[bool] = []
+    monkeypatch.setattr(resource_module, "_part_of", lambda *_: looked_for.append(True))
     async with a_world(FlakyStore(), ManualClock()) as world:
         for found in list(corpus.definitions())[::40]:
             await world.apply(found.value)
@@ -105,6 +143,7 @@ async def test_definitions_of_other_projects() -> None:
             assert all(is_part_of(resource._encoded_schema, stored) for resource in versions.all)
             assert not any(map(is_prepared, versions.all))
             check_law(versions, await world.get(world.resource(RESOURCE, GROUP), found.value["metadata"]["name"]))
+    assert not looked_for
 
 
 async def stored_bytes(world: World, name: str) -> bytes:
