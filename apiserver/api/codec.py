@@ -38,6 +38,7 @@ YAML: Final = "application/yaml"
 _SORTED: Final = orjson.OPT_SORT_KEYS
 _MAX_EXACT_DIGITS: Final = 18  # an integer of more digits may be beyond int64
 _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
+_FOURTH_OF_ZEROS: Final = b"0" * ((_MAX_EXACT_DIGITS + 1) // 4)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _zeros: Final = expression(b"0*")
 _minus_zero: Final = expression(rb"[:,\[][ \t\r\n]*-0[ \t\r\n]*[,}\]]")
@@ -146,7 +147,11 @@ def _may_be_beyond_int64(text: bytes) -> bool:
 
         {"a": 12345678901234567890}     the run follows a space, that a colon: an integer
         {"a": 0.1234567890123456789}    the run follows a point
+
+    Four of its digits follow each other in every fourth byte, where a search takes a third of the time.
     """
+    if text[::4].translate(_AS_ZEROS).find(_FOURTH_OF_ZEROS) < 0:
+        return False
     digits = text.translate(_AS_ZEROS)
     at = digits.find(_ZEROS)
     while at >= 0:

@@ -27,7 +27,8 @@ from noxu.apiserver.api.names import (
     LABEL,
     SUBDOMAIN,
     NameRule,
-    is_label_pair,
+    are_labels,
+    is_qualified_name,
     label_name,
     label_value,
     path_segment_name,
@@ -102,6 +103,7 @@ OBJECT_META: Final = Struct("ObjectMeta").define(
 
 FINALIZER_ORPHAN: Final = "orphan"
 FINALIZER_FOREGROUND: Final = "foregroundDeletion"
+_EXCLUSIVE_FINALIZERS: Final = frozenset({FINALIZER_ORPHAN, FINALIZER_FOREGROUND})
 _STANDARD_FINALIZERS: Final = frozenset({FINALIZER_ORPHAN, FINALIZER_FOREGROUND, "kubernetes"})
 MAX_ANNOTATIONS: Final = 256 * 1024  # bytes of all keys and values
 MAX_MANAGER: Final = 128  # bytes of a field manager's name
@@ -216,8 +218,8 @@ def validate_update(new: Object, old: Object, *, namespaced: bool, path: Path = 
 def is_sound(metadata: Object, *, namespaced: bool) -> bool:
     """The fast path of `validate_object_meta`: True if one look shows that it would find nothing; False says nothing.
 
-    It knows what most objects have: a name, a namespace, labels, and managedFields as this server writes them. What it
-    accepts has no errors in an update, either, whose rule for names is weaker.
+    It knows what most objects have: a name, a namespace, labels, annotations, finalizers, and managedFields as this server
+    writes them. What it accepts has no errors in an update, either, whose rule for names is weaker.
     """
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if type(name) is not str or not SUBDOMAIN.fullmatch(name) or not _COMMON_METADATA.issuperset(metadata):
@@ -227,10 +229,34 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
             return False
     elif namespace:
         return False
-    for label, value in (metadata.get("labels") or _NO_LABELS).items():
-        if not is_label_pair(label, value):
+    for part, check in _SOUND_PARTS.items():
+        if (value := metadata.get(part)) and not check(value):
             return False
-    for entry in metadata.get("managedFields") or ():
+    return bool((metadata.get("generation") or 0) >= 0)
+
+
+_COMMON_METADATA: Final = frozenset({
+    "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels", "annotations", "finalizers",
+    "managedFields",
+})  # fmt: skip
+_FIELD_OPERATIONS: Final = frozenset({"Apply", "Update"})
+
+
+def _are_sound_annotations(annotations: dict[str, str]) -> bool:
+    size = 0
+    for name, value in annotations.items():
+        if not is_qualified_name(name.lower()) or not value.isascii():
+            return False
+        size += len(name) + len(value)
+    return size <= MAX_ANNOTATIONS
+
+
+def _are_sound_finalizers(finalizers: list[str]) -> bool:
+    return all(map(is_qualified_name, finalizers)) and not _EXCLUSIVE_FINALIZERS.issubset(finalizers)
+
+
+def _are_sound_managed_fields(entries: list[Object]) -> bool:
+    for entry in entries:
         if entry.get("operation") not in _FIELD_OPERATIONS or entry.get("fieldsType") != "FieldsV1":
             return False
         manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
@@ -238,14 +264,15 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
             return False
         if len(subresource) > MAX_SUBRESOURCE or not subresource.isascii():
             return False
-    return bool((metadata.get("generation") or 0) >= 0)
+    return True
 
 
-_COMMON_METADATA: Final = frozenset({
-    "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels", "managedFields"
-})  # fmt: skip
-_NO_LABELS: Final[dict[str, str]] = {}
-_FIELD_OPERATIONS: Final = frozenset({"Apply", "Update"})
+_SOUND_PARTS: Final[dict[str, Callable[[Json], bool]]] = {
+    "labels": are_labels,
+    "annotations": _are_sound_annotations,
+    "finalizers": _are_sound_finalizers,
+    "managedFields": _are_sound_managed_fields,
+}
 
 
 def _validate_identity(metadata: Object, namespaced: bool, name_rule: NameRule, path: Path) -> list[FieldError]:

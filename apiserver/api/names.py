@@ -104,9 +104,14 @@ def _qualifies(value: str) -> bool:
     return _is_qualified.fullmatch(value) is not None
 
 
+def is_qualified_name(value: str) -> bool:
+    """The fast path of `qualified_name`: whether a name is certainly valid."""
+    return len(value) <= 253 and _qualifies(value)
+
+
 def qualified_name(value: str) -> list[str]:
     """A label key, annotation key or finalizer: `name` or `prefix/name`."""
-    if len(value) <= 253 and _qualifies(value):
+    if is_qualified_name(value):
         return []
     prefix, slash, name = value.partition("/")
     if not slash:
@@ -139,9 +144,22 @@ def label_value(value: str) -> list[str]:
     return errors
 
 
-def is_label_pair(name: str, value: str) -> bool:
-    """Whether the name and the value of a label are certainly valid."""
-    return len(name) <= 253 and _qualifies(name) and len(value) <= 63 and _is_value.fullmatch(value) is not None
+MAX_KNOWN_LABELS: Final = 1024
+_known_labels: Final[set[tuple[str, str]]] = set()
+"""Labels that are valid: the same ones are checked again and again."""
+
+
+def are_labels(labels: dict[str, str]) -> bool:
+    """Whether the names and the values of labels are certainly valid."""
+    if _known_labels.issuperset(labels.items()):
+        return True
+    for name, value in labels.items():
+        if not is_qualified_name(name) or len(value) > 63 or not _is_value.fullmatch(value):
+            return False
+        if len(_known_labels) >= MAX_KNOWN_LABELS:
+            _known_labels.clear()
+        _known_labels.add((name, value))
+    return True
 
 
 def path_segment_name(name: str, prefix: bool = False) -> list[str]:

@@ -88,7 +88,7 @@ def update(
     because an object is not of its type or cannot be converted, the live managedFields are kept.
     """
     if live is None and tracker.custom and _entries(new) is None:
-        created = _created_fast(new, tracker, manager or UNKNOWN, now)
+        created = _created_fast(new, tracker, manager or UNKNOWN, now, is_valid=valid.new)
         if created is not None:
             return _with_entries(new, encode(created))
     managers = _initial_managers(live, new, tracker)
@@ -151,13 +151,16 @@ def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: 
     return _updated(tracker.blank, new, tracker, managers, name, now, UNKNOWN_VALIDITY)
 
 
-def _created_fast(new: Object, tracker: Tracker, name: str, now: str) -> Managers | None:
-    """The fast path of a create: its manager owns everything. None if the object needs the thorough comparison."""
+def _created_fast(new: Object, tracker: Tracker, name: str, now: str, *, is_valid: bool = False) -> Managers | None:
+    """The fast path of a create: its manager owns everything. None if the object needs the thorough comparison.
+
+    `is_valid`: the object is certainly of its type (see `Valid`), so that fields without an owner are not looked at.
+    """
     try:
-        fields = accept(new, tracker.types[tracker.version])
+        fields = tracker.created_fields(new, of_type=is_valid and tracker.implied)
     except Unsure:
         return None
-    fields = tracker.changeable(difference(fields, NEVER_OWNED), tracker.version)
+    fields = difference(fields, NEVER_OWNED)
     if not fields:
         return {}
     return {Manager(name, "Update", tracker.version, tracker.subresource): Owned(fields, tracker.version, now)}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from noxu.apiserver.apply.comparison import Comparison, compare
+from noxu.apiserver.apply.compiled import accept
 from noxu.apiserver.apply.fieldset import EMPTY, FieldSet, is_member, matching, recursive_difference
 from noxu.apiserver.apply.typed import join_errors, to_set, validate
 from noxu.apiserver.apply.types import Type
@@ -72,6 +73,17 @@ class Tracker:
         if self.only is not None:
             return matching(fields, self.only)
         return recursive_difference(fields, self.resets.get(version, EMPTY))
+
+    def created_fields(self, new: Object, *, of_type: bool) -> FieldSet:
+        """All fields of a new object that a write through this endpoint sets. Raises Unsure if it may not be of its type.
+
+        `of_type`: it certainly is, and whole fields that the write does not set, such as its status, are not looked at.
+        """
+        if not of_type:
+            return self.changeable(accept(new, self.type), self.version)
+        ignored, is_all = self._ignored(self.version)
+        fields = accept(_without(new, ignored), self.type)
+        return fields if is_all else self.changeable(fields, self.version)
 
     def compared(self, old: Object, new: Object, version: str, *, exact: bool = False) -> Comparison:
         """What a write through this endpoint changed, at a version. `exact`: as in `compare`.

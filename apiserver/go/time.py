@@ -76,6 +76,12 @@ _normal: Final = expression(
 
 def is_normal_time(text: str) -> bool:
     """Whether a text certainly is a time as `format_time` writes it, in whole seconds. False for the 29th of February."""
+    return len(text) == len("2006-01-02T15:04:05Z") and _is_normal_time(text)
+
+
+@lru_cache(maxsize=1024)
+def _is_normal_time(text: str) -> bool:
+    """Cached: what is written in one second has the same time, and is read again and again."""
     return _normal.fullmatch(text) is not None
 
 

@@ -247,6 +247,12 @@ def test_yaml_is_written_with_sorted_keys() -> None:
     assert codec.to_yaml({"b": [1, {"c": "y"}], "a": 1.0}) == b'a: 1\nb:\n- 1\n- c: "y"\n'
 
 
+@pytest.mark.parametrize("padding", range(5))
+def test_integers_beyond_int64_are_found_anywhere(padding: int) -> None:
+    name = "a" * padding
+    assert type(codec.decode_stored(f'{{"{name}":9223372036854775808}}'.encode())[name]) is float
+
+
 def test_stored_floats_beyond_int64_stay_floats() -> None:
     stored = codec.encode({"a": 2.0**63, "b": 1e20, "c": 2**63 - 1}, sort_keys=True)
     read = codec.decode_stored(stored)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import jsonpatch
@@ -31,12 +32,12 @@ from noxu.apiserver.apply.fieldset import (
     recursive_difference,
     union,
 )
-from noxu.apiserver.apply.manager import apply, keep_times, update
+from noxu.apiserver.apply.manager import Valid, apply, keep_times, update
 from noxu.apiserver.apply.merging import merge, remove
 from noxu.apiserver.apply.patch import json_patch, merge_patch
 from noxu.apiserver.apply.typed import ensure_named, to_set, validate, whole
 from noxu.apiserver.values import copy
-from tests.apply.widgets import BEFORE, MAIN, NOW, TYPES, V1, owners, widget
+from tests.apply.widgets import BEFORE, MAIN, NOW, STATUS_ONLY, TYPES, V1, owners, widget
 
 KIND = TYPES[V1]
 
@@ -352,6 +353,16 @@ def test_a_create_owns_all_fields_of_its_object(value: Any, name: str) -> None:
     created_fields = whole({"spec": value["spec"]}, KIND)["f:spec"]
     assert fields.get("f:spec", {}) == created_fields
     assert ("f:metadata" in fields) is ("labels" in value["metadata"])
+
+
+@given(widgets, st.sampled_from([..., {"r": 1}]), st.booleans())
+@some
+def test_a_create_of_a_valid_object_owns_the_same_fields(value: Any, status: Any, is_status: bool) -> None:
+    """Then fields that the write does not set are not looked at."""
+    tracker = replace(STATUS_ONLY if is_status else MAIN, implied=True)
+    value = widget(value["spec"], status=status, **value["metadata"])
+    created = update(None, value, tracker, manager="m", now=NOW, valid=Valid(new=True))
+    assert created == update(None, value, tracker, manager="m", now=NOW)
 
 
 # --- patches ---

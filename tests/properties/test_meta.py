@@ -91,12 +91,23 @@ def test_sound_metadata_is_valid(value: Object, namespaced: bool) -> None:
     st.booleans(),
     st.lists(st.one_of(entries, st.builds(lambda manager: {**ENTRY, "manager": manager}, managers)), max_size=2),
     st.integers(-1, 1),
+    st.dictionaries(texts, texts, max_size=1),
+    st.lists(st.sampled_from(["a.b/c", "orphan", "foregroundDeletion", ""]), max_size=2),
 )
+@example("a", "", False, [], 0, {"a": "b" * (256 * 1024)}, [])
+@example("a", "", False, [], 0, {"a": "é"}, ["orphan", "foregroundDeletion"])
 def test_sound_metadata_of_common_fields_is_valid(
-    name: str, namespace: str, namespaced: bool, managed: list[Json], generation: int
+    name: str,
+    namespace: str,
+    namespaced: bool,
+    managed: list[Json],
+    generation: int,
+    texts: Object,
+    finalizers: list[str],
 ) -> None:
     """Most of these are sound, or fail for one reason only."""
-    fields = {"managedFields": managed, "generation": generation, "uid": "u"}
+    fields = {"managedFields": managed, "generation": generation, "uid": "u", "finalizers": finalizers}
+    fields |= {"labels": texts, "annotations": texts}
     check({"name": name, **({"namespace": namespace} if namespaced else {}), **fields}, namespaced)
 
 
@@ -104,6 +115,7 @@ def test_the_metadata_of_a_usual_object_is_sound() -> None:
     value: Object = {"name": "a", "namespace": "b", "uid": "u", "generation": 1, "managedFields": [ENTRY]}
     assert meta.is_sound(value, namespaced=True)
     assert meta.is_sound({**value, "labels": {"example.com/a": "b"}}, namespaced=True)
+    assert meta.is_sound({**value, "annotations": {"Example.com/a": "b c"}, "finalizers": ["a.b/c"]}, namespaced=True)
     assert meta.is_sound({**value, "managedFields": [{**ENTRY, "subresource": "status"}]}, namespaced=True)
     assert meta.is_sound({"name": "a"}, namespaced=False)
 
