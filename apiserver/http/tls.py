@@ -123,7 +123,7 @@ class TlsTransport(asyncio.Transport):
         return self._client_chain
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        if data and not self.is_closing():
+        if data and not (self._is_closing or self._below.is_closing()):
             self._tls.write(data)
             self._below.write(self._outgoing.read())
 

@@ -22,7 +22,7 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, Protocol, TypeVar, cast
+from typing import Final, Literal, Protocol, TypeVar
 
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.errors import ApiError
@@ -278,22 +278,34 @@ class Stream:
 
     def deliver(self, changes: Batch, revision: Revision) -> bool:
         """Send changes of the stream's partition. Return False if the stream falls behind."""
-        if changes[0].revision <= self.after:
-            events = self._events_in_loop([change for change in changes if change.revision > self.after])
-        elif (shared := changes.shared.get(self._view)) is not None:
-            events = cast(_Events, shared)
-        else:
-            events = self._events_in_loop(changes)
-            if events is not None and self._view is not None:
-                events = events._replace(pieces=(b"".join(events.pieces),) if events.pieces else ())
-                changes.share(self._view, events, events.sizes.total)
+        are_new = changes[0].revision > self.after
+        events: _Events | None = changes.shared.get(self._view) if are_new else None
         if events is None:
-            return False
-        self.after = max(self.after, revision)
+            events = (
+                self._shared_events(changes)
+                if are_new
+                else self._events_in_loop([change for change in changes if change.revision > self.after])
+            )
+            if events is None:
+                return False
+        if revision > self.after:
+            self.after = revision
         if not events.pieces:
             return True
         self._sent.events(events.sizes)
-        return self._write(events.pieces) <= HIGH_WATER
+        try:
+            return self.pipe.write(events.pieces) <= HIGH_WATER
+        except ConnectionError:
+            self.stop()
+            return True
+
+    def _shared_events(self, changes: Batch) -> _Events | None:
+        """The events of a batch, which streams with the same view share."""
+        events = self._events_in_loop(changes)
+        if events is not None and self._view is not None:
+            events = events._replace(pieces=(b"".join(events.pieces),) if events.pieces else ())
+            changes.share(self._view, events, events.sizes.total)
+        return events
 
     def _events_in_loop(self, changes: Sequence[Change]) -> _Events | None:
         """The events of a few small changes; None if the handler must do it: too much work, or an object that fails."""
@@ -327,13 +339,6 @@ class Stream:
         self._wake.set()
         if self._drain_timeout is not None and not self._drain_timeout.expired():
             self._drain_timeout.reschedule(0)
-
-    def _write(self, pieces: Sequence[bytes]) -> int:
-        try:
-            return self.pipe.write(pieces)
-        except ConnectionError:
-            self.stop()
-            return 0
 
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
         """The events of changes: an object that enters the selection is ADDED, one that leaves it DELETED."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.entry import Entry
@@ -52,7 +52,7 @@ class Batch(list[Change]):
 
     def __init__(self, changes: Iterable[Change] = ()) -> None:
         super().__init__(changes)
-        self.shared: dict[object, object] = {}
+        self.shared: dict[object, Any] = {}
         self._room = MAX_SHARED_BYTES
 
     def share(self, view: object, derived: object, size: int) -> None:
