@@ -38,8 +38,8 @@ from noxu.apiserver.go.structs import raise_recursion_limit
 from noxu.apiserver.http.clients import Clients
 from noxu.apiserver.http.connection import Connection
 from noxu.apiserver.http.late_app import LateApp
+from noxu.apiserver.http.late_webhooks import LateWebhooks
 from noxu.apiserver.http.open_connections import raise_file_limit
-from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.listeners import Listeners
@@ -170,7 +170,7 @@ class Server:
         _check_names(self.config)
         authentication = _authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
-        outgoing = WebhookClient({Service(*name): address for name, address in self.config.webhook_services})
+        outgoing = LateWebhooks({Service(*name): address for name, address in self.config.webhook_services})
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
         try:

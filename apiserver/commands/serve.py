@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from noxu.apiserver.colours import coloured, shown_on
-from noxu.apiserver.commands import progress
 from noxu.apiserver.config import NotLoadedError, StartError
 from noxu.apiserver.signals import Interrupted
 
@@ -69,6 +68,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _shown(options: argparse.Namespace, work: str, unit: str = "objects") -> AbstractContextManager[Progress]:
     """The progress of a work. Without a terminal, lines about it are in the server's log."""
+    from noxu.apiserver.commands import progress  # of a start that takes long
+
     return progress.shown(work, unit, quiet=options.quiet, say=logging.getLogger("noxu").info)
 
 
@@ -85,6 +86,8 @@ def _loaded(
     options: argparse.Namespace, cache: Cache | None, known: KnownDefinitions | None, documents: Sequence[Document]
 ) -> Iterator[Document]:
     """The documents while they are loaded. Afterwards what is known of definitions is kept."""
+    from noxu.apiserver.commands import progress
+
     if cache is not None:
         cache.tidy()
     with _shown(options, "load") as report:

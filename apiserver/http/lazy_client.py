@@ -7,7 +7,6 @@ asked for. The same could not be done to other programs: this is for a process t
 
 from __future__ import annotations
 
-import re
 import sys
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
@@ -15,7 +14,6 @@ from types import ModuleType
 from typing import Any, Final
 
 PACKAGE: Final = "aiohttp"
-_VERSION: Final = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 
 
 class _Package(ModuleType):
@@ -47,5 +45,6 @@ def install() -> None:
 def _version(spec: ModuleSpec) -> str:
     """The version in the text of the package, "" if it is not there."""
     source = spec.loader.get_source(spec.name) if hasattr(spec.loader, "get_source") else None  # type: ignore[union-attr]
-    found = _VERSION.search(source or "")
-    return found[1] if found else ""
+    _, _, rest = f"\n{source or ''}".partition('\n__version__ = "')
+    version, _, _ = rest.partition('"\n')
+    return version

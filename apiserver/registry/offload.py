@@ -20,16 +20,18 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from noxu.apiserver.cpu_budget import limited_by
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, ThreadBudget
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
 SLOTS: Final = 4  # large requests that are decoded at the same time
@@ -42,8 +44,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _imported: Final[set[str]] = set()  # completely: while a module is being imported, it is in `sys.modules` already
-_threads: Final = ThreadPoolExecutor(THREADS, "noxu-offload")
 _has_threads: Final[ContextVar[bool]] = ContextVar("has_threads", default=True)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # a server has nothing to offload before its first request
+
+    return ThreadPoolExecutor(THREADS, "noxu-offload")
 
 
 @contextmanager
@@ -68,7 +76,7 @@ async def offload(weight: int, function: Callable[P, T], *args: P.args, **kwargs
         return _in_thread(budget, partial(function, *args, **kwargs))
     try:
         return await asyncio.get_running_loop().run_in_executor(
-            _threads, _in_thread, budget, partial(function, *args, **kwargs)
+            _threads(), _in_thread, budget, partial(function, *args, **kwargs)
         )
     except asyncio.CancelledError:
         budget.cancel()

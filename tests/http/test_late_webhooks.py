@@ -1,0 +1,78 @@
+"""The client for webhooks is imported for the first call, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from noxu.apiserver.http import late_webhooks, webhook_client
+from noxu.apiserver.http.late_webhooks import LateWebhooks
+from noxu.apiserver.webhook.client import Endpoint, Reply, Service
+
+SERVICES = {Service("default", "hook"): "127.0.0.1:1"}
+ENDPOINT = Endpoint("https://hook.default.svc:443/", b"")
+
+
+class Client:
+    """Takes the place of `WebhookClient`."""
+
+    made: list[Client]
+
+    def __init__(self, services: Any) -> None:
+        self.services = services
+        self.calls: list[tuple[Any, ...]] = []
+        self.is_closed = False
+        Client.made.append(self)
+
+    async def __call__(self, *values: object, **named: object) -> Reply:
+        self.calls.append((*values, named))
+        return Reply(200, "application/json", b"{}")
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture(autouse=True)
+def _client(monkeypatch: pytest.MonkeyPatch) -> None:
+    Client.made = []
+    monkeypatch.setattr(webhook_client, "WebhookClient", Client)
+
+
+async def test_calls_share_one_client() -> None:
+    late = LateWebhooks(SERVICES)
+    calls = (late(ENDPOINT, b"a", timeout=1), late(ENDPOINT, b"b", timeout=2, user_agent="me", limit=3))
+    assert await asyncio.gather(*calls) == [Reply(200, "application/json", b"{}")] * 2
+    await late.close()
+    (client,) = Client.made
+    assert (client.services, client.is_closed) == (SERVICES, True)
+    assert client.calls[1] == (ENDPOINT, b"b", {"timeout": 2, "user_agent": "me", "limit": 3})
+
+
+async def test_a_client_that_was_not_needed_is_not_made() -> None:
+    await LateWebhooks().close()
+    assert Client.made == []
+
+
+async def test_the_client_is_imported_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+
+    async def imported(name: str) -> None:
+        found.append(name)
+
+    monkeypatch.setattr(late_webhooks, "imported", imported)
+    await LateWebhooks()(ENDPOINT, b"", timeout=1)
+    assert found == list(late_webhooks.MODULES)
+
+
+def test_a_server_is_started_without_the_client() -> None:
+    program = "import sys\nfrom noxu.apiserver.http import lazy_client\nlazy_client.install()\n"
+    program += "import noxu.apiserver.server\nprint(*sys.modules)"
+    modules = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split()
+    assert "aiohttp.web_protocol" in modules
+    assert not {*late_webhooks.MODULES, "noxu.apiserver.registry.write", "concurrent.futures.thread"} & {*modules}
