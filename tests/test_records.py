@@ -115,7 +115,7 @@ def test_a_record_is_made_as_a_dataclass_is(
                 self.listed.append(self.total)
                 self.y.append(self.x)
 
-        kind, found = decorator(**options)(Point), []
+        kind, found = decorator(**options)(Point), list[object]()
         for _ in range(5):  # the fourth call compiles
             try:
                 one = kind(*values, **named)
@@ -163,7 +163,7 @@ def test_a_record_inherits_fields_and_has_class_variables() -> None:
 
         kind: Any = Derived
         one = kind(1)
-        return [repr(one).rpartition(".")[2], Derived.kind, [each.name for each in dataclasses.fields(Derived)], one.x]
+        return [repr(one).rpartition(".")[2], Derived.kind, [each.name for each in dataclasses.fields(kind)], one.x]
 
     assert described(record) == described(dataclasses.dataclass)
 

@@ -81,7 +81,7 @@ NOT_RESIZABLE = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 )
 GROWING = storage_class("growing", allowVolumeExpansion=True)
-BOUND = {"phase": "Bound"}
+BOUND: dict[str, Any] = {"phase": "Bound"}
 GROWTH: list[tuple[str, Any, Any, str]] = [
     ("its class allows that", claim(storageClassName="growing", **BOUND), claim("2Gi", storageClassName="growing"), ""),
     ("its class does not", claim(storageClassName="slow", **BOUND), claim("2Gi", storageClassName="slow"), NOT_RESIZABLE),

@@ -141,10 +141,11 @@ def test_validations_that_cost_too_much_together(monkeypatch: pytest.MonkeyPatch
 
 def test_what_takes_long_is_not_done_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0)
-    for spec in (
+    specs: list[dict[str, Any]] = [
         {"matchConditions": [{"name": "c", "expression": "lists.range(100).all(x, x >= 0)"}]},
         {"auditAnnotations": [{"key": "k", "valueExpression": "string(lists.range(100).all(x, x >= 0))"}]},
-    ):
+    ]
+    for spec in specs:
         with pytest.raises(LoopBudgetExceeded):
             evaluated({"expression": "true"}, limited=LoopBudget(), **spec)
 

@@ -60,7 +60,7 @@ def described(kind: Type | None, depth: int = 3) -> str:
     for known, name in ((DEDUCED, "deduced"), (UNTYPED, "untyped"), (OBJECT_META, "metadata"), (STRING_TYPE, "string")):
         if kind is known:
             return name
-    texts = [kind.scalar] if kind.scalar else []
+    texts: list[str] = [kind.scalar] if kind.scalar else []
     if kind.list is not None:
         how = "map" if kind.list.keys else "set" if kind.list.associative else "atomic"
         keys = "".join(f" by {key}={kind.list.defaults.get(key, '')}" for key in kind.list.keys)

@@ -10,6 +10,7 @@ from typing import Final
 from noxu.apiserver.config import Requests
 from noxu.apiserver.http.filters import chain
 from noxu.apiserver.http.unsent import Unsent
+from noxu.apiserver.registry.access import allow_everything
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.audit_policy import EVERYTHING
 from tests.security.lines import Lines
@@ -67,7 +68,7 @@ def test_the_architecture_shows_the_filters_in_order() -> None:
     filters = chain(
         own_names=frozenset(),
         authenticator=None,
-        authorize=None,
+        authorize=allow_everything,
         traces=None,
         unsent=Unsent(),
         audit_log=audit_log,

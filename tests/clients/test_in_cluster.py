@@ -89,7 +89,18 @@ mount --bind "$1" /var/run/secrets/kubernetes.io/serviceaccount
 
 def in_a_pod(folder: Path, program: Path | None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program whose service account is in the folder; without one, only mount it."""
-    unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", folder, program or ""]
+    unshare = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        MOUNTED,
+        "sh",
+        str(folder),
+        str(program or ""),
+    ]
     return subprocess.run(
         unshare, check=False, env=os.environ | environment, capture_output=True, text=True, timeout=HANGS_AFTER
     )

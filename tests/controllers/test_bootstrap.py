@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -153,7 +154,7 @@ def identity(name: str, *, label: str = "kube-apiserver", **spec: Json) -> Objec
 async def test_leases_of_servers_that_have_stopped_are_deleted_when_they_expire(
     world: World, clock: ManualClock
 ) -> None:
-    renewed = {"renewTime": "2026-01-02T03:04:05.000000Z", "leaseDurationSeconds": 3600}
+    renewed: dict[str, Any] = {"renewTime": "2026-01-02T03:04:05.000000Z", "leaseDurationSeconds": 3600}
     await world.apply(
         identity("apiserver-old", **renewed),
         identity("apiserver-day", **(renewed | {"leaseDurationSeconds": 86_400})),

@@ -17,6 +17,7 @@ from noxu.apiserver.controllers.garbage_collector import MANAGER, USER, GarbageC
 from noxu.apiserver.controllers.owner_graph import OwnerGraph
 from noxu.apiserver.features import Features
 from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Draft, WriteRequest
+from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
 from noxu.storage.memory import MemoryStore
@@ -593,6 +594,9 @@ class Spy:
         self.meanwhile: list[Callable[[], Awaitable[None]]] = []
         self._chain = world.plane.writer.environment.admission
         world.plane.writer.environment = replace(world.plane.writer.environment, admission=self)
+
+    def is_idle(self, reader: Reader) -> bool:
+        return False
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         return self._chain.mutate(draft)

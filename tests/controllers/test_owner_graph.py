@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def stored(name: str, *owners: str, blocks: bool = False, **metadata: Json) -> b
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+DELETED: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 WAITS: Object = DELETED | {"finalizers": ["foregroundDeletion"]}
 ORPHANS: Object = DELETED | {"finalizers": ["orphan"]}
 

@@ -365,7 +365,7 @@ class KubeApiTest:
             *("get", "ns", "default"),
         ]
         environment = os.environ | {"KUBECONFIG": str(self.home / ".kubeconfig")}
-        command = [self.assets / "kubectl", *words]
+        command = [str(self.assets / "kubectl"), *words]
         return subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
 
     def ask(self, path: str, method: str = "GET", body: Any = None) -> Answer:

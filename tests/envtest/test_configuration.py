@@ -119,7 +119,7 @@ CONTROLLERS = {
 
 
 @pytest.mark.parametrize(("environment", "profile", "controllers"), CONTROLLERS.values(), ids=CONTROLLERS)
-def test_controllers_are_those_of(environment: dict[str, str], profile: str, controllers: Any) -> None:
+def test_controllers_are_those_of(environment: dict[str, Any], profile: str, controllers: Any) -> None:
     config = configured(**environment)
     assert config.profile == profile
     if controllers is not None:
@@ -133,7 +133,7 @@ def test_controllers_are_those_of(environment: dict[str, str], profile: str, con
         ({"NOXU_CONTROLLERS": "nope"}, 'NOXU_CONTROLLERS: "nope" is not in the list of known controllers'),
     ],
 )
-def test_unknown_controllers_are_refused(environment: dict[str, str], message: str) -> None:
+def test_unknown_controllers_are_refused(environment: dict[str, Any], message: str) -> None:
     with pytest.raises(Refused) as refused:
         configured(**environment)
     assert str(refused.value) == message

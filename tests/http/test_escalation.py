@@ -173,7 +173,7 @@ async def test_the_message_has_the_errors_on_the_way(app: ServedApp) -> None:
     assert outcome(await send(app, "dev", "POST", f"{HERE}/roles", role(rule("get", "secrets")))) == refused(line)
 
 
-AGGREGATION: Final = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
+AGGREGATION: Final[dict[str, Any]] = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
 
 
 async def test_aggregation_is_for_cluster_admins(app: ServedApp) -> None:

@@ -232,7 +232,7 @@ def test_a_pod_that_is_being_deleted_needs_no_budget(pods: Pods) -> None:
     assert pods.get().code == 404
 
 
-HEALTHY: Final = {"currentHealthy": 1, "desiredHealthy": 1}
+HEALTHY: Final[dict[str, Any]] = {"currentHealthy": 1, "desiredHealthy": 1}
 UNREADY: list[tuple[str, Any, Any, int]] = [
     ("enough others are ready", {}, HEALTHY, 201),
     ("too few others are ready", {}, {"currentHealthy": 0, "desiredHealthy": 1}, 429),

@@ -148,6 +148,7 @@ async def test_a_scrape_during_load(client: Client) -> None:
         return [await client.value("apiserver_request_total", verb="POST", resource="configmaps") for _ in range(5)]
 
     found, *_ = await asyncio.gather(scrape(), *(write(n) for n in range(5)))
+    assert found is not None
     assert found == sorted(found)
     assert await client.value("apiserver_request_total", verb="POST", resource="configmaps", code="201") == 100
 

@@ -20,6 +20,7 @@ from noxu.apiserver.discovery.openapi import Document, Key, Published
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.documents import Documents
 from noxu.apiserver.http.openapi import OpenAPI
+from noxu.apiserver.observability.health import Checks
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.custom import versions_of
@@ -46,7 +47,7 @@ def catalog_of_one() -> Catalog:
 @pytest.fixture
 def ask() -> Ask:
     catalog = catalog_of_one()
-    documents = Documents(lambda: catalog, "127.0.0.1:1", lambda: "0.1.0", {}, lambda: NOW)
+    documents = Documents(lambda: catalog, "127.0.0.1:1", lambda: "0.1.0", Checks({}, {}), lambda: NOW)
 
     def ask(url: str, method: str = "GET", **headers: str) -> Answer:
         path, _, query = url.partition("?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
@@ -36,7 +36,7 @@ def both(head: bytes) -> tuple[Received, web_request.BaseRequest]:
     parser = HttpRequestParser(protocol, loop, 2**16)
     [(message, payload)], _, _ = parser.feed_data(head)
     given: Any = (message, payload, protocol, Mock(), Mock())
-    return Received(*given), web_request.BaseRequest(*given, loop)
+    return Received(*given), web_request.BaseRequest(*given, cast(Any, loop))
 
 
 @pytest.mark.parametrize("head", [row[1] for row in HEADS], ids=[row[0] for row in HEADS])

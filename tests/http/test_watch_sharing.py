@@ -165,15 +165,16 @@ async def test_threads_that_encode_an_event_at_the_same_time_keep_the_first_one(
     await put(server, "a", "n", "red")
     await eventually_async(lambda: collection.since(before))
     [change] = collection.since(before) or ()
-    assert change.entry is not None
+    entry = change.entry
+    assert entry is not None
 
     def meanwhile(kind: watch.EventType, body: bytes) -> bytes:
         monkeypatch.setattr(watch, "frame", encode)
-        first.append(representation.event(kind, change.entry, change))
+        first.append(representation.event(kind, entry, change))
         return encode(kind, body)
 
     monkeypatch.setattr(watch, "frame", meanwhile)
-    assert representation.event("ADDED", change.entry, change) is first[0]
+    assert representation.event("ADDED", entry, change) is first[0]
 
 
 async def test_what_streams_derive_from_a_batch_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

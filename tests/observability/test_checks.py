@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,10 +55,10 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("parts", "live", "ready"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
-async def test_what_fails(parts: dict[str, object], live: set[str], ready: set[str]) -> None:
+async def test_what_fails(parts: dict[str, Any], live: set[str], ready: set[str]) -> None:
     plane = assemble(MemoryStore())
     async with running(plane):
-        given = {"storage": alive, "log": alive, "stopping": False} | parts
+        given: dict[str, Any] = {"storage": alive, "log": alive, "stopping": False} | parts
         found = checks_of(
             given["storage"],
             given["log"],

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from io import StringIO
+from typing import Any, cast
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_a_request_as_text_and_as_json() -> None:
 @pytest.mark.parametrize("text", ["a\nb", "\x1b[2J", "\r", "\x00", "\x9b1m", "\u2028", "\udcff", "x" * 10_000])
 @pytest.mark.parametrize("field", ["user", "verb", "target", "id"])
 def test_nothing_of_a_request_ends_its_line_or_controls_a_terminal(field: str, text: str) -> None:
-    request = REQUEST._replace(**{field: text})
+    request = REQUEST._replace(**{field: cast(Any, text)})
     for line in (text_line(request), json_line(request)):
         assert line.count(b"\n") == 1
         assert line[:-1].decode().isprintable()

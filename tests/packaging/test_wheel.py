@@ -15,6 +15,7 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: list[str | Path], cwd: Path) -> str:
+def run(command: Sequence[str | Path], cwd: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
     ran = subprocess.run(command, check=False, cwd=cwd, capture_output=True, text=True, env=environment)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -276,7 +276,7 @@ async def test_a_commit_is_applied_as_a_whole_before_watchers_writers_and_stream
                 state.append((len(things.entries), len(others.entries), watch_cache.revision))
 
         class Streaming:
-            partition = None
+            partition: str | None = None
 
             def deliver(self, changes: Sequence[Change], revision: Revision) -> bool:
                 order.append("stream")

@@ -18,14 +18,12 @@ class History:
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
+        self.changed: Revision = 0
         self.floor = 0
 
-    @property
-    def changed(self) -> Revision:
-        return len(self.changes)
-
     def write(self, partition: str) -> None:
-        self.changes.append(Change(Key("/things", partition, "x"), self.changed + 1, None, None))
+        self.changed += 1
+        self.changes.append(Change(Key("/things", partition, "x"), self.changed, None, None))
 
     def since(self, revision: Revision) -> list[Change] | None:
         return None if revision < self.floor else self.changes[revision:]

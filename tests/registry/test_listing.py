@@ -226,7 +226,7 @@ class Costly:
     cost: int
     matched: int = 0
 
-    def matches(self, labels: dict[str, str], /) -> bool:
+    def matches(self, labels: dict[str, str] | str, /) -> bool:
         self.matched += 1
         return True
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable
+from typing import Final
 
 import pytest
 
@@ -96,9 +96,9 @@ async def test_a_write_can_be_read_from_the_cache_when_it_returns(world: World) 
     assert world.cache.expected == {}
 
 
-async def ended_without_the_cache(call: Coroutine[Any, Any, object], cache: WatchCache) -> bool:
+async def ended_without_the_cache(call: Awaitable[object], cache: WatchCache) -> bool:
     """Whether a call ends before the cache follows the log; afterwards it does."""
-    task = asyncio.create_task(call)
+    task = asyncio.ensure_future(call)
     await loop_turns()
     ended = task.done()
     following = asyncio.create_task(cache.follow())

@@ -412,7 +412,7 @@ async def test_an_object_is_stored_at_the_storage_version(at_version: str, kept:
     color = {"type": "object", "properties": {"spec": spec}}
     async with world_of(defined=widgets(version(), version("v2", color))) as world:
         resource = world.resource("widgets", GROUP, at_version)
-        extra = {"shade": "dark"} if at_version == "v2" else {}
+        extra: dict[str, Any] = {"shade": "dark"} if at_version == "v2" else {}
         await world.create(widget(api_version=resource.api_version, size=2, **extra), resource=resource)
         stored = await world.stored()
         assert (stored["apiVersion"], stored["spec"]) == (f"{GROUP}/v1", kept)

@@ -70,7 +70,7 @@ async def user_of(plane: ControlPlane, token: str) -> User:
 
 async def issued(plane: ControlPlane, *, pod: Object | None = None, secret: Object | None = None) -> str:
     account = await create(plane, ACCOUNT)
-    bound = Bound(pod=pod and reference(pod), secret=secret and reference(secret))
+    bound = Bound(pod=reference(pod) if pod else None, secret=reference(secret) if secret else None)
     return plane.tokens.issue(account, plane.tokens.audiences, 3600, bound)
 
 

@@ -65,7 +65,7 @@ def policy_of(*rules: Object) -> Policy:
     return policy
 
 
-WIDGETS = {"group": "example.com"}
+WIDGETS: dict[str, Any] = {"group": "example.com"}
 RULES: list[tuple[str, Object, Attributes, bool]] = [
     ("the verb is listed", rule("get list", "pods"), asked("list", "pods"), True),
     ("the verb is not listed", rule("get list", "pods"), asked("watch", "pods"), False),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.etcd_server import EtcdServer
 from tests.storage.rebased import open_rebased
 from tests.timing import HANGS_AFTER, hang_guard
 
-Collect = Callable[..., Awaitable[list[Event]]]
+Collect = Callable[..., Coroutine[Any, Any, list[Event]]]
 OpenEtcd = Callable[[], Awaitable[Store]]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -23,7 +23,7 @@ from tests.timing import hang_guard
 
 CANCELLED = int(os.environ.get("NOXU_CANCELLED", "300"))
 AT_ONCE = 100
-Collect = Callable[..., Awaitable[list[Event]]]
+Collect = Callable[..., Coroutine[Any, Any, list[Event]]]
 
 
 def key(name: object) -> Key:

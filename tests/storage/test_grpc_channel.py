@@ -224,8 +224,12 @@ async def test_calls_wait_for_streams_that_the_server_permits() -> None:
     async with serving(never, pack(">HI", http2.MAX_CONCURRENT_STREAMS, 2)) as (channel, peers):
         calls = [asyncio.create_task(channel.unary(PATH, b"", 10)) for _ in range(6)]
         answered = 0
+
+        def is_one_more_requested() -> bool:
+            return bool(peers) and len(peers[0].requests) > answered
+
         while answered < 6:
-            await eventually_async(lambda answered=answered: peers and len(peers[0].requests) > answered)  # type: ignore[misc]
+            await eventually_async(is_one_more_requested)
             assert len(peers[0].requests) <= answered + 2
             peers[0].succeed(1 + 2 * answered, b"a")
             answered += 1

@@ -6,9 +6,10 @@ The numbers are those of etcd's issues. A random history is written once, and wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from noxu.storage.store import Store
 from noxu.storage.types import EVERYTHING, Compacted, Event, Key, KeyValue, Prefix, Revision
 from tests.storage.rebased import RebasedStore
 
-Collect = Callable[..., Awaitable[list[Event]]]
+Collect = Callable[..., Coroutine[Any, Any, list[Event]]]
 
 LENGTH = 200
 

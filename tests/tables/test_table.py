@@ -342,7 +342,7 @@ def test_a_table_of_a_list() -> None:
 def test_the_rows_of_an_empty_table() -> None:
     empty = {"continue": "", "resourceVersion": "9"}
     assert convert_list([], empty, TABLE, custom_columns(None), NOW)["rows"] == []
-    without = Columns([], lambda value, now: [], no_rows=None)
+    without = Columns([], lambda value: [], no_rows=None)
     assert convert_list([], empty, TABLE, without, NOW)["rows"] is None
 
 

@@ -148,6 +148,9 @@ class Budget:
     def checkpoint(self) -> None:
         raise AssertionError
 
+    def spend(self, units: int) -> None:
+        raise AssertionError
+
 
 def test_the_cpu_budget_is_checked_at_intervals() -> None:
     budget = Budget()

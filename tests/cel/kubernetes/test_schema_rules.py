@@ -139,7 +139,10 @@ def test_stored_expressions_may_use_more_functions() -> None:
     rule = {"rule": "self.includes('a')", "messageExpression": "string(self.includes('a'))"}
     limited = {**LIST, "maxItems": 10}
     assert len(errors(limited, rule)) == 1
-    stored = {"stored_rules": frozenset({rule["rule"]}), "stored_messages": frozenset({rule["messageExpression"]})}
+    stored: dict[str, Any] = {
+        "stored_rules": frozenset({rule["rule"]}),
+        "stored_messages": frozenset({rule["messageExpression"]}),
+    }
     assert errors(limited, rule, **stored) == []
     stored["stored_messages"] = frozenset()
     assert len(errors(limited, rule, **stored)) == 1

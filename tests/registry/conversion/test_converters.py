@@ -631,16 +631,16 @@ def test_a_definition_with_a_broken_ca_bundle_is_established_when_it_is_correcte
         "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config},
     }
 
-    def established() -> tuple[str, str]:
+    def established(client: Client) -> tuple[str, str]:
         found = send(client, "GET", f"{DEFINITIONS}/{NAME}")["status"]["conditions"]
         return next((one["status"], one["reason"]) for one in found if one["type"] == "Established")
 
     with Client(noxu.url) as client:
         send(client, "POST", DEFINITIONS, crd)
-        assert established() == ("False", "InvalidCABundle")
+        assert established(client) == ("False", "InvalidCABundle")
         change = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
         send(client, "PATCH", f"{DEFINITIONS}/{NAME}", change, MERGE)
-        assert established() == ("True", "InitialNamesAccepted")
+        assert established(client) == ("True", "InitialNamesAccepted")
         create(client, "v1", "a")
         assert client.send("GET", url("v2", "a")).body["message"] == (
             f"conversion webhook for {GROUP}/v1, Kind=Widget failed: "
