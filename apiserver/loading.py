@@ -105,6 +105,8 @@ def packed(document: Document) -> Document:
     Decoded, the objects of a directory take several times the memory of their JSON. What has another form is left as it is:
     malformed objects, and v1beta1 CRDs, which are converted.
     """
+    if document.packed:
+        return document
     value = document.value
     metadata, spec = value.get("metadata"), value.get("spec")
     if not isinstance(metadata, dict) or value.get("apiVersion") == _V1BETA1:

@@ -151,14 +151,32 @@ def _yaml(text: bytes) -> Part:
 Split: TypeAlias = Callable[[bytes], list[Part]]
 
 
-def read_paths(paths: Iterable[Path], split: Split = split, command: str = "") -> Iterator[Document]:
+class Contents(NamedTuple):
+    """The documents of a file. `skipped`: why they are not to be created if it is in a directory, "" if they are."""
+
+    documents: Sequence[Document]
+    skipped: str
+
+
+Read: TypeAlias = Callable[[bytes, str], Contents]
+"""Reads the text of a file with a name."""
+
+
+def contents_of(body: bytes, file: str, split: Split = split) -> Contents:
+    """What is in a file with this text."""
+    parts = split(body)
+    found = [document for _, documents in documents_of(parts, file) for document in documents]
+    return Contents(found, no_manifest(parts))
+
+
+def read_paths(paths: Iterable[Path], read: Read = contents_of, command: str = "") -> Iterator[Document]:
     """All documents of files and directories (except for hidden files in them), and of stdin for the path `-`.
 
     `command` is the command of `noxu` that reads them (see `manifest_files.files`).
     """
     for path in paths:
         if str(path) == STDIN:
-            yield from read(sys.stdin.buffer.read(), "stdin", split)
+            yield from read(sys.stdin.buffer.read(), "stdin").documents
             continue
         try:
             found = files(path, command)
@@ -167,7 +185,7 @@ def read_paths(paths: Iterable[Path], split: Split = split, command: str = "") -
             yield Document({}, name, 0, error=str(error).removeprefix(f"{name}: "))
             continue
         for file in found:
-            yield from read_file(file, split, skip=file != path)
+            yield from read_file(file, read, skip=file != path)
 
 
 def files(path: Path, command: str = "") -> list[Path]:
@@ -180,18 +198,17 @@ def files(path: Path, command: str = "") -> list[Path]:
     return found
 
 
-def read_file(path: Path, split: Split = split, *, skip: bool = False) -> Iterator[Document]:
+def read_file(path: Path, read: Read = contents_of, *, skip: bool = False) -> Iterator[Document]:
     """The documents of a file. `skip`: skip a file whose content is no manifest, with a warning."""
     try:
-        parts = split(content(path))
+        found = read(content(path), str(path))
     except LoadError as error:
         yield Document({}, str(path), 0, error=str(error))
         return
-    if skip and (reason := no_manifest(parts)):
-        log.warning("%s", Skipped(path, reason))
+    if skip and found.skipped:
+        log.warning("%s", Skipped(path, found.skipped))
     else:
-        for _, documents in documents_of(parts, str(path)):
-            yield from documents
+        yield from found.documents
 
 
 def no_manifest(parts: Sequence[Part]) -> str:
@@ -215,8 +232,7 @@ def _is_patch(spec: Json) -> bool:
 
 def read(body: bytes, file: str, split: Split = split) -> Iterator[Document]:
     """The documents of a file with this text."""
-    for _, documents in documents_of(split(body), file):
-        yield from documents
+    yield from contents_of(body, file, split).documents
 
 
 def documents_of(parts: Iterable[Part], file: str) -> Iterator[tuple[int, list[Document]]]:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.http.exchange import Sink
     from noxu.apiserver.http.filters import Filter
     from noxu.apiserver.http.tls import Handshakes
-    from noxu.apiserver.manifests import Document, Split
+    from noxu.apiserver.manifests import Document, Read
     from noxu.apiserver.security.audit_log import AuditLog
     from noxu.apiserver.server_tls import Secured
 
@@ -519,17 +519,17 @@ def run(
     out: Callable[[str], object] = sys.stdout.write,
     each: Callable[[Sequence[Document]], Iterable[Document]] = iter,
     compiling: Shown | None = None,
-    split: Split | None = None,
+    read: Read | None = None,
     known: KnownDefinitions | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
-    `each` iterates over the documents of the configuration while they are loaded. `split` reads the parts of their files,
-    None: as `manifests.split`. `compiling` and `known`: see `Server`.
+    `each` iterates over the documents of the configuration while they are loaded. `read` reads their files,
+    None: as `manifests.contents_of`. `compiling` and `known`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
-    documents = _documents(config, split)
+    documents = _documents(config, read)
     loaded = each(documents) if documents else ()
     del documents  # when they are loaded, their memory is given back
     raise_file_limit()
@@ -537,14 +537,14 @@ def run(
         return runner.run(_main(config, loaded, out, parent, compiling, known))
 
 
-def _documents(config: Config, split: Split | None) -> list[Document]:
+def _documents(config: Config, read: Read | None) -> list[Document]:
     """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
     if not config.files and not config.kustomizations:
         return []
     from noxu.apiserver import kustomizations, loading, manifests
 
     found = chain(
-        manifests.read_paths(config.files, split or manifests.split, "serve"),
+        manifests.read_paths(config.files, read or manifests.contents_of, "serve"),
         *map(kustomizations.build, config.kustomizations),
     )
     documents, errors = loading.readable(map(loading.packed, found))

@@ -71,34 +71,51 @@ class Cache:
         """Whether results are kept."""
         return self._directory is not None
 
+    @property
+    def is_used(self) -> bool:
+        """Whether results are kept."""
+        return self._directory is not None
+
     def get(self, kind: str, *parts: bytes) -> Json:
         """A result, None if there is none."""
+        body = self.get_bytes(kind, *parts)
+        try:
+            value: Json = None if body is None else orjson.loads(body)
+        except ValueError:
+            return None
+        return value
+
+    def get_bytes(self, kind: str, *parts: bytes) -> memoryview | None:
+        """The bytes of a result, None if there is none."""
         if self._directory is None:
             return None
         path = self._path(kind, parts)
         try:
-            body = path.read_bytes()
-            if hashlib.sha256(body[_DIGEST:]).digest() != body[:_DIGEST]:
-                return None
-            value: Json = orjson.loads(memoryview(body)[_DIGEST:])
-        except (OSError, ValueError):
+            kept = memoryview(path.read_bytes())
+        except OSError:
+            return None
+        if hashlib.sha256(kept[_DIGEST:]).digest() != kept[:_DIGEST]:
             return None
         with suppress(OSError):
             os.utime(path)
-        return value
+        return kept[_DIGEST:]
 
     def put(self, value: Json, kind: str, *parts: bytes) -> None:
         """Keep a result. One that JSON cannot have, such as a huge integer, is not kept."""
+        if not self.is_used:
+            return
+        with suppress(TypeError):
+            self.put_bytes(orjson.dumps(value), kind, *parts)
+
+    def put_bytes(self, body: bytes, kind: str, *parts: bytes) -> None:
+        """Keep the bytes of a result."""
         if self._directory is None:
             return
         path = self._path(kind, parts)
         try:
-            body = orjson.dumps(value)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(path, hashlib.sha256(body).digest() + body)
             self._has_written = True
-        except TypeError:
-            return
         except OSError:
             self._directory = None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from noxu.apiserver.commands.findings import Checked, finding, unreadable
-from noxu.apiserver.manifests import CRD, STDIN, Document, Split, log, read_paths, split
+from noxu.apiserver.manifests import CRD, STDIN, Document, Split, contents_of, log, read_paths, split
 from noxu.apiserver.wording import plain
 
 EMPTY: Final = "contains no object; --allow-empty allows that"
@@ -19,7 +20,7 @@ def read(options: argparse.Namespace, split: Split = split) -> list[Document]:
     """The documents of all paths. What cannot be read, or has no document, is a document with an error."""
     documents: list[Document] = []
     for path in options.files:
-        found = list(read_paths([path], split, options.command))
+        found = list(read_paths([path], partial(contents_of, split=split), options.command))
         if not found and not options.allow_empty:
             found = [Document({}, "stdin" if str(path) == STDIN else str(path), 0, error=EMPTY)]
         documents += found
@@ -29,7 +30,7 @@ def read(options: argparse.Namespace, split: Split = split) -> list[Document]:
 def former(paths: Iterable[Path], split: Split = split) -> list[Document]:
     """The documents of `--old` that can be read. The others are named in warnings: a branch may be the first to have them."""
     found = []
-    for document in read_paths(paths, split):
+    for document in read_paths(paths, partial(contents_of, split=split)):
         if document.error:
             said = "; ".join(each.text for each in plain(document.error))
             log.warning("--old: nothing is compared with %s: %s", document.place(), said)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from noxu.apiserver.commands.cache import Cache
     from noxu.apiserver.crd.known_definitions import KnownDefinitions
-    from noxu.apiserver.manifests import Document
+    from noxu.apiserver.manifests import Document, Read
     from noxu.storage.types import Progress
 
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             options.config,
             each=partial(_loaded, options, cache, known),
             compiling=partial(_shown, options, "start", "definitions"),
-            split=None if cache is None else cache.split,
+            read=None if cache is None else _reader(cache),
             known=known,
         )
     except StartError as error:
@@ -80,6 +80,12 @@ def _cache(options: argparse.Namespace) -> Cache | None:
     from noxu.apiserver.commands.cache import Cache, user_directory  # it knows YAML
 
     return Cache(user_directory())
+
+
+def _reader(cache: Cache) -> Read:
+    from noxu.apiserver.commands.packed_files import reader
+
+    return reader(cache)
 
 
 def _loaded(

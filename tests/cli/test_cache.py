@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.commands import cache, in_memory
+from noxu.apiserver import loading
+from noxu.apiserver.commands import cache, in_memory, packed_files
 from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
 from noxu.apiserver.crd import validation
-from noxu.apiserver.manifests import Part, split
+from noxu.apiserver.manifests import Document, Part, contents_of, split
 from noxu.apiserver.schema import patterns
+from noxu.apiserver.values import Json
 
 Make = Callable[..., Any]
 
@@ -123,6 +125,54 @@ def test_parts_of_another_form_are_read_again(tmp_path: Path, monkeypatch: pytes
 def test_small_files_are_not_kept(tmp_path: Path) -> None:
     assert Cache(tmp_path).split(b"kind: A") == [Part(b"kind: A", split(b"kind: A")[0].decoded)]
     assert entries(tmp_path) == []
+
+
+FILES = [
+    *TEXTS,
+    "kind: A\na: 123456789012345678901234567890\n",
+    "kind: A\nmetadata: {name: a}\na: 123456789012345678901234567890\n",
+    "kind: List\nitems:\n- {kind: A, metadata: {name: a, labels: {b: c}}, n: 1.5}\n- {kind: B}\n- 3\n",
+    "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n",
+    "kind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: g, names: {kind: K}, versions: []}\n",
+    "a: 1\n---\nb: 2\n",
+    "kind: A\nmetadata: {}\n" * 2,
+]
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_the_packed_objects_of_a_file_are_those_that_it_has_without_a_cache(tmp_path: Path, text: str) -> None:
+    body = f"{text}{' ' * MIN_SPLIT}\n".encode()
+    expected = contents_of(body, "f.yaml")
+    for name in ("f.yaml", "f.yaml", "other.yaml"):
+        found = packed_files.reader(Cache(tmp_path))(body, name)
+        assert found.skipped == expected.skipped
+        for document, plain in zip(found.documents, expected.documents, strict=True):
+            packed = loading.packed(plain._replace(file=name))
+            assert described(document) == described(packed)
+    assert len(entries(tmp_path)) == 1
+
+
+def described(document: Document) -> Json:
+    """A document as a list that is equal if it says the same, in the same place."""
+    text = document.text
+    assert text is not None
+    return [
+        *([list(item) if isinstance(item, tuple) else item for item in document._replace(text=None)]),
+        text.body,
+        text.first_line,
+        document.place(),
+    ]
+
+
+def test_packed_files_of_another_form_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b"kind: A\nmetadata: {name: a}\n" + b"#" * MIN_SPLIT
+    good = packed_files.reader(Cache(tmp_path))(body, "f.yaml")
+    [path] = entries(tmp_path)
+    kept = path.read_bytes()[32:]
+    for wrong in (b"", b"\0", kept[:-1], kept + b"x", b"\0\0\0\2[]", b"\0\0\0\6[[],1]", b"\xff\xff\xff\xff"):
+        monkeypatch.setattr(Cache, "get_bytes", lambda *_, wrong=wrong: memoryview(wrong))
+        [document] = packed_files.reader(Cache(tmp_path))(body, "f.yaml").documents
+        assert described(document) == described(good.documents[0])
 
 
 def test_the_oldest_results_are_removed_when_there_are_too_many(
@@ -239,10 +289,10 @@ def test_serve_keeps_what_it_has_parsed(run: Make, write: Make, monkeypatch: pyt
     first = run("serve --memory --port 0 large.yaml")
     assert first.status == 1
     assert 'large.yaml:1:1: no matches for kind "Unknown"' in first.err
-    monkeypatch.setattr(cache, "split", lambda body: pytest.fail("it is parsed again"))
+    monkeypatch.setattr(packed_files, "split", lambda body: pytest.fail("it is parsed again"))
     assert run("serve --memory --port 0 large.yaml") == first
     write("large.yaml", f"apiVersion: example.com/v1\nkind: Other\nmetadata: {{name: a}}\ntext: {'a' * MIN_SPLIT}\n")
-    monkeypatch.setattr(cache, "split", split)
+    monkeypatch.setattr(packed_files, "split", split)
     assert 'no matches for kind "Other"' in run("serve --memory --port 0 large.yaml").err
 
 
