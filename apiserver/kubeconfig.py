@@ -10,6 +10,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+import orjson
+
 from noxu.apiserver.files import write_whole
 from noxu.apiserver.records import record
 from noxu.apiserver.values import Json, Object
@@ -58,7 +60,7 @@ MAX_SIZE: Final = 64 * 1024
 
 def text(access: Access) -> str:
     """The content of the file: JSON, which is also YAML."""
-    return json.dumps(kubeconfig(access), indent=2) + "\n"
+    return orjson.dumps(kubeconfig(access), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def is_own(path: Path) -> bool:

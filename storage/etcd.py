@@ -120,6 +120,7 @@ class EtcdStore:
     """See store.py for its promises. Created by `open`."""
 
     shared = True
+    groups_writes = True
 
     def __init__(self, client: Client, layout: Layout, lifetimes: Mapping[str, int]) -> None:
         self._client = client

@@ -116,6 +116,7 @@ class MemoryStore:
     """See store.py for its promises. `MemoryStore()` is ready for use."""
 
     shared = False
+    groups_writes = False
 
     def __init__(self) -> None:
         self._log = Log()

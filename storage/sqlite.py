@@ -79,6 +79,7 @@ class SqliteStore:
     """See store.py for its promises. Created by `open`."""
 
     shared = False
+    groups_writes = True
 
     def __init__(
         self, path: Path, durability: Durability, connection: aiosqlite.Connection, watermarks: Watermarks

@@ -35,6 +35,8 @@ class Store(Protocol):
 
     shared: bool
     """Whether other servers may use the same back end at the same time."""
+    groups_writes: bool
+    """Whether writes that wait at the same time are sent together, so that they are answered sooner than one after the other."""
 
     @property
     def revision(self) -> Revision:

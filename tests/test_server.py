@@ -23,7 +23,7 @@ from noxu.apiserver.controllers import controller as engine
 from noxu.apiserver.http import connection, unsent
 from noxu.apiserver.http.incoming import Incoming
 from noxu.apiserver.http.open_connections import OpenConnections
-from noxu.apiserver.kubeconfig import Access, text, write_kubeconfig
+from noxu.apiserver.kubeconfig import Access, kubeconfig, text, write_kubeconfig
 from noxu.apiserver.registry.access import ANONYMOUS, Attributes, User
 from noxu.apiserver.server import (
     COMPACT_EVERY,
@@ -166,6 +166,11 @@ def test_the_kubeconfig_exists_only_while_the_server_is_ready(tmp_path: Path) ->
         with published(path, Access(URL)):
             assert path.read_text() == OURS
         assert not path.exists()
+
+
+def test_the_kubeconfig_is_json_for_people() -> None:
+    access = Access("https://127.0.0.1:6443", b"ca", b"certificate", b"key", "token")
+    assert text(access) == json.dumps(kubeconfig(access), indent=2) + "\n"
 
 
 def test_the_kubeconfig_of_a_server_that_runs_is_left_to_it(tmp_path: Path) -> None:

@@ -145,8 +145,9 @@ class Reconciler(ABC, Generic[K]):
         for task in self._tasks:
             task.cancel()
         await self.queue.stop()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._tasks.clear()
         self._failures.clear()
         self._sync_failure, self._starting = "", False
 

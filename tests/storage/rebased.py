@@ -40,6 +40,7 @@ async def open_rebased(url: str) -> RebasedStore:
 
 class RebasedStore:
     shared = True
+    groups_writes = True
 
     def __init__(self, store: Store, first: Revision = 0) -> None:
         self.store = store
