@@ -220,10 +220,13 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def encode_key(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A key in PEM: PKCS #8, not encrypted."""
+    """A key in PEM: SEC 1, not encrypted, as client-go writes it (util/keyutil, MarshalPrivateKeyToPEM).
+
+    fabric8's client reads the algorithm from the header, and takes a key in PKCS #8 for one of RSA.
+    """
     from cryptography.hazmat.primitives import serialization as form
 
-    return key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+    return key.private_bytes(form.Encoding.PEM, form.PrivateFormat.TraditionalOpenSSL, form.NoEncryption())
 
 
 def parse_key(data: bytes) -> ec.EllipticCurvePrivateKey:
