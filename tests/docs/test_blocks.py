@@ -33,7 +33,7 @@ from noxu.apiserver.security.static_tokens import parse
 from tests.cli.test_docs_troubleshooting import constant_parts, source
 from tests.docs.blocks import PAGES, ROOT, SHELLS, Block, blocks
 from tests.docs.test_sessions import MESSAGES, SESSIONS
-from tests.envtest.test_go import OFFLINE, SOURCES
+from tests.envtest.test_go import BUILD_TIMEOUT, OFFLINE, SOURCES
 from tests.optional import skip_without_program
 
 BLOCKS: Final = list(blocks())
@@ -125,7 +125,7 @@ def ini(block: Block) -> None:
 
 
 def go(block: Block) -> None:
-    """It compiles in the suite of `test_go.py`, if its modules are in the cache."""
+    """It compiles in the suite of `test_go.py`, if its modules are in the cache. The first time may take long."""
     if not shutil.which("go"):
         skip_without_program("go")
     body = "".join(f"\t{line}\n" for line in block.text.splitlines())
@@ -139,7 +139,13 @@ def go(block: Block) -> None:
         assert (formatted.stdout, formatted.stderr) == ("", "")
         environment = os.environ | OFFLINE
         built = subprocess.run(
-            ["go", "build", "."], check=False, cwd=folder, env=environment, capture_output=True, text=True
+            ["go", "build", "."],
+            check=False,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT,
         )
     if "GOPROXY=off" in built.stderr or "requires go >=" in built.stderr:
         skip_without_program("go with controller-runtime in its module cache")
@@ -211,6 +217,7 @@ def check_of(block: Block) -> Callable[[Block], object] | None:
     return of_text or LANGUAGES.get(block.language)
 
 
+@pytest.mark.timeout(BUILD_TIMEOUT + 600)
 @pytest.mark.parametrize("block", [block for block in BLOCKS if not is_held(block)], ids=lambda block: block.name)
 async def test_a_block_is_what_its_language_says(block: Block) -> None:
     await checked(block)

@@ -1,16 +1,22 @@
-"""A suite in Go with controller-runtime's envtest. It is built from the module cache; nothing is downloaded."""
+"""A suite in Go with controller-runtime's envtest, also by the commands of the documentation.
+
+It is built from the module cache; nothing is downloaded.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from noxu.apiserver.envtest import assets
+from tests.docs.blocks import blocks
 from tests.optional import skip_without_program
 from tests.timing import HANGS_AFTER
 
@@ -56,3 +62,35 @@ def test_an_environment_has_users_definitions_and_webhooks(suite: Path, tmp_path
         timeout=5 * HANGS_AFTER,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+BLOCKS: Final = ("README.md sh eval $(noxu envtest env)", "docs/envtest.md sh pip install noxu")
+
+
+@pytest.mark.timeout(BUILD_TIMEOUT + 600)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_commands_of_a_page(name: str, suite: Path, tmp_path: Path) -> None:
+    """All but the installation, in the folder of the suite. The programs are written into the cache of a new user."""
+    found = subprocess.run(["go", "env", "GOCACHE"], check=True, capture_output=True, text=True)
+    program = tmp_path / "bin" / "noxu"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m noxu "$@"\n')
+    program.chmod(0o755)
+    [text] = [block.text for block in blocks() if block.name == name]
+    ran = subprocess.run(
+        ["/bin/sh", "-ec", text.replace("pip install noxu\n", "")],
+        check=False,
+        cwd=suite,
+        env=os.environ
+        | OFFLINE
+        | {
+            "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(tmp_path),
+            "GOCACHE": found.stdout.strip(),
+        },
+        capture_output=True,
+        text=True,
+        timeout=BUILD_TIMEOUT,
+    )
+    assert (ran.returncode, ran.stdout.split()[:2]) == (0, ["ok", "suite"]), ran.stdout + ran.stderr
+    assert (tmp_path / "noxu").exists()
