@@ -263,9 +263,14 @@ class SqliteStore:
     async def _page(
         self, prefix: Prefix, revision: Revision, limit: int, after: Key | None
     ) -> tuple[Page, dict[Key, Revision]]:
-        """The intact states of a page, and its corrupt keys."""
+        """The intact states of a page, and its corrupt keys. The keys of a whole collection are kept for its writers."""
+        kept = prefix.collection if prefix.partition is None and after is None else None
+        if kept in self._keys or revision != self._log.revision:
+            kept = None
         items: list[KeyValue] = []
         corrupt: dict[Key, Revision] = {}
+        known: dict[Key, Revision] = {}
+        shared: dict[str, str] = {}  # nearly all keys have the same collection and partition
         while (size := min(PAGE_ROWS, limit - len(items) - len(corrupt)) if limit else PAGE_ROWS) > 0:
             condition, parameters = database.key_range(prefix, after)
             parameters.append(revision)
@@ -275,7 +280,9 @@ class SqliteStore:
                 rows = await self._one_by_one(condition, parameters, size)
             self._log.read_revision(revision)
             for row in rows:
-                after = Key(row[0], row[1], row[2])
+                after = Key(shared.setdefault(row[0], row[0]), shared.setdefault(row[1], row[1]), row[2])
+                if kept is not None:
+                    known[after] = row[3]
                 if intact(row):
                     items.append(KeyValue(after, row[6], row[3]))
                 elif all(isinstance(part, str) for part in after):
@@ -283,6 +290,9 @@ class SqliteStore:
                 else:
                     raise Corrupt(f"the index is corrupt at revision {row[3]}; what follows it is unknown")
             if len(rows) < size:
+                if kept is not None and revision == self._log.revision and not self._loading.locked():
+                    # Nothing was published meanwhile, and nothing writes to a collection before its keys are known.
+                    self._keys.setdefault(kept, known)
                 return Page(items, revision, 0), corrupt
         remaining = await self._count(prefix, revision, after)
         self._log.read_revision(revision)

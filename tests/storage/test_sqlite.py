@@ -288,6 +288,91 @@ async def test_keys_are_loaded_in_pages_before_the_first_write(paged: SqliteStor
     await store.close()
 
 
+LISTS: list[tuple[str, dict[str, Any], bool]] = [
+    ("of the whole collection", {"prefix": Prefix("g/things")}, True),
+    ("of the whole collection in a page with room for more", {"prefix": Prefix("g/things"), "limit": 23}, True),
+    ("of the first page", {"prefix": Prefix("g/things"), "limit": 22}, False),
+    ("of a later page", {"prefix": Prefix("g/things"), "after": key(0)}, False),
+    ("of a partition", {"prefix": Prefix("g/things", "p/")}, False),
+    ("of everything", {"prefix": EVERYTHING}, False),
+    ("of an older state", {"prefix": Prefix("g/things"), "revision": 22}, False),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kept"), [row[1:] for row in LISTS], ids=[row[0] for row in LISTS])
+async def test_a_list_leaves_the_keys_of_a_whole_collection_for_its_writers(
+    paged: SqliteStore, file: Path, arguments: dict[str, Any], kept: bool
+) -> None:
+    await paged.close()
+    store = await SqliteStore.open(file)
+    page = await store.list(**arguments)
+    assert ("g/things" in store._keys) is kept
+    with pytest.raises(Conflict):
+        await store.put(key(3), b"v", expected=0)
+    assert await store.put(key(3), b"v", expected=5) == 24
+    assert await store.delete(key(4), expected=6) == 25
+    assert await store.put(key(22), b"v", expected=0) == 26
+    assert len(store._keys["g/things"]) == 22
+    assert (
+        len({id(item.key.collection) for item in page.items})
+        == len({id(item.key.partition) for item in page.items})
+        == 1
+    )
+    await store.close()
+
+
+@pytest.mark.parametrize("at", [1, 3, 6], ids=["at the start", "between two pages", "at the end"])
+@pytest.mark.parametrize("collection", ["g/things", "g/others"])
+async def test_a_write_during_a_list_is_not_lost(
+    paged: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch, at: int, collection: str
+) -> None:
+    await paged.close()
+    store = await SqliteStore.open(file)
+    fetch, fetches, writes = store._fetch, 0, []
+
+    async def hooked(sql: str, parameters: Any) -> Any:
+        nonlocal fetches
+        fetches += 1
+        if fetches == at:
+            writes.append(asyncio.create_task(store.put(key("new", collection), b"v", expected=0)))
+            await asyncio.sleep(0)
+        return await fetch(sql, parameters)
+
+    monkeypatch.setattr(store, "_fetch", hooked)
+    page = await store.list(Prefix("g/things"))
+    assert (len(page.items), page.revision) == (22, 23)
+    replaced, created = await asyncio.gather(store.put(key(0), b"w", expected=2), writes[0])
+    assert {replaced, created} == {24, 25}
+    for name, revision in ((key(0), replaced), (key("new", collection), created)):
+        with pytest.raises(Conflict):
+            await store.put(name, b"x", expected=0)
+        await store.put(name, b"x", expected=revision)
+    await store.close()
+
+
+async def test_what_is_found_in_the_file_during_a_list_is_not_lost(
+    paged: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a COMMIT that failed although it was done."""
+    await paged.close()
+    store = await SqliteStore.open(file)
+    fetch, fetches = store._fetch, 0
+
+    async def reopened(sql: str, parameters: Any) -> Any:
+        nonlocal fetches
+        fetches += 1
+        if fetches == 3 and store._connection is not None:
+            await database.write(store._connection, [row(key(0), 24, 2, b"w")])
+            await store._reopen()
+        return await fetch(sql, parameters)
+
+    monkeypatch.setattr(store, "_fetch", reopened)
+    page = await store.list(Prefix("g/things"))
+    assert (page.revision, page.items[0], store.revision) == (23, KeyValue(key(0), b"0", 2), 24)
+    assert await store.put(key(0), b"x", expected=24) == 25
+    await store.close()
+
+
 # Compaction of the file.
 
 
