@@ -12,14 +12,18 @@ from typing import Final, TypeAlias
 from noxu.apiserver.go.time import is_normal_time
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
-
-def is_coerced(metadata: Json) -> bool:
-    """Whether every field is known and in its final form."""
-    return type(metadata) is dict and _in_shape(metadata, _OBJECT_META)
+_NOTHING: Final[Object] = {}
 
 
-def _in_shape(value: Object, shape: Shape) -> bool:
+def is_coerced(metadata: Json, old: Object = _NOTHING) -> bool:
+    """Whether every field is known and in its final form. Those that are the same object in `old` are in that form."""
+    return type(metadata) is dict and _in_shape(metadata, _OBJECT_META, old)
+
+
+def _in_shape(value: Object, shape: Shape, old: Object = _NOTHING) -> bool:
     for name, item in value.items():
+        if old and item is old.get(name, _NOTHING):
+            continue
         check = shape.get(name)
         if check is None or not check(item):
             return False

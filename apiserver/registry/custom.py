@@ -8,6 +8,7 @@ from typing import Final
 from noxu.apiserver.api import meta
 from noxu.apiserver.api.errors import TOO_LARGE, plain_error
 from noxu.apiserver.api.field import Path
+from noxu.apiserver.api.meta_shape import is_coerced
 from noxu.apiserver.crd import v1beta1
 from noxu.apiserver.crd.versions import deprecation_warning, storage_version
 from noxu.apiserver.go.structs import Struct
@@ -27,10 +28,12 @@ class CustomResources:
     sorted_keys = True
     struct: Struct | None = None
 
-    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False, old: Object | None = None) -> bool:
         fast, metadata = resource.compiled, value.get("metadata")
         if fast is None or type(metadata) is not dict or not _is_of(value, resource):
             return False
+        if old is not None and is_coerced(metadata, old["metadata"]):
+            return fast.accepts(value, old)
         try:
             coerced, unknown = meta.coerce(metadata)
         except ValueError:
@@ -38,7 +41,7 @@ class CustomResources:
         if unknown or (stored and not _has_generation(coerced)):
             return False
         value["metadata"] = coerced
-        return fast.accepts(value)
+        return fast.accepts(value, old)
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
         return value, _coerce_metadata(value, drop_malformed=False)

@@ -86,8 +86,10 @@ class Behaviour(Protocol):
     struct: Struct | None
     """The struct table of a built-in kind, None for custom resources."""
 
-    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False, old: Object | None = None) -> bool:
         """The fast path: decode, default and validate a clean object in one pass.
+
+        `old` is an object that it has accepted; parts that are the same object in both, in the same place, are not looked at.
 
         True: `decode` and `prune` (or `read`, if it is `stored`) would change only the metadata of the object, and with
         defaults it satisfies the schema; its metadata is decoded and its defaults are filled in. False: the object has to

@@ -257,7 +257,12 @@ def prune(draft: Draft) -> None:
 
 
 def _is_clean(draft: Draft) -> bool:
-    return draft.trace is None and draft.resource.behaviour.accept(draft.resource, draft.new)
+    """Whether the fast path accepts the new object. It does not look again at what a patch or apply shares with the old one."""
+    if draft.trace is not None:
+        return False
+    resource = draft.resource
+    old = draft.old if is_valid(draft.shown, resource) else None
+    return resource.behaviour.accept(resource, draft.new, old=old)
 
 
 def retype(draft: Draft) -> None:

@@ -24,7 +24,7 @@ class TypedObjects:
         self.struct: Struct | None = struct
         self._decoders = decoders
 
-    def accept(self, resource: Resource, value: Object, *, stored: bool = False) -> bool:
+    def accept(self, resource: Resource, value: Object, *, stored: bool = False, old: Object | None = None) -> bool:
         return False
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:

@@ -18,13 +18,18 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from noxu.apiserver.schema.conditions import ANYTHING, IDENTITY, NOTHING, Accepts, is_anything, source
+from noxu.apiserver.schema.conditions import ANYTHING, IDENTITY, NOTHING, Accepts, change_source, is_anything, source
 from noxu.apiserver.schema.defaulting import MAX_ADDED
 from noxu.apiserver.schema.pruning import META
 from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, Structural
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from noxu.apiserver.values import Json, Object
+
+    Source: TypeAlias = Callable[[Structural, "_Functions"], str]
 
 WARM_UP: Final = 16
 """Objects that are left to the readable path before a schema is compiled: compiling takes about as long as they do."""
@@ -35,26 +40,32 @@ MAX_COMPILED_AT_ONCE: Final = 64
 class Compiled:
     """The fast path of one schema, compiled as far as values have needed it."""
 
-    __slots__ = ("_accepts", "_accepts_status", "_functions", "_warm_up", "is_complete")
+    __slots__ = ("_accepts", "_accepts_change", "_accepts_status", "_functions", "_warm_up", "is_complete")
 
     def __init__(self, schema: Structural, *, warm_up: int = WARM_UP) -> None:
         self._functions = functions = _Functions()
         status = schema.properties.get("status")
-        self._accepts = functions.entry(_body(schema))
-        self._accepts_status = is_anything if status is None else functions.entry(status)
+        body = _body(schema)
+        self._accepts = functions.entry(functions.function(body))
+        self._accepts_change = functions.entry(functions.change(body))
+        self._accepts_status = is_anything if status is None else functions.entry(functions.function(status))
         complete = _completeness(schema)
-        self.is_complete = None if complete is None else _Functions().entry(complete)
+        others = _Functions()  # whose conditions do not say what is accepted
+        self.is_complete = None if complete is None else others.entry(others.function(complete))
         """Whether an accepted object is valid as a whole, now that its metadata is what will be stored; None: it is."""
         self._warm_up = warm_up
 
-    def accepts(self, value: Object) -> bool:
-        """Fill in the defaults of a whole object, in place; whether it is clean apart from its metadata."""
+    def accepts(self, value: Object, old: Object | None = None) -> bool:
+        """Fill in the defaults of a whole object, in place; whether it is clean apart from its metadata.
+
+        `old` is an object that has been accepted. What the two share in the same places is not looked at again.
+        """
         if self._warm_up:
             self._warm_up -= 1
             return False
         self._functions.left = MAX_COMPILED_AT_ONCE
         self._functions.room_left[0] = MAX_ADDED
-        return self._accepts(value)
+        return self._accepts(value) if old is None else self._accepts_change(value, old)
 
     @property
     def is_exact(self) -> bool:
@@ -107,12 +118,11 @@ class _Functions:
         self.left = MAX_COMPILED_AT_ONCE
         self.is_exact = True
 
-    def entry(self, schema: Structural) -> Accepts:
-        """A node's function, for callers outside of the generated source."""
-        name = self.function(schema)
+    def entry(self, name: str) -> Callable[..., bool]:
+        """The function of that name, for callers outside of the generated source."""
 
-        def call(value: Json) -> bool:
-            return self._globals[name](value)  # type: ignore[no-any-return]
+        def call(*values: Json) -> bool:
+            return self._globals[name](*values)  # type: ignore[no-any-return]
 
         return call
 
@@ -128,6 +138,11 @@ class _Functions:
         self._globals[name] = self._later(schema, self._globals, name)
         return name
 
+    def change(self, schema: Structural) -> str:
+        name = f"g{next(self._numbers)}"
+        self._globals[name] = self._later(schema, self._globals, name, change_source)
+        return name
+
     def room(self) -> str:
         return "room"
 
@@ -140,23 +155,22 @@ class _Functions:
     def inexact(self) -> None:
         self.is_exact = False
 
-    def _later(self, schema: Structural, place: dict[str, Any], name: str) -> Accepts:
+    def _later(self, schema: Structural, place: dict[str, Any], name: str, source_of: Source = source) -> Accepts:
         """A stand-in for a node's function. The first value compiles the node; then `place[name]` is the function itself."""
-        made: Accepts | None = None
+        made: Callable[..., bool] | None = None
 
-        def first(value: Json) -> bool:
+        def first(*values: Json) -> bool:
             nonlocal made
             if made is None:
                 if self.left <= 0:
                     return False
                 self.left -= 1
-                made = place[name] = self._make(schema)
-            return made(value)
+                made = place[name] = self._make(source_of(schema, self))
+            return made(*values)
 
         return first
 
-    def _make(self, schema: Structural) -> Accepts:
-        scope: dict[str, Accepts] = {}
-        code = compile(source(schema, self), "<schema>", "exec")
-        exec(code, self._globals, scope)  # noqa: S102 - written by `conditions`, with names as literals
+    def _make(self, text: str) -> Callable[..., bool]:
+        scope: dict[str, Callable[..., bool]] = {}
+        exec(compile(text, "<schema>", "exec"), self._globals, scope)  # noqa: S102 - written by `conditions`, with names as literals
         return scope["accepts"]

@@ -24,6 +24,15 @@ default 1) and args (a list of strings):
             if not (type(v) is list and c3(map(type, v))): return False             # c3: {str}.issuperset
         return True
 
+For an object that shares parts with an accepted one, `old`, there is a second function. It does not look at parts that are
+those of the old object in the same place, which it has been accepted with:
+
+    def accepts(x, old):
+        ...
+        if 'args' in x:
+            v = x['args']
+            if not (v is old.get('args', c4) or (type(v) is list and c3(map(type, v)))): return False
+
 Names from the schema get into the source as literals only (`{name!a}`); everything else is a constant (`c1`) or another
 function (`f1`) of the namespace in which the source runs.
 """
@@ -69,6 +78,10 @@ class Functions(Protocol):
         """The name of the function that accepts values of a node."""
         ...
 
+    def change(self, schema: Structural) -> str:
+        """The name of the function that accepts objects of a node that share parts with an accepted one."""
+        ...
+
     def room(self) -> str:
         """The name of a list with one integer: the bytes that defaults may still add to the value."""
         ...
@@ -86,12 +99,22 @@ def source(schema: Structural, functions: Functions) -> str:
     """The source of a function `accepts(x)` that fills in defaults, and returns whether the value is clean."""
     if not _is_struct(schema):
         return f"def accepts(x):\n    return {condition('x', schema, functions)}\n"
+    return _function("x", schema, functions, old="")
+
+
+def change_source(schema: Structural, functions: Functions) -> str:
+    """The source of a function `accepts(x, old)` that does so for an object which shares parts with an accepted one."""
+    return _function("x, old", schema, functions, old="old")
+
+
+def _function(arguments: str, schema: Structural, functions: Functions, *, old: str) -> str:
+    """A function for objects. `old` is the variable of an accepted object, "" if there is none."""
     narrow = schema.additional_properties is None and len(schema.properties) <= WIDE
     lines = [f"if type(x) is not dict: return {'x is None' if _accepts_null(schema) else False}"]
     lines += _room(schema, functions)
-    lines += _narrow(schema, functions) if narrow else _wide(schema, functions)
+    lines += (_narrow if narrow else _wide)(schema, functions, old)
     lines.append(f"return {_all(_whole(schema, functions))}")
-    return "def accepts(x):\n    " + "\n    ".join(lines) + "\n"
+    return f"def accepts({arguments}):\n    " + "\n    ".join(lines) + "\n"
 
 
 def condition(x: str, schema: Structural, functions: Functions) -> str:
@@ -354,7 +377,7 @@ def _room(schema: Structural, functions: Functions) -> Iterator[str]:
         yield f"if {functions.room()}[0] < 0: return False"
 
 
-def _narrow(schema: Structural, functions: Functions) -> Iterator[str]:
+def _narrow(schema: Structural, functions: Functions, old: str) -> Iterator[str]:
     """The body of a function that looks up each declared property."""
     properties = schema.properties
     if schema.preserve_unknown_fields or schema.embedded_resource:
@@ -366,6 +389,8 @@ def _narrow(schema: Structural, functions: Functions) -> Iterator[str]:
         yield f"if not x.keys() >= {functions.constant(undeclared)}: return False"
     for name, inner in properties.items():
         holds = condition("v", inner, functions)
+        if old and (_is_struct(inner) or inner.type in ("object", "array")):
+            holds = _unless_kept(holds, f"{old}.get({name!a}, {functions.constant(_ABSENT)})", inner, functions)
         if inner.default is not MISSING and _has_clean_default(name, schema):
             default = functions.constant(inner.default)
             if isinstance(inner.default, (dict, list)):
@@ -380,7 +405,17 @@ def _narrow(schema: Structural, functions: Functions) -> Iterator[str]:
                 yield "else: return False"
 
 
-def _wide(schema: Structural, functions: Functions) -> Iterator[str]:
+def _unless_kept(holds: str, before: str, schema: Structural, functions: Functions) -> str:
+    """The condition `holds` of a part, unless it is the old object's, the expression `before`."""
+    if _is_struct(schema):
+        holds = f"({functions.change(schema)}(v, {before}) if type({before}) is dict else {holds})"
+    return f"v is {before} or ({holds})"
+
+
+_ABSENT: Final = object()
+
+
+def _wide(schema: Structural, functions: Functions, old: str) -> Iterator[str]:
     """The body of a function that loops over the members of the object."""
     properties, additional = schema.properties, schema.additional_properties
     defaulted = {name: inner.default for name, inner in properties.items() if inner.default is not MISSING}
@@ -399,6 +434,8 @@ def _wide(schema: Structural, functions: Functions) -> Iterator[str]:
             functions.inexact()
         other = functions.constant(undeclared)
     yield "for name, value in x.items():"
+    if old:
+        yield f"    if value is {old}.get(name, {functions.constant(_ABSENT)}): continue"
     yield f"    if not {table}.get(name, {other})(value): return False"
 
 

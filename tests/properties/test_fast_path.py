@@ -15,7 +15,7 @@ from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.schema.defaulting import default, drop_nulls
 from noxu.apiserver.schema.pruning import prune
 from noxu.apiserver.schema.structural import Structural, parse
-from noxu.apiserver.values import Json, Object, copy, equal
+from noxu.apiserver.values import ABSENT, Json, Object, copy, equal
 from tests.optional import needs_data
 from tests.properties.structurals import kinds, lists, wholes
 
@@ -71,6 +71,46 @@ def test_accepted_objects_are_unchanged_by_the_readable_path(case: tuple[Object,
         assert compare(fast, value, schema) is accepted
         if accepted:
             assert compare(fast, take_readable_path(value, schema).value, schema)
+
+
+@st.composite
+def changed_objects(draw: st.DrawFn) -> tuple[Object, Object, Object]:
+    """A schema, an object that nearly fits it, and one that shares some of its parts."""
+    schema, old = draw(kinds())
+    other = draw(wholes(schema))
+    return schema, old, members_of(draw, old, other)
+
+
+def mixed(draw: st.DrawFn, old: Json, other: Json) -> Json:
+    """A value with parts of two values, in their places, and others."""
+    if not isinstance(old, dict) or not isinstance(other, dict) or draw(st.booleans()):
+        return draw(st.sampled_from([old, old, other, other, None, True, {"zz": 1}]))
+    return members_of(draw, old, other)
+
+
+def members_of(draw: st.DrawFn, old: Object, other: Object) -> Object:
+    members = {name: mixed(draw, old.get(name, ABSENT), other.get(name, ABSENT)) for name in {**old, **other}}
+    return {name: item for name, item in members.items() if item is not ABSENT}
+
+
+@given(changed_objects(), st.sampled_from([0, conditions.WIDE]))
+def test_a_change_of_an_accepted_object_is_accepted_like_a_whole_one(
+    case: tuple[Object, Object, Object], wide: int
+) -> None:
+    """What the new object shares with the old one in the same places is not looked at."""
+    raw, old, new = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditions, "WIDE", wide)
+        fast = Compiled(parse(raw), warm_up=0)
+        if not fast.accepts(old):
+            return
+        whole, before = copy(new), copy(old)
+        accepted = fast.accepts(new, old)
+        event(f"accepted: {accepted}, shares: {any(new.get(name) is old[name] for name in old)}")
+        assert accepted == Compiled(parse(raw), warm_up=0).accepts(whole)
+        assert equal(old, before)
+        if accepted:
+            assert equal(new, whole)
 
 
 @st.composite

@@ -9,7 +9,7 @@ import pytest
 from noxu.apiserver.schema import compiled, conditions
 from noxu.apiserver.schema.compiled import Compiled
 from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object, copy
+from noxu.apiserver.values import ABSENT, Object, copy
 
 TYPE_META = {"apiVersion": "example.com/v1", "kind": "Example"}
 NAMED: Object = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}
@@ -201,3 +201,50 @@ def test_a_schema_is_exact_as_long_as_it_accepts_neither_floats_nor_numbers_in_s
     assert without.is_exact
     assert without.accepts({**TYPE_META, "metadata": {}, "spec": copy(value)})
     assert without.is_exact == (case not in INEXACT and case not in LOOSE)
+
+
+WITH_DEFAULT = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer", "default": 1}}}
+CHANGES: dict[str, tuple[Object, Any, Any, bool]] = {
+    "another object": (NAMED, {"k": "a"}, {"k": "b"}, True),
+    "another object, which is wrong": (NAMED, {"k": "a"}, {"k": 1}, False),
+    "a field that is not described": (NAMED, {"k": "a"}, {"k": "a", "x": 1}, False),
+    "an object where there was none": (NAMED, ABSENT, {"k": "a"}, True),
+    "a wrong object where there was none": (NAMED, ABSENT, {"k": 1}, False),
+    "null where there was nothing": (NAMED, ABSENT, None, False),
+    "an object where there was null": ({**NAMED, "nullable": True}, None, {"k": "a"}, True),
+    "a wrong object where there was null": ({**NAMED, "nullable": True}, None, {"k": 1}, False),
+    "null where there was an object": ({**NAMED, "nullable": True}, {"k": "a"}, None, True),
+    "another list": ({"type": "array", "items": {"type": "integer"}}, [1], [2], True),
+    "a list that is equal only in Python": ({"type": "array", "items": {"type": "integer"}}, [1], [True], False),
+    "a default that is filled in": (WITH_DEFAULT, {"k": "a"}, {"k": "b"}, True),
+}
+
+
+@pytest.mark.parametrize("wide", [0, conditions.WIDE])
+@pytest.mark.parametrize(("schema", "old", "new", "accepted"), CHANGES.values(), ids=CHANGES)
+def test_a_change_of_an_accepted_object(
+    schema: Object, old: Any, new: Any, accepted: bool, wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conditions, "WIDE", wide)
+    compiled, before = fast(spec=schema), {**TYPE_META, "metadata": {}}
+    if old is not ABSENT:
+        before["spec"] = copy(old)
+    assert compiled.accepts(before)
+    after = {**before, "spec": copy(new)}
+    assert compiled.accepts(after, before) == accepted
+    if accepted and schema is WITH_DEFAULT:
+        assert after["spec"]["v"] == 1
+
+
+@pytest.mark.parametrize("wide", [0, conditions.WIDE])
+def test_what_a_change_shares_with_the_old_object_is_not_looked_at(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditions, "WIDE", wide)
+    compiled = fast(spec={"type": "object", "properties": {"a": NAMED, "b": MAP_LIST, "n": {"type": "integer"}}})
+    old: Object = {**TYPE_META, "metadata": {}, "spec": {"a": {"k": "a"}, "b": [{"k": "b"}], "n": 1}}
+    assert compiled.accepts(old)
+    old["spec"]["a"]["k"], old["spec"]["b"][0]["k"] = 1, 2  # which would be wrong
+    assert not compiled.accepts(old)
+    assert compiled.accepts({**old, "metadata": {"name": "b"}}, old)
+    new = {**old, "spec": {**old["spec"], "n": 2}}
+    assert compiled.accepts(new, old) == (wide > 0)  # a function that loops over the members looks at a whole member
+    assert not compiled.accepts({**old, "spec": {**old["spec"], "n": "2"}}, old)
