@@ -435,7 +435,7 @@ def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
     api_version, kind = value.get("apiVersion"), value.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
-    return plane.catalog.current.by_kind.get((api_version, kind))
+    return plane.catalog.current.find_kind(api_version, kind)
 
 
 def no_matches(value: Object) -> str:

@@ -17,13 +17,14 @@ from typing import Final
 
 import orjson
 
-from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
+from noxu.apiserver.commands.cache import Cache
 from noxu.apiserver.loading import packed
 from noxu.apiserver.manifests import Contents, Document, Read, contents_of, documents_of, no_manifest, split
 from noxu.apiserver.positions import Text
 from noxu.apiserver.values import Json
 
 _LENGTH: Final = 4  # bytes
+_MIN_SIZE: Final = 512  # bytes; what reads YAML is not imported if all files are kept
 
 
 def reader(cache: Cache) -> Read:
@@ -32,7 +33,7 @@ def reader(cache: Cache) -> Read:
 
 
 def _read(cache: Cache, body: bytes, file: str) -> Contents:
-    if not cache.is_used or len(body) < MIN_SPLIT:
+    if not cache.is_used or len(body) < _MIN_SIZE:
         found = contents_of(body, file)
         return found._replace(documents=list(map(packed, found.documents)))
     digest = hashlib.sha256(body).digest()

@@ -59,10 +59,9 @@ class APIServiceController(Controller[str]):
         """The names of the APIServices whose group versions have come or gone."""
         defined = self.catalog.current.defined.values()
         found = {
-            f"{resource.version}.{resource.group}": (resource.group, resource.version)
-            for versions in defined
-            for resource in versions.all
-            if resource.served and resource.group != AGGREGATOR and (resource.group, resource.version) not in PRIORITIES
+            f"{version}.{group}": (group, version)
+            for group, version in frozenset().union(*(versions.group_versions for versions in defined))
+            if group != AGGREGATOR and (group, version) not in PRIORITIES
         }
         changed = found.keys() ^ self._served.keys()
         self._served = found

@@ -12,9 +12,10 @@ from noxu.apiserver.registry.resource import Path, Resource, Versions
 
 
 class Paths(NamedTuple):
-    """The served resources of several definitions or kinds by group, version and plural, and all their groups."""
+    """The served resources of several definitions or kinds by group, version and plural; by apiVersion and kind; all groups."""
 
     served: Mapping[Path, Resource]
+    kinds: Mapping[tuple[str, str], Resource]
     groups: frozenset[str]
 
 
@@ -24,7 +25,8 @@ def _paths_of(all_versions: Iterable[Versions]) -> Paths:
     for versions in all_versions:
         served.update(versions.served)
         groups.update(resource.group for resource in versions.all)
-    return Paths(served, frozenset(groups))
+    kinds = {(resource.api_version, resource.kind): resource for resource in reversed(served.values())}
+    return Paths(served, kinds, frozenset(groups))
 
 
 class Catalog:
@@ -97,10 +99,13 @@ class Catalog:
         """Whether a group version has resources."""
         return version in self.groups.get(group, ())
 
-    @cached_property
-    def by_kind(self) -> dict[tuple[str, str], Resource]:
-        """The resources by apiVersion and kind; the first one, if several have the same."""
-        return {(resource.api_version, resource.kind): resource for resource in reversed(self.by_path.values())}
+    def find_kind(self, api_version: str, kind: str) -> Resource | None:
+        """A resource that clients can use, None if there is none. Few catalogs are asked often, so there is no index of all."""
+        for path, resource in self._custom.items():
+            if resource.kind == kind and resource.api_version == api_version and self.by_path.get(path) is resource:
+                return resource
+        found = self._built_in.kinds.get((api_version, kind))
+        return None if found is None or (found.group, found.version) in self._disabled else found
 
     @cached_property
     def kinds(self) -> dict[tuple[str, str], Resource]:

@@ -394,6 +394,11 @@ class Versions:
         """The served versions by their paths."""
         return {(found.group, found.version, found.plural): found for found in self.all if found.served}
 
+    @cached_property
+    def group_versions(self) -> frozenset[tuple[str, str]]:
+        """The groups and versions that are served."""
+        return frozenset((group, version) for group, version, _ in self.served)
+
     def has(self, resource: Resource | None) -> bool:
         """Whether it is one of these versions."""
         return resource is not None and resource.versions is self

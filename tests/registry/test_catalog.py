@@ -11,7 +11,7 @@ from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.group_priorities import PRIORITIES
-from noxu.apiserver.registry.resource import Versions
+from noxu.apiserver.registry.resource import Resource, Versions
 from tests.registry.world import version
 
 
@@ -144,3 +144,39 @@ def test_a_built_in_resource_is_not_replaced_by_a_definition() -> None:
     built_in = defined("things", "v1")
     catalog = Catalog([built_in], {"things": defined("things", "v1")})
     assert catalog.find("example.com", "v1", "things") is built_in.storage
+
+
+CHANGES: dict[str, tuple[str, Versions | None]] = {
+    "a new one": ("new", defined("new", "v1")),
+    "one is withdrawn": ("things", None),
+    "one is replaced": ("things", defined("things", "v2", "v3")),
+    "the last one is replaced": ("hidden", defined("hidden", "v1")),
+    "one that is not there is withdrawn": ("none", None),
+    "one with the path of a built-in resource": ("roles", defined("roles", "v1", group="rbac.authorization.k8s.io")),
+}
+
+
+@pytest.mark.parametrize(("name", "versions"), CHANGES.values(), ids=CHANGES)
+def test_a_catalog_that_was_changed_is_equal_to_a_new_one(
+    catalog: Catalog, name: str, versions: Versions | None
+) -> None:
+    changed = catalog.with_definition(name, versions)
+    definitions = {other: kept for other, kept in catalog.defined.items() if other != name}
+    new = Catalog(catalog._builtins, definitions if versions is None else {**definitions, name: versions})
+    assert list(changed.defined) == list(new.defined)
+    assert list(changed.by_path.items()) == list(new.by_path.items())
+
+
+@pytest.mark.parametrize("disabled", [frozenset(), frozenset({("apps", "v1"), ("", "v1")})], ids=["all", "some"])
+def test_resources_are_found_by_the_kinds_that_clients_can_use(
+    catalog: Catalog, disabled: frozenset[tuple[str, str]]
+) -> None:
+    """If several have the same kind, the first one."""
+    roles = defined("roles", "v1", group="rbac.authorization.k8s.io")
+    found = Catalog(catalog._builtins, {**catalog.defined, "roles": roles}, disabled=disabled)
+    expected: dict[tuple[str, str], Resource] = {}
+    for resource in found.resources:
+        expected.setdefault((resource.api_version, resource.kind), resource)
+    everything = [*found.by_path.values(), *found._own.values(), *roles.all]
+    for key in {(resource.api_version, resource.kind) for resource in everything} | {("v1", "None")}:
+        assert found.find_kind(*key) is expected.get(key), key
