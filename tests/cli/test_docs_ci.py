@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -17,13 +16,13 @@ import pytest
 import yaml
 
 from noxu.apiserver import cli
-from tests.optional import needs_platform
+from tests.docs.blocks import blocks, commands
+from tests.optional import needs_platform, needs_program
 from tests.timing import HANGS_AFTER, eventually
 
-TEXT: Final = (Path(__file__).parents[2] / "docs/ci.md").read_text()
-_FENCED: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMAND: Final = re.compile(r"(?<![\w.-])noxu (\w+(?: [^\n|&;>)]*)?)")
-JOBS: Final = [yaml.load(block, yaml.BaseLoader) for language, block in _FENCED.findall(TEXT) if language == "yaml"]
+BLOCKS: Final = [block for block in blocks() if block.page == "docs/ci.md"]
+JOBS: Final = [yaml.load(block.text, yaml.BaseLoader) for block in BLOCKS if block.language == "yaml"]
+[SCRIPT] = [block.text for block in BLOCKS if block.language == "sh"]
 
 
 def scripts(value: Any) -> Iterator[str]:
@@ -39,41 +38,40 @@ def scripts(value: Any) -> Iterator[str]:
                 yield from scripts(item)
 
 
-def commands() -> list[str]:
-    """The arguments of noxu in all scripts, without redirections: `validate --output junit config/crd`."""
-    found = (line for script in scripts(JOBS) for line in script.splitlines() if "pip install" not in line)
-    return [command.strip() for line in found for command in _COMMAND.findall(line)]
+COMMANDS: Final = [
+    words[1:] for script in scripts(JOBS) for words in commands(script) if words[0].rpartition("/")[2] == "noxu"
+]
+"""The arguments of noxu in all scripts: `[validate, --output, junit, config/crd]`."""
 
 
-@pytest.mark.parametrize("command", sorted(set(commands())))
-def test_a_command_of_a_job_is_valid(command: str) -> None:
-    name, *arguments = shlex.split(command)
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_command_of_a_job_is_valid(words: list[str]) -> None:
+    name, *arguments = words
     cli.options_of(name, arguments)
 
 
 def test_the_jobs_are_found() -> None:
     github, gitlab = JOBS
     assert set(github["jobs"]) == {"manifests", "integration", "envtest"} == set(gitlab) - {"default"}
-    assert {command.split()[0] for command in commands()} == {"lint", "validate", "serve", "envtest"}
-    outputs = {option for command in commands() for option in re.findall(r"--output (\w+)", command)}
+    assert {words[0] for words in COMMANDS} == {"lint", "validate", "serve", "envtest"}
+    outputs = {words[words.index("--output") + 1] for words in COMMANDS if "--output" in words}
     assert outputs == {"github", "sarif", "junit"}
 
 
 def test_both_start_the_server_as_the_page_explains_it() -> None:
-    [explained] = [block for language, block in _FENCED.findall(TEXT) if language == "sh"]
-    start, wait, _ = explained.splitlines()
+    start, wait, _ = SCRIPT.splitlines()
     assert sum(f"{start}\n{wait}\n" in script for script in scripts(JOBS)) == 2
 
 
+@needs_program("timeout")
 @needs_platform("process groups", present=hasattr(os, "killpg"))
 def test_the_server_starts_as_the_page_says(here: Path, write: Callable[..., Path], crd: Callable[..., Any]) -> None:
     """The variable is set when its file is complete, and the server has the manifests then."""
     write("config/crd/widgets.json", crd())
     program = write("bin/noxu", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m noxu "$@"\n')
     program.chmod(0o755)
-    [script] = [block for language, block in _FENCED.findall(TEXT) if language == "sh"]
     shell = subprocess.Popen(
-        ["/bin/sh", "-c", f'{script}cat "$KUBECONFIG"'],
+        ["/bin/sh", "-c", f'{SCRIPT}cat "$KUBECONFIG"'],
         cwd=here,
         env={**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(here)},
         stdout=subprocess.PIPE,
