@@ -238,13 +238,19 @@ def _has_default(each: Field[Any]) -> bool:
     return each.default is not MISSING or each.default_factory is not MISSING
 
 
-def _compiled_init(made: type, listed: Sequence[Field[Any]], *, slots: bool) -> Any:
-    """Of the fields `a: int`, `b: int = 1`, `c: list = field(default_factory=list)` and `d: int = field(init=False)`:
+_DISPLAYS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}
+"""What makes the same as these factories, in a third of the time."""
 
-    def __init__(self, a, b=default_b, c=MISSING):
+
+def _compiled_init(made: type, listed: Sequence[Field[Any]], *, slots: bool) -> Any:
+    """Of the fields `a: int`, `b: int = 1`, `c: T = field(default_factory=T)`, `d: list = field(default_factory=list)` and
+    `e: int = field(init=False)`:
+
+    def __init__(self, a, b=default_b, c=MISSING, d=MISSING):
         self.a = a
         self.b = b
         self.c = factory_c() if c is MISSING else c
+        self.d = [] if d is MISSING else d
     """
     positional, named, lines = ["self"], ["*"], []
     known: dict[str, Any] = {"MISSING": MISSING}
@@ -252,12 +258,13 @@ def _compiled_init(made: type, listed: Sequence[Field[Any]], *, slots: bool) -> 
         name, value = each.name, ""
         known[f"default_{name}"], known[f"factory_{name}"] = each.default, each.default_factory
         has_factory = each.default_factory is not MISSING
+        made_new = _DISPLAYS.get(each.default_factory, f"factory_{name}()")
         if each.init:
             default = "=MISSING" if has_factory else "" if each.default is MISSING else f"=default_{name}"
             (named if each.kw_only else positional).append(f"{name}{default}")
-            value = f"factory_{name}() if {name} is MISSING else {name}" if has_factory else name
+            value = f"{made_new} if {name} is MISSING else {name}" if has_factory else name
         elif has_factory:
-            value = f"factory_{name}()"
+            value = made_new
         elif slots and each.default is not MISSING:
             value = f"default_{name}"
         if value:
