@@ -166,6 +166,8 @@ def path_segment_name(name: str, prefix: bool = False) -> list[str]:
     """A name that may be a segment of a URL path. A prefix may be `.` or `..`: the suffix can make it valid."""
     if name in (".", "..") and not prefix:
         return [f"may not be '{name}'"]
+    if "/" not in name and "%" not in name:
+        return []
     return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in name]
 
 

@@ -101,6 +101,7 @@ class Connection(web_protocol.RequestHandler):
         self._incoming = incoming
         self._connections = connections
         self._unsent_before = 0  # bytes, when the send timer was set
+        self._unused_writer: StreamWriter | None = None  # of a request whose answer `write_whole` has written
         self._send_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -112,7 +113,7 @@ class Connection(web_protocol.RequestHandler):
         self._connections.opened(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._open = None
+        self._open = self._unused_writer = None
         self._connections.lost(self)
         self._unsent.reads(self)
         self._end_send_timer()
@@ -182,13 +183,16 @@ class Connection(web_protocol.RequestHandler):
         assert make is not None
         assert handle is not None
         assert task is not None
-        request = make(message, body, self, StreamWriter(self, self._loop), task)
+        writer, self._unused_writer = self._unused_writer or StreamWriter(self, self._loop), None
+        request = make(message, body, self, writer, task)
         try:
             response, is_gone = await self._handle_request(request, None, handle)
         finally:
             request._task = None  # type: ignore[assignment]  # noqa: SLF001 - a cycle
         if is_gone:
             raise ConnectionResetError
+        if response is WRITTEN and self._open is not None:  # else it would refer to this connection for ever
+            writer.output_size, self._unused_writer = 0, writer
         return response
 
     async def _linger(self, body: StreamReader) -> None:

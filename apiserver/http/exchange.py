@@ -101,6 +101,8 @@ class Exchange:
     """Bytes of the answer's body, as sent: compressed, perhaps. 0 for a watch."""
     weight: int = 0
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
+    limit: int | None = None
+    """Which limit of requests in flight it counts in: 0 for those that only read, 1 for others; None: it does not count."""
     passed: int = 0
     """The number of filters that have let it pass."""
     has_slot: bool = False

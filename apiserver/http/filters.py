@@ -282,6 +282,7 @@ class InFlight(Filter):
             error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
             error.text, error.retry_after = f"{error.message}\n", 1
             raise error
+        exchange.limit = kind
         self._counts[kind] += 1
         if exchange.received >= self._second + 1:
             self._begin_second(exchange.received)
@@ -300,9 +301,8 @@ class InFlight(Filter):
         self._second = now
 
     def finish(self, exchange: Exchange) -> None:
-        kind = self._kind(exchange)
-        if kind is not None:
-            self._counts[kind] -= 1
+        if exchange.limit is not None:
+            self._counts[exchange.limit] -= 1
 
     def _kind(self, exchange: Exchange) -> int | None:
         """The index of the request's limit; None if it does not count. Requests for documents have their method as verb."""

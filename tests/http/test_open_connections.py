@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import sys
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -161,6 +163,23 @@ async def test_a_server_closes_the_connection_that_is_idle_for_longest() -> None
         for _, writer in (watch, *others):
             writer.close()
         await eventually_async(lambda: len(server.clients.connections) == 0)
+
+
+async def test_a_connection_that_is_lost_needs_no_collection_of_garbage() -> None:
+    """Nothing that it keeps from one request to the next refers to it."""
+    async with hang_guard(), Server(Config(port=0)) as server:
+        reader, writer = await connected(server, HEALTH)
+        for _ in range(2):
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+            writer.write(HEALTH)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        [connection] = [weakref.ref(each) for each in server.clients.connections._peers]
+        gc.disable()
+        try:
+            writer.close()
+            await eventually_async(lambda: connection() is None)
+        finally:
+            gc.enable()
 
 
 async def test_connections_are_accepted_a_few_at_a_time() -> None:
