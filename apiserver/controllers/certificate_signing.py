@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers import users
-from noxu.apiserver.controllers.certificate_issuing import SIGNERS, Refused, SigningCA, issue
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.go import base64
 from noxu.apiserver.go.time import format_time
@@ -25,6 +25,9 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Object, copy
 from noxu.storage.types import Key
+
+if TYPE_CHECKING:
+    from noxu.apiserver.controllers.certificate_issuing import SigningCA
 
 
 class SigningController(Controller[Key]):
@@ -55,6 +58,8 @@ class SigningController(Controller[Key]):
         entry = self.collection.entries.get(key)
         if entry is None:
             return
+        from noxu.apiserver.controllers.certificate_issuing import Refused  # with the first request
+
         value = copy(object_at(entry, self.resource))
         if not is_to_sign(value):
             return
@@ -81,6 +86,8 @@ class SigningController(Controller[Key]):
         await self.writer.write(request)
 
     def _issue(self, spec: Object) -> bytes:
+        from noxu.apiserver.controllers.certificate_issuing import issue
+
         now = self.clock.now()
         asked = base64.decode(spec.get("request") or "")
         seconds = spec.get("expirationSeconds")
@@ -93,6 +100,8 @@ def _may_be_approved(entry: Entry) -> bool:
 
 def is_to_sign(value: Object) -> bool:
     """Whether a request is approved, is for one of these signers, and has neither a certificate nor failed."""
+    from noxu.apiserver.controllers.certificate_issuing import SIGNERS
+
     status = value.get("status") or {}
     conditions = {(each.get("type"), each.get("status")) for each in status.get("conditions") or ()}
     types = {kind for kind, _ in conditions}
