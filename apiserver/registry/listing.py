@@ -107,7 +107,9 @@ class Selection(NamedTuple):
         """Whether the labels and fields for the selectors are known, so that the entry need not be decoded."""
         if self.labels is not None and entry.labels is None:
             return False
-        return self.fields is None or (entry.fields is not None and entry.fields[0] is self.resource)
+        if self.fields is None or not self.resource.selectable_fields:
+            return True
+        return entry.fields is not None and entry.fields[0] is self.resource
 
     def matches(self, entry: Entry) -> bool:
         """Whether the selectors match an entry, whatever its namespace."""

@@ -316,6 +316,12 @@ def test_fields_for_selectors_are_those_of_the_version() -> None:
     assert fields_of(entry, other) == {"metadata.name": "a", "metadata.namespace": "default"}
 
 
+def test_fields_that_the_key_has_are_not_kept() -> None:
+    entry = entry_of(WIDGETS, object_of(WIDGETS, {"uid": UID}))
+    assert fields_of(entry, WIDGETS) == {"metadata.name": "a", "metadata.namespace": "default"}
+    assert entry.fields is None
+
+
 def test_cluster_scoped_objects_have_no_namespace_for_selectors() -> None:
     resource = widgets(scope="Cluster").storage
     entry = new_entry(key_of(resource, "", "a"), resource, widget(metadata={"uid": UID}))

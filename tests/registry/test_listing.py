@@ -294,7 +294,9 @@ async def test_an_entry_is_indexed_when_a_selector_has_matched_it(filled: World)
     assert not selection.is_indexed(entry)
     assert selection.matches(entry)
     assert selection.is_indexed(entry)
-    assert not selection._replace(resource=widgets().storage).is_indexed(entry)
+    assert selection._replace(resource=widgets().storage).is_indexed(entry)
+    selectable = widgets(version(selectableFields=[{"jsonPath": ".spec.size"}])).storage
+    assert not selection._replace(resource=selectable).is_indexed(entry)
     assert selection.labels is not None
     assert selection.fields is not None
     assert selection.cost == selection.labels.cost + selection.fields.cost > 0
