@@ -206,8 +206,12 @@ def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
 
 
 def taken_object(entry: Entry, resource: Resource) -> Object:
-    """`object_at` for the first reader of a definition that has just been written. It is not decoded again."""
+    """`object_at` for the first reader of a definition: one that has just been written or is rendered now is decoded already."""
     value, entry.decoded = entry.decoded, None
+    if value is None and not resource.versions.has(entry.rendering.resource):
+        rendering, read = _rendered(entry, resource.versions)
+        if rendering.body is None and not codec.has_minus_zero(entry.stored):
+            value = read
     if value is None or entry.rendering.resource is not resource:
         return object_at(entry, resource)
     return {**value, "metadata": {**value["metadata"], "resourceVersion": str(entry.revision)}}
@@ -313,8 +317,11 @@ def render(entry: Entry, versions: Versions) -> Rendering:
     Raises ApiError if that version no longer exists, or the entry cannot be decoded.
     """
     rendering = entry.rendering
-    if versions.has(rendering.resource):
-        return rendering
+    return rendering if versions.has(rendering.resource) else _rendered(entry, versions)[0]
+
+
+def _rendered(entry: Entry, versions: Versions) -> tuple[Rendering, Object]:
+    """Render an entry: (the rendering, the object that was rendered). Raises ApiError as `render`."""
     value = _stored_value(entry)
     own = versions.of(value)
     if own.is_custom and value.get("apiVersion") != own.api_version:
@@ -327,7 +334,7 @@ def render(entry: Entry, versions: Versions) -> Rendering:
     else:
         rendering = Rendering(own, body, offset, valid)
     entry.rendering = rendering
-    return rendering
+    return rendering, value
 
 
 def _as_stored(resource: Resource, offset: int, *, valid: bool = False) -> Rendering:

@@ -105,7 +105,9 @@ def check_law(entry: Entry) -> None:
     """
     steps = 0
     while True:
+        taken = taken_object(Entry(entry.key, entry.stored, entry.revision), RESOURCE)
         live = object_at(entry, RESOURCE)
+        assert identical(taken, live), "also if it is read for the first time"
         crd = to_change(live)
         if not advance(crd, [], NOW):
             break
