@@ -182,7 +182,7 @@ def decode_yaml(body: bytes) -> Decoded:
     """
     if body.startswith(b"{") and not _may_differ_in_yaml(body):
         value, written = _decode_fast(body)
-        if value is UNCERTAIN:
+        if value is UNCERTAIN and not body.translate(None, _PRINTABLE):
             value = _read_deep(body)
         if value is not UNCERTAIN and _same_in_yaml(body, value, written):
             return Decoded(value)
@@ -193,8 +193,13 @@ def decode_yaml(body: bytes) -> Decoded:
 
 
 def _may_differ_in_yaml(body: bytes) -> bool:
-    r"""Whether a JSON text has bytes that YAML may read differently: tabs, \u, \/, or anything but printable ASCII."""
-    return bool(body.translate(None, _PRINTABLE)) or b"\\u" in body or b"\\/" in body
+    r"""Whether a JSON text has bytes that YAML may read differently: tabs, \u, \/, or anything but printable ASCII.
+
+    Other control characters do not occur in JSON.
+    """
+    if not body.isascii() or any(map(body.__contains__, b"\t\r\x7f")):
+        return True
+    return _BACKSLASH in body and (b"\\u" in body or b"\\/" in body)
 
 
 def _read_deep(body: bytes) -> Json:
@@ -219,10 +224,12 @@ def _same_in_yaml(body: bytes, value: Json, written: bytes) -> bool:
         written = written or orjson.dumps(value)
     except TypeError:  # too deep
         written = _encode_in_python(value, sort_keys=False)
-    if written.count(b'":') != body.count(b'":') or _may_have_go_floats(written):
+    if not body.startswith(written) and written.count(b'":') != body.count(b'":'):
         return False
-    if _LONG_TEXT not in body.translate(_TEXT):
-        return True
+    if _may_have_go_floats(written):
+        return False
+    if body[::_TEXT_STEP].translate(_TEXT).find(_LONG_TEXT[::_TEXT_STEP]) < 0:
+        return True  # a long text is a long one in every eighth byte, too
     pieces = body.split(b'"')
     return not any(
         len(piece) >= len(_LONG_TEXT) and pieces[n].startswith(b":") for n, piece in enumerate(pieces[:-1], 1)
@@ -232,6 +239,7 @@ def _same_in_yaml(body: bytes, value: Json, written: bytes) -> bool:
 _DEEP: Final = 1000
 _PRINTABLE: Final = bytes(range(0x20, 0x7F)) + b"\n"
 _LONG_TEXT: Final = b"x" * 1000
+_TEXT_STEP: Final = 8
 _TEXT: Final = b"x" * 34 + b'"' + b"x" * 221  # maps every byte but the quotation mark to x
 
 

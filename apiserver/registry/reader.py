@@ -40,7 +40,11 @@ class Reader:
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Entry:
         """The newest state of an object at its stored version. Raises ApiError NotFound."""
-        collection, key = await self.collection(resource), key_of(resource, namespace, name)
+        return self.find_in(await self.collection(resource), resource, namespace, name)
+
+    def find_in(self, collection: Collection, resource: Resource, namespace: str, name: str) -> Entry:
+        """The same in the resource's collection."""
+        key = key_of(resource, namespace, name)
         entry = collection.entries.get(key)
         if entry is None:
             if key in collection.corrupt:

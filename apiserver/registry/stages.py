@@ -32,13 +32,14 @@ from noxu.apiserver.go.time import unix_nanos
 from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
+from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.claims import Claimed
 from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
 from noxu.apiserver.registry.draft import ENCODED, Action, Draft, Follower, Written
 from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, new_entry, object_at, render
 from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
-from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.storage_form import as_json
@@ -115,23 +116,49 @@ def read_applied(draft: Draft) -> None:
 # -- the stored object ------------------------------------------------------------------------------------------------
 
 
-async def find(draft: Draft) -> None:
-    """Find the stored object, and convert it to the request's version. A replace or apply may become a create."""
-    request, reader, resource = draft.request, draft.environment.reader, draft.resource
-    check_path_name(request.name)
+def find(draft: Draft) -> Awaitable[None] | None:
+    """Find the stored object, and convert it to the request's version. A replace or apply may become a create.
+
+    Waits if the collection is not loaded, the object is large, or a webhook converts it.
+    """
+    check_path_name(draft.request.name)
+    collection = draft.environment.reader.loaded(draft.resource)
+    return _load_and_find(draft) if collection is None else _find_in(collection, draft)
+
+
+async def _load_and_find(draft: Draft) -> None:
+    waits = _find_in(await draft.environment.reader.collection(draft.resource), draft)
+    if waits is not None:
+        await waits
+
+
+def _find_in(collection: Collection, draft: Draft) -> Awaitable[None] | None:
+    request, resource = draft.request, draft.resource
     try:
-        draft.found = await reader.find(resource, request.namespace, request.name)
+        found = draft.found = draft.environment.reader.find_in(collection, resource, request.namespace, request.name)
     except ApiError as error:
         if error.reason != "NotFound" or not _may_create(draft):
             raise
         _become_create(draft)
-        return
-    shown = draft.shown = await entry_at(draft.found, resource)
-    size = len(shown.stored)
-    draft.weight = max(draft.weight, size)
-    draft.old = await offload(size, object_at, shown, resource)
-    if request.action in (Action.REPLACE, Action.REPLACE_SCALE):
-        _check_uid(draft, draft.old)
+        return None
+    if resource.versions.converter is not None or len(found.stored) > LOOP_LIMIT:
+        return _convert_found(draft, found)
+    draft.shown = found
+    _show(draft, object_at(found, resource))
+    return None
+
+
+async def _convert_found(draft: Draft, found: Entry) -> None:
+    shown = draft.shown = await entry_at(found, draft.resource)
+    _show(draft, await offload(len(shown.stored), object_at, shown, draft.resource))
+
+
+def _show(draft: Draft, old: Object) -> None:
+    assert draft.shown is not None
+    draft.weight = max(draft.weight, len(draft.shown.stored))
+    draft.old = old
+    if draft.request.action in (Action.REPLACE, Action.REPLACE_SCALE):
+        _check_uid(draft, old)
 
 
 def _may_create(draft: Draft) -> bool:
@@ -191,23 +218,40 @@ def _separate(draft: Draft) -> None:
         draft.old, draft.shares_old = object_at(draft.shown, draft.resource), False
 
 
-async def merge(draft: Draft) -> None:
-    """Server-side apply: merge the configuration into the stored object, by the owners of fields."""
+def merge(draft: Draft) -> Awaitable[None] | None:
+    """Server-side apply: merge the configuration into the stored object, by the owners of fields.
+
+    Waits for conversions by a webhook.
+    """
     request, resource = draft.request, draft.resource
-    old, config, draft.configuration = draft.old, draft.configuration, None
+    old, config = draft.old, draft.configuration
     assert config is not None
     by, now, force = request.options.field_manager, draft.now, request.options.force
     valid = manager.Valid(live=is_valid(draft.shown, resource))
 
     def merged(tracker: Tracker) -> Object:
-        new = manager.apply(old, config, tracker, manager=by, force=force, now=now, valid=valid)
-        own = dict if resource.is_custom else copy  # admission changes built-in objects in place
-        return {name: own(item) if name == "metadata" else item for name, item in new.items()}
+        return manager.apply(old, config, tracker, manager=by, force=force, now=now, valid=valid)
 
-    draft.new = await ownership.run_with_tracker(resource, request.subresource, merged, draft.weight)
-    if old is None and (uid := (draft.new.get("metadata") or {}).get("uid")):
+    if resource.versions.converter is not None:
+        return _merge_by_converting(draft, merged)
+    _keep_merged(draft, merged(ownership.tracker(resource, request.subresource)))
+    return None
+
+
+async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], Object]) -> None:
+    _keep_merged(
+        draft, await ownership.run_with_tracker(draft.resource, draft.request.subresource, merged, draft.weight)
+    )
+
+
+def _keep_merged(draft: Draft, new: Object) -> None:
+    """Take a merged object, which shares parts with the old one, as the new object. Raises ApiError."""
+    draft.configuration = None
+    own = dict if draft.resource.is_custom else copy  # admission changes built-in objects in place
+    draft.new = {name: own(item) if name == "metadata" else item for name, item in new.items()}
+    if draft.old is None and (uid := (draft.new.get("metadata") or {}).get("uid")):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise errors.conflict(resource.group_resource, request.name, why)
+        raise errors.conflict(draft.resource.group_resource, draft.request.name, why)
 
 
 # -- decode, prune, default -------------------------------------------------------------------------------------------
@@ -541,15 +585,18 @@ def lock(draft: Draft) -> None:
 
     A replace or apply that creates the object may have any number.
     """
-    given = _revision(_metadata(draft))
-    if draft.found is None:
+    metadata, found = _metadata(draft), draft.found
+    if found is not None and metadata.get("resourceVersion") == str(found.revision):
         return
-    revision = draft.found.revision
+    given = _revision(metadata)
+    if found is None:
+        return
+    revision = found.revision
     if given == 0:
         if not draft.resource.behaviour.unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(draft.resource.group_resource, draft.name, [error])
-        _metadata(draft)["resourceVersion"] = str(revision)
+        metadata["resourceVersion"] = str(revision)
     elif given != revision:
         raise errors.modified(draft.resource.group_resource, draft.name)
 

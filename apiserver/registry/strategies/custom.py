@@ -36,7 +36,7 @@ def prepare(draft: Draft) -> None:
             new["status"] = old["status"]
         else:
             new.pop("status", None)
-    if old is not None and not equal(_without_metadata(new), _without_metadata(old)):
+    if old is not None and _differ(new, old):
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 
@@ -52,8 +52,14 @@ def _only_status(new: Object, old: Object) -> Object:
     return value
 
 
-def _without_metadata(value: Object) -> Object:
-    return {name: item for name, item in value.items() if name != "metadata"}
+def _differ(new: Object, old: Object) -> bool:
+    """Whether two objects differ in more than their metadata. A patched object shares most fields with the old one."""
+    if new.keys() != old.keys():
+        return True
+    for name, item in new.items():
+        if item is not old[name] and name != "metadata" and not equal(item, old[name]):
+            return True
+    return False
 
 
 def validate(draft: Draft) -> None:
