@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import etcd_server
+from tests.etcd_server import EtcdServer
+
 pytest_plugins = ["pytester", "tests.imported_once", "tests.quick", "tests.skip_summary"]
 
 # Neither running an example nor generating it has a deadline: the machine may be busy.
@@ -31,3 +34,12 @@ def _log_as_before() -> Iterator[None]:
     for handler in root.handlers[:]:
         if type(handler) is logging.StreamHandler and handler not in before:
             root.removeHandler(handler)
+
+
+@pytest.fixture(scope="session")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    """One etcd for all tests of a process. Each test has a prefix of its own."""
+    if reason := etcd_server.lacking():
+        pytest.skip(reason)
+    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
+        yield server

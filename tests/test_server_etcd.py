@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -20,7 +20,6 @@ from noxu.apiserver.registry import cache
 from noxu.apiserver.server import Server
 from noxu.storage import log
 from noxu.storage.types import Prefix
-from tests import etcd_server
 from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer
 from tests.http import streams
@@ -33,14 +32,6 @@ WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 
 ADDRESSES = ("192.0.2.7", "192.0.2.10")
 """Those of the servers, of which they tell others; they listen on loopback."""
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 class Clients:

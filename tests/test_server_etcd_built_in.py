@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +12,6 @@ import pytest
 
 from noxu.apiserver.config import STORAGE_MEDIA_TYPES, Config, Etcd
 from noxu.apiserver.server import Server
-from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.test_server_etcd import Clients
 from tests.timing import eventually_async
@@ -20,14 +19,6 @@ from tests.timing import eventually_async
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
 JSON, PROTOBUF = 0, 1
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 @pytest.fixture

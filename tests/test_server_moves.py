@@ -15,19 +15,10 @@ import pytest
 from noxu.apiserver.config import Config, Etcd
 from noxu.apiserver.server import Server
 from noxu.storage.store import Store
-from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.timing import eventually_async, hang_guard
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 class Answer:

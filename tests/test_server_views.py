@@ -7,7 +7,7 @@ import contextlib
 import copy
 import io
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -17,7 +17,6 @@ import pytest
 from noxu.apiserver.config import Authentication, Config, Etcd
 from noxu.apiserver.server import Server
 from noxu.storage.store import Store
-from tests import etcd_server
 from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer
 
@@ -27,14 +26,6 @@ WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 def delay(store: Store) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -20,7 +19,6 @@ from noxu.apiserver.manifests import Document
 from noxu.apiserver.server import Server
 from noxu.storage.snapshot import snapshot
 from noxu.storage.types import EVERYTHING, Key, Prefix
-from tests import etcd_server
 from tests.cli.conftest import Run
 from tests.etcd_server import EtcdServer
 
@@ -67,14 +65,6 @@ def data(filled: Path, here: Path) -> Path:
     (here / "data").mkdir()
     (here / "data" / "noxu.db").write_bytes((filled / "noxu.db").read_bytes())
     return here / "data"
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 @pytest.fixture

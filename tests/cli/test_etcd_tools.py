@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any, Final
 from uuid import uuid4
 
@@ -12,7 +11,6 @@ import pytest
 from noxu.apiserver.config import Config, Etcd
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.server import Server
-from tests import etcd_server
 from tests.cli.conftest import Run
 from tests.etcd_server import EtcdServer
 
@@ -39,14 +37,6 @@ def crd(storage: str, spec: Any = SIZE) -> dict[str, Any]:
 
 def widget(name: str, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 class Place:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +17,6 @@ from noxu.storage.check import check
 from noxu.storage.snapshot import snapshot
 from noxu.storage.state_file import new_file
 from noxu.storage.types import EVERYTHING, Key, KeyValue, no_progress
-from tests import etcd_server
 from tests.etcd_server import EtcdServer
 
 BUILT_IN: Final = st.sampled_from(
@@ -66,14 +63,6 @@ def test_a_copy_of_a_file_has_the_same_states_at_the_same_revisions(states: list
         assert read(target) == states
         assert check(target).problems == []
         assert check(target).revision == revision
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 @given(contents().filter(bool))  # a prefix without objects is refused

@@ -13,7 +13,6 @@ from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
 from noxu.storage.store import Store
 from noxu.storage.types import EVERYTHING, Event, Prefix, Revision
-from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.storage.rebased import open_rebased
 from tests.timing import HANGS_AFTER, hang_guard
@@ -47,15 +46,6 @@ async def store(request: pytest.FixtureRequest, file: Path) -> AsyncIterator[Sto
         store = await request.getfixturevalue("open_etcd")()
     yield store
     await store.close()
-
-
-@pytest.fixture(scope="session")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    """One etcd for all tests of a process. Each test has a prefix of its own."""
-    if reason := etcd_server.lacking():
-        pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path_factory.mktemp("etcd")) as server:
-        yield server
 
 
 @pytest.fixture
