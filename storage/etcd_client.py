@@ -24,7 +24,8 @@ from noxu.storage.grpc_channel import Channel, Metadata
 from noxu.storage.grpc_status import Lost, Refused
 
 CALL_WITHIN: Final = 10.0  # seconds
-CONNECT_WITHIN: Final = 5.0  # seconds in which what has not been sent, or may be sent again, waits for a connection
+CONNECT_WITHIN: Final = 5.0  # seconds in which what has not been sent waits for a connection
+ASK_WITHIN: Final = CONNECT_WITHIN  # seconds in which what may be sent again is repeated
 VERSION_WITHIN: Final = 2.0  # seconds
 FIRST_DELAY, LAST_DELAY = 0.05, 1.0  # seconds before another attempt
 EVENTS_AT_ONCE: Final = 128
@@ -127,7 +128,7 @@ class Client:
         return await self._call(call, request, within, await self._authenticated())
 
     async def ask(self, call: Call, request: Any, within: float = CALL_WITHIN) -> Any:
-        """As `call`, for what may happen twice: it is repeated for CONNECT_WITHIN seconds if there is no answer, and at least once.
+        """As `call`, for what may happen twice: it is repeated for ASK_WITHIN seconds if there is no answer, and at least once.
 
         The first question is lost, too, if this process was stopped meanwhile.
         """
@@ -137,7 +138,7 @@ class Client:
             try:
                 return await self.call(call, request, within)
             except Lost:
-                if attempt and time() - begin > CONNECT_WITHIN:
+                if attempt and time() - begin > ASK_WITHIN:
                     raise
             delay = await pause(delay)
         raise AssertionError  # not reached

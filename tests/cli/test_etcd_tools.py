@@ -177,7 +177,7 @@ def test_invalid_options(line: str, message: str, run: Run) -> None:
 @pytest.mark.parametrize("command", ["check", "validate --stored", "migrate"])
 def test_without_etcd(command: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("hpack", reason="package: hpack")
-    monkeypatch.setattr("noxu.storage.etcd_client.CONNECT_WITHIN", 0.0)
+    monkeypatch.setattr("noxu.storage.etcd_client.ASK_WITHIN", 0.0)
     ran = run(f"{command} --etcd-servers http://127.0.0.1:1")
     assert ran.status == (2 if "validate" in command else 1)
     assert "noxu: cannot read from etcd at http://127.0.0.1:1: " in ran.err

@@ -129,7 +129,7 @@ async def test_a_compaction_in_between_is_an_error(prefixed: Prefixed, monkeypat
 
 
 async def test_without_etcd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etcd_client, "CONNECT_WITHIN", 0.0)
+    monkeypatch.setattr(etcd_client, "ASK_WITHIN", 0.0)
     with pytest.raises(OpenError, match="is not a URL of etcd"):
         await etcd_check.check(["x"], PlainLayout("/"), verify=lambda _: "")
     with pytest.raises(OpenError, match=r"cannot read from etcd at http://127\.0\.0\.1:1: ") as raised:

@@ -157,7 +157,7 @@ async def test_a_call_is_repeated_if_its_answer_is_lost(etcd: EtcdServer) -> Non
 
 
 async def test_without_answers_the_mark_remains(etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etcd_client, "CONNECT_WITHIN", 0.0)
+    monkeypatch.setattr(etcd_client, "ASK_WITHIN", 0.0)
     client = Flaky([etcd.url])
     target = Target(etcd.url, client)
 
