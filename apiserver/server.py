@@ -627,8 +627,8 @@ async def _main(
         )
 
         def ready() -> None:
-            gc.collect()
-            if config.files or config.kustomizations:
+            if config.files or config.kustomizations:  # any other start leaves a few hundred objects as garbage
+                gc.collect()
                 free_memory.give_back()
             stack.enter_context(published(path, server.access()))
             out(banner(config, server.url, path, shows_colours=shown_on(sys.stdout)))
