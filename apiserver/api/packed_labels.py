@@ -49,13 +49,10 @@ def text_of(name: str, value: str | None = None) -> str:
     return f"\0{name}=" if value is None else f"\0{name}={value}\0"
 
 
-def value_of(name: str, labels: Labels) -> str | None:
-    """The value of a label, None if there is none of this name."""
-    if not isinstance(labels, str):
-        return labels.get(name)
-    before = text_of(name)
-    at = labels.find(before)
+def value_after(before: str, packed: str) -> str | None:
+    """The value of the label that begins with the text `before` (`text_of`), None if there is none of this name."""
+    at = packed.find(before)
     if at < 0:
         return None
     at += len(before)
-    return labels[at : labels.index("\0", at)]
+    return packed[at : packed.index("\0", at)]

@@ -10,7 +10,7 @@ does not parse raises ValueError with upstream's whole message; requests are ans
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 from weakref import WeakValueDictionary
@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import ROOT, FieldError, index, invalid, key
 from noxu.apiserver.api.names import label_value, qualified_name
-from noxu.apiserver.api.packed_labels import Labels, text_of, value_of
+from noxu.apiserver.api.packed_labels import Labels, text_of, value_after
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple, record
@@ -39,6 +39,7 @@ _OPERATORS: Final = {symbol: symbol for symbol in (IN, NOT_IN, EQUAL, DOUBLE_EQU
     "<": LESS,
 }
 _EXPECTED_OPERATORS: Final = "in, notin, =, ==, !=, gt, lt"
+_MAX_TEXTS: Final = 8
 _integer: Final = expression(r"([+-]?)0*([0-9]{1,19})")
 
 
@@ -64,14 +65,15 @@ class Requirement(NamedTuple):
                 return f"{self.key}{operator}{values}"
 
     @property
-    def text(self) -> tuple[str, bool] | None:
-        """A text, and whether packed labels that match contain it; None if no single text decides."""
-        if len(self.values) > 1 or self.operator in (GREATER, LESS):
+    def texts(self) -> tuple[Sequence[str], bool] | None:
+        """Texts, and whether packed labels that match contain one of them; None if that does not decide, or there are many."""
+        if len(self.values) > _MAX_TEXTS or self.operator in (GREATER, LESS):
             return None
-        return text_of(self.key, *self.values), self.operator not in (MISSING, NOT_IN, NOT_EQUAL)
+        texts = [text_of(self.key, value) for value in self.values] or [text_of(self.key)]
+        return texts, self.operator not in (MISSING, NOT_IN, NOT_EQUAL)
 
-    def matches(self, labels: Labels) -> bool:
-        return _MATCH[self.operator](value_of(self.key, labels), self.values)
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return _MATCH[self.operator](labels.get(self.key), self.values)
 
 
 def _compare(greater: bool) -> Callable[[str | None, tuple[str, ...]], bool]:
@@ -111,14 +113,14 @@ class LabelSelector:
     nothing: bool = False
     _exact: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
     _others: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
-    _texts: tuple[tuple[str, bool], ...] = field(init=False, repr=False, compare=False)
-    _without_text: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
+    _texts: tuple[tuple[Sequence[str], bool], ...] = field(init=False, repr=False, compare=False)
+    _without_texts: tuple[tuple[str, Requirement], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        texts = [requirement.text for requirement in self.requirements]
-        without = [one for one, text in zip(self.requirements, texts, strict=True) if text is None]
-        object.__setattr__(self, "_texts", tuple(text for text in texts if text is not None))
-        object.__setattr__(self, "_without_text", tuple(without))
+        texts = [requirement.texts for requirement in self.requirements]
+        without = [(text_of(one.key), one) for one, found in zip(self.requirements, texts, strict=True) if not found]
+        object.__setattr__(self, "_texts", tuple(found for found in texts if found))
+        object.__setattr__(self, "_without_texts", tuple(without))
         exact, others = [], []
         for requirement in self.requirements:
             if len(requirement.values) == 1 and requirement.operator in (IN, EQUAL, DOUBLE_EQUAL):
@@ -139,18 +141,25 @@ class LabelSelector:
 
     def matches(self, labels: Labels) -> bool:
         if isinstance(labels, str):
-            for text, expected in self._texts:
-                if (text in labels) is not expected:
+            for texts, expected in self._texts:
+                for text in texts:
+                    if text in labels:
+                        if not expected:
+                            return False
+                        break
+                else:
+                    if expected:
+                        return False
+            for before, (_, operator, values) in self._without_texts:
+                if not _MATCH[operator](value_after(before, labels), values):
                     return False
-            others = self._without_text
         else:
             for name, value in self._exact:
                 if labels.get(name) != value:
                     return False
-            others = self._others
-        for requirement in others:
-            if not requirement.matches(labels):
-                return False
+            for name, operator, values in self._others:
+                if not _MATCH[operator](labels.get(name), values):
+                    return False
         return not self.nothing
 
     def __str__(self) -> str:
@@ -350,7 +359,10 @@ class FieldSelector:
         return len(self.terms)
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        return all((fields.get(name, "") == value) is equal for name, equal, value in self.terms)
+        for name, equal, value in self.terms:  # noqa: SIM110 - a generator takes twice as long
+            if (fields.get(name, "") == value) is not equal:
+                return False
+        return True
 
     def exact(self, name: str) -> str | None:
         """The value that the selector requires of the field `name`, None if it requires none."""

@@ -493,9 +493,10 @@ def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
     """The fields for field selectors as text: metadata.name, metadata.namespace, and the resource's selectable fields."""
     if entry.fields is not None and entry.fields[0] is resource:
         return entry.fields[1]
-    values = {"metadata.name": entry.key.name}
+    _, partition, name = entry.key
+    values = {"metadata.name": name}
     if resource.namespaced:
-        values["metadata.namespace"] = entry.namespace
+        values["metadata.namespace"] = partition[:-1]
     if resource.selectable_fields:  # what the key says is not kept: 350 bytes that are made again in no time
         values |= resource.behaviour.selectable(resource, object_at(entry, resource))
         entry.fields = (resource, values)
