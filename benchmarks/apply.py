@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.calls import seconds
 from noxu.apiserver.apply import comparison, typed
 from noxu.apiserver.apply.compiled import accept
 from noxu.apiserver.apply.manager import apply, update
@@ -28,14 +28,7 @@ NOW = "2024-01-01T00:00:00Z"
 
 
 def microseconds(run: Callable[[], object]) -> float:
-    """Processor time per call."""
-    fastest = float("inf")
-    for _ in range(ROUNDS):
-        start = time.process_time_ns()
-        for _ in range(RUNS):
-            run()
-        fastest = min(fastest, (time.process_time_ns() - start) / RUNS / 1e3)
-    return fastest
+    return seconds(run, calls=RUNS, rounds=ROUNDS) * 1e6
 
 
 def tracker_of(definition: Object) -> Tracker:

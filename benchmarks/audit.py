@@ -17,6 +17,7 @@ from typing import Any
 
 from aiohttp.test_utils import make_mocked_request
 
+from benchmarks.calls import seconds
 from noxu.apiserver.clock import SYSTEM_CLOCK
 from noxu.apiserver.http import auditing
 from noxu.apiserver.http.answer import Answer
@@ -56,17 +57,6 @@ def exchange_of() -> Exchange:
     return exchange
 
 
-def seconds(function: Callable[[], object]) -> float:
-    """The processor time of this thread for a call, the best of several rounds."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        start = time.thread_time()
-        for _ in range(CALLS):
-            function()
-        best = min(best, (time.thread_time() - start) / CALLS)
-    return best
-
-
 async def record_requests(log: AuditLog, between: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     """The processor time of a request in the loop, and in all threads."""
     filter_, sink, answer = Audit(log), auditing.sink(log), Answer(BODY)
@@ -89,7 +79,7 @@ async def record_requests(log: AuditLog, between: Callable[[], Awaitable[object]
 
 async def measure(file: Path) -> None:
     gc.set_threshold(*GC_THRESHOLDS)  # as `noxu serve` does
-    parsing = seconds(lambda: parse_target("PUT", TARGET))
+    parsing = seconds(lambda: parse_target("PUT", TARGET), calls=CALLS, rounds=ROUNDS)
     print(f"parsing the target: {parsing * 1e6:.2f} µs")
     for name, policy in POLICIES.items():
         output = RotatingFile(file, Rotation())

@@ -7,11 +7,11 @@ and the memory of a role and of a binding.
 from __future__ import annotations
 
 import argparse
-import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
 
+from benchmarks.calls import seconds
 from noxu.apiserver.http.request import parse_target
 from noxu.apiserver.registry.access import Attributes, User
 from noxu.apiserver.security.authorization import authorizer
@@ -42,14 +42,7 @@ def question(n: int, user: str, verb: str) -> Attributes:
 
 
 def microseconds(function: Callable[[], object]) -> float:
-    """The processor time of a call, the best of several rounds."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        start = time.thread_time()
-        for _ in range(CALLS):
-            function()
-        best = min(best, (time.thread_time() - start) / CALLS)
-    return best * 1e6
+    return seconds(function, calls=CALLS, rounds=ROUNDS) * 1e6
 
 
 def measure(roles: int) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from benchmarks.calls import seconds
 from noxu.apiserver.control_plane import assemble
 from noxu.apiserver.http.access_metrics import AccessMetrics
 from noxu.apiserver.http.request import parse_target
@@ -51,17 +52,6 @@ def exchange_of(method: str, target: str) -> Any:
     )
 
 
-def seconds(function: Callable[[], object]) -> float:
-    """The processor time of a call, the best of several rounds."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        for _ in range(CALLS):
-            function()
-        best = min(best, (time.process_time() - start) / CALLS)
-    return best
-
-
 def count_requests() -> None:
     catalog = assemble(MemoryStore()).catalog.current
     metrics, access = RequestMetrics(lambda: catalog), AccessMetrics()
@@ -76,8 +66,8 @@ def count_requests() -> None:
 
     for method, target in TARGETS:
         exchange = exchange_of(method, target)
-        counting = seconds(lambda exchange=exchange: count(exchange))  # type: ignore[misc]
-        parsing = seconds(lambda method=method, target=target: parse_target(method, target))  # type: ignore[misc]
+        counting = seconds(partial(count, exchange), calls=CALLS, rounds=ROUNDS)
+        parsing = seconds(partial(parse_target, method, target), calls=CALLS, rounds=ROUNDS)
         print(f"{method} {target}: {counting * 1e6:.2f} µs, {counting / parsing:.2f} of parsing the target")
 
 
