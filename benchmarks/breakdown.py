@@ -40,6 +40,7 @@ DEFAULT: Final = (
 
 THREADS: Final = "other threads (SQLite)"
 LOOP: Final = "event loop, aiohttp"
+STAGE_FILES: Final = tuple(f"apiserver/registry/{name}.py" for name in ("stages", "finalizing", "storing"))
 PARTS: Final = (
     ("apiserver/registry/write.py", "driver of the stages"),
     ("apiserver/registry/draft.py", "driver of the stages"),
@@ -84,7 +85,7 @@ def part(sites: Iterable[Site], stages: frozenset[str]) -> str:
     """The part of a stack, innermost site first: its stage, else that of its innermost site. None is the event loop's."""
     innermost: Site | None = None
     for site in sites:
-        if site.file == "apiserver/registry/stages.py" and site.function in stages:
+        if site.file in STAGE_FILES and site.function in stages:
             return f"stage: {site.function}"
         innermost = innermost or site
     if innermost is None:

@@ -16,8 +16,6 @@ from noxu.apiserver.api import field as fields
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.field import Verbatim
 from noxu.apiserver.api.meta import (
-    FINALIZER_FOREGROUND,
-    FINALIZER_ORPHAN,
     OBJECT_META,
     GroupVersionKind,
     coerce,
@@ -28,25 +26,18 @@ from noxu.apiserver.apply.tracker import Tracker, group_version_kind, named
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.strconv import parse_uint
 from noxu.apiserver.go.text import compact_json
-from noxu.apiserver.go.time import unix_nanos
-from noxu.apiserver.kinds.kind import Propagation
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.claims import Claimed
-from noxu.apiserver.registry.conversion.entries import at_storage_version, entry_at
-from noxu.apiserver.registry.corrupt_objects import storage_error, unreadable
-from noxu.apiserver.registry.draft import ENCODED, Action, Draft, Follower, Written
-from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, new_entry, object_at, render
-from noxu.apiserver.registry.limits import SIZE_CHECKED, check_size
+from noxu.apiserver.registry.conversion.entries import entry_at
+from noxu.apiserver.registry.corrupt_objects import storage_error
+from noxu.apiserver.registry.draft import ENCODED, Action, Draft, Written
+from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, object_at
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.storage_form import as_json
-from noxu.apiserver.registry.strategies import STRATEGIES, finalization_of, grace
-from noxu.apiserver.registry.strategies.grace import Grace
+from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.values import Json, Object, copy
-from noxu.storage.types import Conflict, Corrupt, Key
 
 Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
 
@@ -174,7 +165,7 @@ def _become_create(draft: Draft) -> None:
     draft.operation = "CREATE"
     if draft.request.action is Action.REPLACE:
         for name in _SYSTEM_FIELDS:
-            _metadata(draft).pop(name, None)
+            metadata_of(draft).pop(name, None)
 
 
 def _check_uid(draft: Draft, old: Object) -> None:
@@ -185,7 +176,7 @@ def _check_uid(draft: Draft, old: Object) -> None:
         resource = draft.resource
         key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
         why = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {metadata.get('uid', '')}"
-        text = storage_error("invalid object", 4, resource, key, why, dry_run=_is_dry_run(draft))
+        text = storage_error("invalid object", 4, resource, key, why, dry_run=is_dry_run(draft))
         raise errors.conflict(resource.group_resource, metadata["name"], text)
 
 
@@ -393,7 +384,7 @@ def address(draft: Draft) -> None:
     elif not draft.resource.is_custom:
         _convert_patched(draft)
     _put_into_namespace(draft)
-    metadata = _metadata(draft)
+    metadata = metadata_of(draft)
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
             if name != "uid" or draft.request.subresource not in _WITH_UID:
@@ -411,7 +402,7 @@ def _convert_patched(draft: Draft) -> None:
         draft.new = converted | {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
-def _metadata(draft: Draft) -> Object:
+def metadata_of(draft: Draft) -> Object:
     """`metadata` of the new object, created if it is absent."""
     metadata: Object | None = draft.new.get("metadata")
     if metadata is None:
@@ -420,7 +411,7 @@ def _metadata(draft: Draft) -> Object:
 
 
 def _put_into_namespace(draft: Draft) -> None:
-    metadata = _metadata(draft)
+    metadata = metadata_of(draft)
     if not draft.resource.namespaced:
         metadata.pop("namespace", None)
     elif not metadata.get("namespace"):
@@ -461,9 +452,9 @@ def default(draft: Draft) -> None:
 
 def drop_duplicate_owners(draft: Draft) -> None:
     """Remove duplicate owner references, with a warning."""
-    if "ownerReferences" in _metadata(draft):
+    if "ownerReferences" in metadata_of(draft):
         after_admission = draft.mutated or draft.patch is not None
-        draft.outcome.warnings += meta.drop_duplicate_owners(_metadata(draft), after_admission=after_admission)
+        draft.outcome.warnings += meta.drop_duplicate_owners(metadata_of(draft), after_admission=after_admission)
 
 
 def own(draft: Draft) -> Awaitable[None] | None:
@@ -487,11 +478,11 @@ async def _own_by_converting(draft: Draft, update: Callable[[Tracker], Object]) 
 def refuse_terminating(draft: Draft) -> None:
     """Refuse to create custom resources while their definition is being deleted: before admission, as upstream."""
     if draft.operation == "CREATE" and draft.resource.versions.terminating:
-        raise _terminating(draft)
+        raise terminating(draft)
 
 
-def _terminating(draft: Draft) -> ApiError:
-    name = draft.request.name or _metadata(draft).get("name", "")
+def terminating(draft: Draft) -> ApiError:
+    name = draft.request.name or metadata_of(draft).get("name", "")
     why = "create not allowed while custom resource definition is terminating"
     return errors.forbidden(draft.resource.group_resource, name, why)
 
@@ -529,7 +520,7 @@ def default_mutated(draft: Draft) -> None:
 
 def _refuse_malformed(draft: Draft) -> None:
     """Refuse malformed metadata, which mutating admission may produce."""
-    metadata: Json = _metadata(draft)
+    metadata: Json = metadata_of(draft)
     if not isinstance(metadata, dict) and draft.old is None:
         raise errors.internal_error("system metadata was not initialized")
     if draft.old is not None and (not isinstance(metadata, dict) or not _has_version(metadata)):
@@ -585,7 +576,7 @@ def lock(draft: Draft) -> None:
 
     A replace or apply that creates the object may have any number.
     """
-    metadata, found = _metadata(draft), draft.found
+    metadata, found = metadata_of(draft), draft.found
     if found is not None and metadata.get("resourceVersion") == str(found.revision):
         return
     given = _revision(metadata)
@@ -611,7 +602,7 @@ def _revision(metadata: Object) -> int:
 
 def identify(draft: Draft) -> None:
     """Set uid, creationTimestamp and generation of a new object; restore immutable metadata of an updated one."""
-    metadata = _metadata(draft)
+    metadata = metadata_of(draft)
     if draft.old is None and not metadata.get("name") and metadata.get("generateName"):
         draft.name = generate_name(metadata["generateName"], draft.environment.identifiers.new_suffix())
         metadata["name"] = draft.name
@@ -619,7 +610,7 @@ def identify(draft: Draft) -> None:
 
 
 def _complete(draft: Draft) -> None:
-    metadata = _metadata(draft)
+    metadata = metadata_of(draft)
     if not isinstance(metadata.get("selfLink", ""), str):
         del metadata["selfLink"]
     if draft.old is None:
@@ -666,7 +657,7 @@ def allocate(draft: Draft) -> None:
 
 def claim(draft: Draft) -> Awaitable[None] | None:
     """Claim what `allocate` took, where several servers share the store."""
-    if draft.reservation is None or _is_dry_run(draft):
+    if draft.reservation is None or is_dry_run(draft):
         return None
     claiming = draft.reservation.claim()
     return None if claiming is None else _claimed(claiming)
@@ -693,7 +684,7 @@ def validate(draft: Draft) -> None:
     if draft.outcome.errors:
         kind, api_version = draft.new.get("kind") or "", draft.new.get("apiVersion") or ""
         what = errors.Qualified(api_version.rpartition("/")[0], kind)  # the kind in the object, not the resource's
-        raise errors.invalid(what, _metadata(draft).get("name", ""), draft.outcome.errors)
+        raise errors.invalid(what, metadata_of(draft).get("name", ""), draft.outcome.errors)
 
 
 def keep_times(draft: Draft) -> None:
@@ -715,319 +706,12 @@ def prune_applied(draft: Draft) -> None:
         draft.resource.behaviour.prune(draft.resource, draft.new)
 
 
-# -- deleting ---------------------------------------------------------------------------------------------------------
-
-
-def check_preconditions(draft: Draft) -> None:
-    """Compare the preconditions of a deletion, uid and resourceVersion, with the stored object."""
-    old, resource = draft.old, draft.resource
-    assert old is not None
-    preconditions, metadata, finalization = (
-        draft.request.delete_options.preconditions,
-        old["metadata"],
-        finalization_of(resource),
-    )
-    checks = (
-        ("UID", preconditions.uid, metadata.get("uid", ""), "deleted and then recreated"),
-        ("ResourceVersion", preconditions.resource_version, metadata["resourceVersion"], "modified"),
-    )
-    for name, expected, actual, happened in checks:
-        if expected is None or expected == actual:
-            continue
-        if finalization is not None:
-            failed = finalization.precondition_failed
-            why = f"{failed}: {name} in precondition: {expected}, {name} in object meta: {actual}"
-            raise errors.conflict(resource.group_resource, metadata["name"], why)
-        what = errors.Qualified(resource.group, resource.kind)  # with the kind, as in upstream
-        why = f"the {name} in the precondition ({expected}) does not match the {name} in record ({actual}). "
-        raise errors.conflict(what, metadata["name"], f"{why}The object might have been {happened}")
-
-
-def await_grace(draft: Draft) -> None:
-    """Leave an object as it is if it waits for the end of its grace period, which the deletion does not make shorter."""
-    assert draft.old is not None
-    draft.pending = grace.is_pending(draft.resource, draft.old, draft.request.delete_options.grace)
-
-
-def finalize(draft: Draft) -> None:
-    """Mark an object with finalizers or a grace period as being deleted.
-
-    `new` remains empty if the object can be removed at once.
-    """
-    assert draft.old is not None
-    if draft.pending:
-        draft.new = copy(draft.old)
-        return
-    had = draft.old["metadata"].get("finalizers") or []
-    table = draft.resource.table
-    default_policy = table.propagation if table is not None else "Background"
-    finalizers = _finalizers_after(had, draft.request.delete_options.propagation, default_policy)
-    finalization, given = finalization_of(draft.resource), draft.request.delete_options.grace
-    if finalization is None and not finalizers and not grace.has_periods(draft.resource):
-        return
-    value = copy(draft.old)
-    if grace.begin(draft.resource, value, given, draft.now) is Grace.BEGUN:
-        if set(finalizers) != set(had):
-            value["metadata"]["finalizers"] = finalizers
-        draft.removed_at_once = not finalizers and value["metadata"]["deletionGracePeriodSeconds"] == 0
-        draft.new = value
-        return
-    if finalization is None and not finalizers:
-        return
-    if finalization is None or not finalization.begin_delete(value, draft.now, finalizers):
-        if not finalizers:
-            return
-        if set(finalizers) != set(had):
-            value["metadata"]["finalizers"] = finalizers
-        _mark_deleted(value["metadata"], draft.now)
-    draft.new = value
-
-
-def _finalizers_after(finalizers: list[str], propagation: str, default_policy: Propagation) -> list[str]:
-    """The finalizers after a deletion: the object's own, and that of the garbage collector for the propagation policy.
-
-    Without a policy a finalizer of the garbage collector remains; without one the policy is that of the kind.
-    """
-    own_finalizers = [name for name in finalizers if name not in (FINALIZER_ORPHAN, FINALIZER_FOREGROUND)]
-    if default_policy == "Unsupported":
-        return own_finalizers
-    if not propagation:
-        present = [name for name in finalizers if name in (FINALIZER_ORPHAN, FINALIZER_FOREGROUND)]
-        if present:
-            return own_finalizers + present[:1]
-        propagation = default_policy
-    return own_finalizers + {"Orphan": [FINALIZER_ORPHAN], "Foreground": [FINALIZER_FOREGROUND]}.get(propagation, [])
-
-
-def _mark_deleted(metadata: Object, now: str) -> None:
-    marked = metadata.get("deletionTimestamp")
-    if not marked and metadata.get("generation", 0) > 0:
-        metadata["generation"] += 1
-    if not marked or unix_nanos(marked) > unix_nanos(now):
-        metadata["deletionTimestamp"] = now
-    metadata["deletionGracePeriodSeconds"] = 0
-
-
-# -- storing ----------------------------------------------------------------------------------------------------------
-
-
-def encode(draft: Draft) -> Awaitable[None] | None:
-    """Encode the object at the storage version, pruned by its schema. Waits for a conversion by a webhook.
-
-    Its selfLink, which admission has seen, is not stored (upstream's PrepareObjectForStorage).
-    """
-    if _is_to_be_removed(draft):
-        return None
-    metadata = _metadata(draft)
-    if "selfLink" in metadata:
-        draft.new = draft.new | {"metadata": {name: metadata[name] for name in metadata if name != "selfLink"}}
-    resource, new = draft.resource, draft.new
-    if draft.request.action is Action.CREATE and not _is_dry_run(draft):
-        _refuse_resource_version(new["metadata"])
-    found = draft.found
-    key = found.key if found is not None else key_of(resource, draft.request.namespace, new["metadata"]["name"])
-    if resource.versions.converter is not None and resource.versions.storage is not resource:
-        return _encode_converted(draft, key)
-    draft.entry = _entry(resource, key, new, draft)
-    return None
-
-
-def _refuse_resource_version(metadata: Object) -> None:
-    """Refuse to create an object with a resourceVersion other than 0. As in upstream, a text that is no number is ignored."""
-    version = metadata.get("resourceVersion")
-    if not version:
-        return
-    try:
-        revision = parse_uint(version)
-    except ValueError:
-        return
-    if revision:
-        raise errors.plain_error("resourceVersion should not be set on objects to be created")
-
-
-async def _encode_converted(draft: Draft, key: Key) -> None:
-    [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
-    draft.entry = await offload(weight, _entry, draft.resource, key, value, draft)
-
-
-def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> Entry:
-    """The entry of a draft's object, which is at the resource's version or already at the storage version.
-
-    Its defaults are filled in, unless it is a write to /scale, which may create maps; then the next read does it.
-    """
-    complete, persistence = draft.scale is None, draft.environment.persistence
-    storage = resource.versions.storage
-    if storage is not resource and value["apiVersion"] != storage.api_version:
-        value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
-    served_as_stored = complete and storage is resource and resource.serves_as_stored
-    entry = new_entry(
-        key,
-        storage,
-        value,
-        served_as_stored=served_as_stored,
-        valid=draft.valid,
-        exact=draft.valid and storage is resource and resource.is_exact,
-        as_cbor=persistence.as_cbor,
-        as_protobuf=persistence.as_protobuf,
-    )
-    if not served_as_stored:
-        render(entry, storage.versions)
-    return entry
-
-
-def _is_to_be_removed(draft: Draft) -> bool:
-    """Whether this is a deletion without finalizers, or an update that removes the last finalizer of a deleted object.
-
-    An object with a grace period remains: another deletion makes it shorter.
-    """
-    if draft.operation == "DELETE":
-        return not draft.new
-    if draft.found is None:
-        return False
-    metadata = _metadata(draft)
-    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
-        return False
-    if draft.old is not None and draft.old["metadata"].get("deletionGracePeriodSeconds"):
-        return False
-    finalization = finalization_of(draft.resource)
-    return finalization is None or not finalization.held(draft.new)
-
-
-async def persist(draft: Draft) -> None:
-    """Write to the store if the stored object is still the one that was found. Raises Superseded if not."""
-    if draft.entry is None:
-        await _remove(draft)
-    elif draft.found is None:
-        await _create(draft, draft.entry)
-    else:
-        await _replace(draft, draft.found, draft.entry)
-        if draft.removed_at_once:
-            await _remove_marked(draft, draft.entry)
-
-
-async def _create(draft: Draft, entry: Entry) -> None:
-    resource = draft.resource
-    if resource.is_custom and _is_terminating_now(draft):
-        raise _terminating(draft)
-    if _is_dry_run(draft):
-        existing = (await draft.environment.reader.collection(resource)).entries.get(entry.key)
-        if existing is not None:
-            raise _key_exists(draft, existing.stored)
-        draft.note(DRY_RUN)
-        version = draft.new["metadata"].get("resourceVersion") or ""
-        draft.written = Written(entry, created=True, unstored_version=version)
-        return
-    if len(entry.written) > SIZE_CHECKED:
-        check_size(resource, entry, update=False)
-    if not draft.request.internal:
-        draft.environment.admission.check_again(draft)
-    try:
-        await draft.environment.persistence.create(entry)
-    except Conflict as conflict:
-        stored = conflict.current.value if conflict.current else b"{}"
-        raise await offload(len(stored), _key_exists, draft, stored) from None
-    except Corrupt as corrupt:
-        raise unreadable(resource, entry.key, corrupt.keys.get(entry.key, 0)) from None
-    if draft.trace is not None:
-        draft.note(f"created at resourceVersion {entry.revision}")
-    draft.written = Written(entry, created=True)
-
-
-def _is_terminating_now(draft: Draft) -> bool:
-    """Whether the definition is being deleted or gone, which may have happened since the first stage.
-
-    Nothing waits between this and the write's place in the store's queue, so the finalizer finds every object that passes.
-    """
-    resource = draft.resource
-    versions = draft.environment.catalog.current.defined.get(f"{resource.plural}.{resource.group}")
-    return versions is None or versions.terminating
-
-
-async def _replace(draft: Draft, found: Entry, entry: Entry) -> None:
-    if _is_dry_run(draft):
-        entry.revision = found.revision
-        draft.note(DRY_RUN)
-        draft.written = Written(entry)
-        return
-    if entry.stored == found.stored and entry.is_cbor == found.is_cbor:
-        draft.note(UNCHANGED)
-        draft.written = Written(draft.shown)
-        return
-    if draft.operation != "DELETE" and len(entry.written) > SIZE_CHECKED:
-        check_size(draft.resource, entry, update=True)
-    if not await draft.environment.persistence.replace(found, entry):
-        raise Superseded
-    if draft.trace is not None:
-        draft.note(f"stored at resourceVersion {entry.revision}")
-    draft.written = Written(entry)
-
-
-async def _remove(draft: Draft) -> None:
-    found, shown = draft.found, draft.shown
-    assert found is not None
-    assert shown is not None
-    revision = found.revision if _is_dry_run(draft) else await draft.environment.persistence.remove(found)
-    if not revision:
-        raise Superseded
-    if draft.operation == "DELETE":
-        entry = shown if draft.resource.is_custom else shown.with_revision(revision)
-        draft.written = Written(entry, deleted=True, uid=_old_uid(draft))
-        return
-    draft.note(REMOVED)
-    _metadata(draft)["resourceVersion"] = str(found.revision)  # the answer keeps its old resourceVersion
-    draft.written = Written(None, draft.new, deleted=True)
-
-
-async def _remove_marked(draft: Draft, entry: Entry) -> None:
-    """Remove an object that has been marked as being deleted. Another client may have done it meanwhile."""
-    revision = entry.revision
-    if not _is_dry_run(draft):
-        revision = await draft.environment.persistence.remove(entry)
-        gone = entry.key not in (await draft.environment.reader.collection(draft.resource)).entries
-        if not revision and not gone:
-            raise Superseded
-    draft.written = Written(entry.with_revision(revision or entry.revision), deleted=True, uid=_old_uid(draft))
-
-
-def _old_uid(draft: Draft) -> str:
-    assert draft.old is not None
-    uid: str = draft.old["metadata"].get("uid", "")
-    return uid
-
-
-DRY_RUN: Final = "a dry run: nothing is written"
-UNCHANGED: Final = "nothing changed: nothing is written"
-REMOVED: Final = "the last finalizer is removed: the object is deleted"
-
-
-def _is_dry_run(draft: Draft) -> bool:
+def is_dry_run(draft: Draft) -> bool:
+    """Whether nothing is to be written."""
     return draft.request.options.dry_run or draft.request.delete_options.dry_run
 
 
-def _key_exists(draft: Draft, stored: bytes) -> Exception:
-    """The exception for a new object whose key exists. A replace or apply that found no object restarts, and finds it."""
-    if draft.request.action is not Action.CREATE:
-        return Superseded()
-    make = errors.generate_name_conflict if draft.new["metadata"].get("generateName") else errors.already_exists
-    error = make(draft.resource.group_resource, draft.new["metadata"]["name"])
-    if (codec.decode_stored(as_json(stored)).get("metadata") or {}).get("deletionTimestamp"):
-        error.message = f"object is being deleted: {error.message}"
-    return NameTaken(error) if draft.name else error
-
-
-def settle(draft: Draft) -> Awaitable[None] | None:
-    """Wait until the controller of the collection has reconciled the object, for example until a definition is served."""
-    follower = draft.environment.followers.get(draft.resource.collection)
-    if follower is None or draft.written is None or draft.written.entry is None or _is_dry_run(draft):
-        return None
-    return _settled(follower, draft.written.entry)
-
-
-async def _settled(follower: Follower, entry: Entry) -> None:
-    try:
-        await follower.settled(entry.key.name)
-    finally:
-        entry.decoded = None  # if the follower has not read it
+# -- requests that store nothing ------------------------------------------------------------------------------------------
 
 
 def check_action(draft: Draft) -> None:

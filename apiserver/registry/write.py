@@ -3,10 +3,11 @@
     read → decode → PRUNE → refuse unknown fields → address → default → find → own → MUTATE → PRUNE → default → guard
          → lock → identify → prepare → allocate → validate → authorize creation → VALIDATE → encode → claim → persist → settle
 
-Each action is a tuple of the same stages (`registry.stages`), here CREATE and REPLACE. The driver runs them in order, small
-drafts in the event loop, and drafts that are large, or take too long, in a thread. If another write changes the object
-meanwhile, the driver restarts the tuple with the new stored object. Decoding is repeated, too, because the decoded body
-has become part of the new object.
+Each action is a tuple of the same stages, here CREATE and REPLACE; they are in `registry.stages`, those that delete in
+`registry.finalizing`, and the last ones in `registry.storing`. The driver runs them in order, small drafts in the event
+loop, and drafts that are large, or take too long, in a thread. If another write changes the object meanwhile, the driver
+restarts the tuple with the new stored object. Decoding is repeated, too, because the decoded body has become part of the
+new object.
 
 After mutating admission the object is pruned again, as KEP-2332 says (the reference does not do this).
 """
@@ -23,6 +24,7 @@ from noxu.apiserver.registry import explain
 from noxu.apiserver.registry.conversion.entries import entry_at
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
+from noxu.apiserver.registry.finalizing import await_grace, check_preconditions, finalize
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.scaling import (
@@ -43,17 +45,13 @@ from noxu.apiserver.registry.stages import (
     allocate,
     answer,
     authorize_creation,
-    await_grace,
     check_action,
-    check_preconditions,
     claim,
     connect,
     decode,
     default,
     default_mutated,
     drop_duplicate_owners,
-    encode,
-    finalize,
     find,
     guard,
     identify,
@@ -63,7 +61,6 @@ from noxu.apiserver.registry.stages import (
     mutate,
     own,
     patch,
-    persist,
     prepare,
     prune,
     prune_applied,
@@ -77,9 +74,9 @@ from noxu.apiserver.registry.stages import (
     refuse_unknown,
     release,
     retype,
-    settle,
     validate,
 )
+from noxu.apiserver.registry.storing import encode, persist, settle
 from noxu.apiserver.registry.trace import Trace
 
 GENERATE_NAME_ATTEMPTS: Final = 8

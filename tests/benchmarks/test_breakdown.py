@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
         ([Site("apiserver/registry/stages.py", "check_name")], "cache, watches"),
         ([Site("apiserver/registry/write.py", "run")], "driver of the stages"),
         ([Site("storage/sqlite.py", "commit"), Site("apiserver/http/app.py", "handle")], "store, in the event loop"),
-        ([Site("storage/sqlite.py", "commit"), Site("apiserver/registry/stages.py", "persist")], "stage: persist"),
+        ([Site("storage/sqlite.py", "commit"), Site("apiserver/registry/storing.py", "persist")], "stage: persist"),
         ([Site("apiserver/http/sending.py", "send")], "request and response"),
         ([Site("apiserver/clock.py", "now")], "other"),
     ],

@@ -76,7 +76,7 @@ def write(kind: Resource, old: Object | None, new: Object, *, subresource: str, 
             stage(draft)
     except ApiError as error:
         return Outcome({}, [error.message], clean=False)
-    exact = draft.valid and kind.is_exact  # as `stages.encode` says
+    exact = draft.valid and kind.is_exact  # as `storing.encode` says
     stored = (
         b"" if draft.outcome.errors else new_entry(key_of(kind, "default", "a"), kind, draft.new, exact=exact).stored
     )

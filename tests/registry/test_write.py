@@ -16,7 +16,8 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.draft import OPERATIONS, SUCCESS, Act, Action, DeleteOptions, Draft, Options, Outcome
 from noxu.apiserver.registry.explain import SUPERSEDED
 from noxu.apiserver.registry.offload import LOOP_LIMIT
-from noxu.apiserver.registry.stages import DRY_RUN, REMOVED, UNCHANGED, Stage
+from noxu.apiserver.registry.stages import Stage
+from noxu.apiserver.registry.storing import DRY_RUN, REMOVED, UNCHANGED
 from noxu.apiserver.registry.trace import Trace
 from noxu.apiserver.registry.write import GENERATE_NAME_ATTEMPTS, WRITE_STAGES
 from noxu.apiserver.values import Object
