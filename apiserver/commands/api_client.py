@@ -7,7 +7,6 @@ import base64
 import binascii
 import http.client
 import ssl
-import tempfile
 from collections.abc import Iterator, Mapping
 from email.message import Message
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
+from noxu.apiserver import key_files
 from noxu.apiserver.api import codec
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
@@ -136,11 +136,7 @@ def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if endpoint.client_certificate:
-            with tempfile.TemporaryDirectory(prefix="noxu-") as directory:  # ssl reads certificates only from files
-                certificate, key = Path(directory) / "certificate", Path(directory) / "key"
-                certificate.write_bytes(endpoint.client_certificate)
-                key.write_bytes(endpoint.client_key)
-                context.load_cert_chain(certificate, key)
+            key_files.load(context, endpoint.client_certificate, endpoint.client_key)
     except (ssl.SSLError, ValueError) as error:
         raise RequestError(f"the certificates for {endpoint.url} cannot be used: {error}") from None
     return context

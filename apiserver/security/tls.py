@@ -19,12 +19,12 @@ import logging
 import re
 import ssl
 import sys
-import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from noxu.apiserver import key_files
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.security import certificates
@@ -244,7 +244,7 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
     """`where`: the files of the identity, for errors. Raises TlsError."""
 
     def no_password() -> str:
-        raise TlsError(f"{where} cannot be used: the key is encrypted")  # OpenSSL would ask on the terminal
+        raise TlsError(f"{where} cannot be used: the key is encrypted")
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = minimum
@@ -259,12 +259,7 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        # ssl reads keys only from files. The directory is readable by its owner only, and gone after the call.
-        with tempfile.TemporaryDirectory(prefix="noxu-") as directory:
-            certificate, key = Path(directory) / "certificate", Path(directory) / "key"
-            certificate.write_bytes(identity.certificate)
-            key.write_bytes(identity.key)
-            context.load_cert_chain(certificate, key, password=no_password)
+        key_files.load(context, identity.certificate, identity.key, no_password)
     except ssl.SSLError as error:
         raise TlsError(f"{where} cannot be used: {_reason(error)}") from None
     except OSError as error:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 import ssl
-import tempfile
 import uuid
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 from weakref import WeakSet
@@ -19,6 +17,7 @@ from weakref import WeakSet
 import aiohttp
 from yarl import URL
 
+from noxu.apiserver import key_files
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http.recent_requests import RecentRequests
@@ -122,11 +121,7 @@ class Client:
 def _context(access: Access) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=access.certificate_authority.decode())
     if access.client_certificate:
-        with tempfile.TemporaryDirectory(prefix="noxu-") as directory:  # ssl reads certificates only from files
-            certificate, key = Path(directory) / "certificate", Path(directory) / "key"
-            certificate.write_bytes(access.client_certificate)
-            key.write_bytes(access.client_key)
-            context.load_cert_chain(certificate, key)
+        key_files.load(context, access.client_certificate, access.client_key)
     return context
 
 

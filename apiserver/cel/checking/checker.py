@@ -6,8 +6,6 @@ the error type, which is assignable to and from every other type.
 
 from __future__ import annotations
 
-from typing import Final
-
 from noxu.apiserver.cel.checking.environment import Environment, Resolution
 from noxu.apiserver.cel.library.declarations import Function
 from noxu.apiserver.cel.syntax.ast import (
@@ -27,17 +25,7 @@ from noxu.apiserver.cel.syntax.source import Problem
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.assignability import Substitution, most_general
 from noxu.apiserver.cel.types.types import Kind, Type, display, is_dyn_or_error, is_optional
-from noxu.apiserver.cel.values.numbers import Uint
-
-_LITERALS: Final[dict[type, Type]] = {
-    bool: types.BOOL,
-    int: types.INT,
-    Uint: types.UINT,
-    float: types.DOUBLE,
-    str: types.STRING,
-    bytes: types.BYTES,
-    type(None): types.NULL,
-}
+from noxu.apiserver.cel.values.values import type_of
 
 
 class Checked:
@@ -82,7 +70,7 @@ class _Checker:
     def check(self, node: Expr) -> Expr:
         match node:
             case Literal():
-                node.type = _LITERALS[type(node.value)]
+                node.type = type_of(node.value)
                 return node
             case Ident():
                 return self.identifier(node)
