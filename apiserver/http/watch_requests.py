@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
 from aiohttp import web_request, web_response
-from aiohttp.web_ws import WebSocketResponse
 from multidict import CIMultiDict
 
 from noxu.apiserver.api import errors
@@ -25,6 +25,9 @@ from noxu.apiserver.http.unsent import write_pieces
 from noxu.apiserver.http.watch_metrics import WatchMetrics
 from noxu.apiserver.http.watch_quota import WatchQuota
 from noxu.storage.types import Revision
+
+if TYPE_CHECKING:
+    from aiohttp.web_ws import WebSocketResponse
 
 
 class Watches:

@@ -11,15 +11,18 @@ import base64
 import binascii
 import struct
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from aiohttp import web_request, web_ws
+from aiohttp import web_request
 from aiohttp.http import WSMsgType
 from multidict import CIMultiDict
 
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.unsent import write_pieces
 from noxu.apiserver.security.bearer import PROTOCOL_PREFIX, subprotocols
+
+if TYPE_CHECKING:
+    from aiohttp import web_ws
 
 MAX_MESSAGE: Final = 4096  # bytes; messages from clients are ignored
 VERSION: Final = "13"
@@ -51,6 +54,8 @@ def refusal(request: web_request.BaseRequest) -> Answer | None:
 
 async def accept(request: web_request.BaseRequest, headers: CIMultiDict[str]) -> web_ws.WebSocketResponse:
     """Answer 101 and return the WebSocket. The caller has checked `refusal`."""
+    from aiohttp import web_ws  # with the first one: few servers have any
+
     response = web_ws.WebSocketResponse(
         protocols=_protocols(request), max_msg_size=MAX_MESSAGE, compress=False, timeout=1.0
     )
