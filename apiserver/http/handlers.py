@@ -163,10 +163,10 @@ async def _sent_object(exchange: Exchange, kind: str) -> tuple[Body, Options]:
     )
 
 
-async def write(exchange: Exchange, action: Action, body: Body, given: Options) -> Written:
+def write(exchange: Exchange, action: Action, body: Body, given: Options) -> Awaitable[Written]:
     """Run the write that the client requests. Raises ApiError."""
     request = _write_request(exchange, action, body, given)
-    return await exchange.backend.writer.write(request, exchange.outcome, exchange.trace)
+    return exchange.backend.writer.write(request, exchange.outcome, exchange.trace)
 
 
 def _write_request(
