@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -66,13 +64,3 @@ async def test_the_client_is_imported_in_a_thread(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(late_webhooks, "imported", imported)
     await LateWebhooks()(ENDPOINT, b"", timeout=1)
     assert found == list(late_webhooks.MODULES)
-
-
-def test_a_server_is_started_without_the_client() -> None:
-    program = "import sys\nfrom noxu.apiserver.http import lazy_client\nlazy_client.install()\n"
-    program += "import noxu.apiserver.server\nprint(*sys.modules)"
-    modules = subprocess.run(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout.split()
-    assert "aiohttp.web_protocol" in modules
-    assert not {*late_webhooks.MODULES, "noxu.apiserver.registry.write", "concurrent.futures.thread"} & {*modules}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
-import subprocess
-import sys
 from argparse import Namespace
 from typing import Any, Final
 
@@ -94,14 +92,3 @@ def test_what_is_spelled_out_is_read_without_argparse(line: str) -> None:
 def test_argparse_decides_at_any_doubt(line: str) -> None:
     command, *words = shlex.split(line)
     assert read_plainly(command, words) is None
-
-
-def test_a_server_is_started_without_argparse() -> None:
-    program = (
-        "import sys; from noxu.apiserver import cli; cli.options_of('serve', ['--memory', 'crds']); print(*sys.modules)"
-    )
-    modules = subprocess.run(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout.split()
-    assert "noxu.apiserver.config" in modules
-    assert "argparse" not in modules
