@@ -28,6 +28,8 @@ _texts: Final[dict[int, tuple[FieldSet, bytes]]] = {}
 
 def recurring(fields: Json, read: Callable[[Json], FieldSet]) -> FieldSet:
     """fieldsV1 as a set, the same dict for equal JSON. `read` makes the set, and raises what this raises."""
+    if json_of(fields) is not None:
+        return fields  # type: ignore[no-any-return]
     try:
         written = orjson.dumps(fields)
     except TypeError:  # too deep
@@ -47,7 +49,7 @@ def recurring(fields: Json, read: Callable[[Json], FieldSet]) -> FieldSet:
 
 def recurring_set(fields: FieldSet) -> FieldSet:
     """The same for a canonical set."""
-    return fields if json_of(fields) is not None else recurring(fields, _itself)
+    return recurring(fields, _itself)
 
 
 def _itself(fields: FieldSet) -> FieldSet:
@@ -58,3 +60,9 @@ def json_of(fields: Json) -> bytes | None:
     """The JSON of fieldsV1 with sorted keys, as `codec.encode` writes it; None if it is not known."""
     known = _texts.get(id(fields))
     return known[1] if known is not None and known[0] is fields else None
+
+
+def set_of(text: bytes) -> FieldSet | None:
+    """The set with that JSON, if its JSON is known; else None."""
+    known = _sets.get(text)
+    return known if known is not None and json_of(known) == text else None

@@ -26,7 +26,7 @@ from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.api.packed_labels import pack, unpack
-from noxu.apiserver.apply.recurring import json_of
+from noxu.apiserver.apply.recurring import json_of, set_of
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.fmt import go_type
 from noxu.apiserver.go.structs import json_type
@@ -226,6 +226,55 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     value = _decode(rendering.resource, entry.stored if rendering.body is None else rendering.body)
     value["metadata"]["resourceVersion"] = str(entry.revision)
     return value if rendering.resource is resource else resource.behaviour.convert(resource, value)
+
+
+def shared_object_at(entry: Entry, resource: Resource) -> Object:
+    """`object_at`, but its sets of owned fields may be those of other objects, and must not be changed in place."""
+    own, body, _, valid = render(entry, resource.versions)
+    value = _decode_sharing_owners(body or entry.stored) if valid and own is resource else None
+    if value is None:
+        return object_at(entry, resource)
+    value["metadata"]["resourceVersion"] = str(entry.revision)
+    return value
+
+
+_OWNERS: Final = b'"managedFields":[{'
+_FIELDS: Final = b'"fieldsV1":'
+_MANAGER: Final = b',"manager":"'
+
+
+def _decode_sharing_owners(body: bytes) -> Object | None:
+    """A stored object, with sets of owned fields that recur (`apply.recurring`) instead of new ones. None if not all do.
+
+    They are half of the containers in a usual object. Each is replaced by its number before the JSON is decoded:
+
+        {…"managedFields":[{…"fieldsV1":{"f:spec":{"f:a":{}}},"manager":"m",…}],…}     stored
+                                        ~~~~~~~~~~~~~~~~~~~~~ a set with that JSON is known
+        {…"managedFields":[{…"fieldsV1":0,"manager":"m",…}],…}                         decoded; the set takes the place of 0
+
+    If the text is found elsewhere in the object, not all numbers are in its managedFields.
+    """
+    sets: list[Object] = []
+    pieces: list[bytes] = []
+    done, at = 0, body.find(_OWNERS)
+    while at >= 0 and (at := body.find(_FIELDS, at)) >= 0:
+        at += len(_FIELDS)
+        end = body.find(_MANAGER, at)
+        known = set_of(body[at:end]) if end > 0 else None
+        if known is None:
+            return None
+        pieces += body[done:at], b"%d" % len(sets)
+        sets.append(known)
+        done = at = end
+    if not sets:
+        return None
+    value: Object = codec.decode_stored(b"".join((*pieces, body[done:])))
+    owners = value["metadata"].get("managedFields") or ()
+    if [owner.get("fieldsV1") for owner in owners] != [*range(len(sets))]:
+        return None
+    for owner, known in zip(owners, sets, strict=True):
+        owner["fieldsV1"] = known
+    return value
 
 
 def _decode(resource: Resource | None, body: bytes) -> Object:

@@ -33,7 +33,7 @@ from noxu.apiserver.registry.claims import Claimed
 from noxu.apiserver.registry.conversion.entries import entry_at
 from noxu.apiserver.registry.corrupt_objects import storage_error
 from noxu.apiserver.registry.draft import ENCODED, Action, Draft, Written
-from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, object_at
+from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
 from noxu.apiserver.registry.strategies import STRATEGIES
@@ -135,7 +135,7 @@ def _find_in(collection: Collection, draft: Draft) -> Awaitable[None] | None:
     if resource.versions.converter is not None or len(found.stored) > LOOP_LIMIT:
         return _convert_found(draft, found)
     draft.shown = found
-    _show(draft, object_at(found, resource))
+    _show(draft, shared_object_at(found, resource))
     return None
 
 
