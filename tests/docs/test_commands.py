@@ -26,6 +26,7 @@ from tests.docs.test_sessions import SESSIONS
 RUN: Final = (
     "README.md sh eval",
     "docs/apply.md console",
+    "docs/audit.md sh jq",
     "docs/ci.md sh",
     "docs/cli.md console",
     "docs/controllers.md sh cargo",
@@ -42,7 +43,6 @@ NOT_RUN: Final = {
     "./cainjector": "another project's program, which is not installed",
     "./controller": "another project's program, which is not installed",
     "etcdctl": "mends an etcd without space",
-    "jq": "another project's program, which is not installed",
     "uvx": "downloads what it runs",
 }
 

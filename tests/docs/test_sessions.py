@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,8 +20,8 @@ import pytest
 
 from noxu.apiserver.testing.handle import Noxu
 from tests.docs.blocks import SHELLS, Block, blocks, script, statements, steps
-from tests.optional import skip_without_program
-from tests.timing import HANGS_AFTER
+from tests.optional import needs_program, skip_without_program
+from tests.timing import HANGS_AFTER, eventually
 
 ALWAYS_WITHOUT: Final = {
     "noxu ": "its arguments are checked in test_commands.py",
@@ -172,6 +174,29 @@ COMPARED: Final = [
 @pytest.mark.parametrize(("printed", "shown", "same"), [row[1:] for row in COMPARED], ids=[row[0] for row in COMPARED])
 def test_what_is_printed_is_compared_with_what_a_page_shows(printed: str, shown: str, same: bool) -> None:
     assert is_shown(printed, shown) is same
+
+
+@needs_program("jq")
+@needs_program("kubectl")
+def test_a_question_to_the_audit_log(directory: Path) -> None:
+    """A server of its own writes the log: the handle of a test has none."""
+    options = ["--memory", "--port", "0", "--kubeconfig", "of-audit", "--audit-log-path", "audit.log", "widgets.yaml"]
+    with subprocess.Popen([sys.executable, "-m", "noxu", "serve", *options], cwd=directory) as process:
+        try:
+            assert eventually(lambda: (directory / "of-audit").exists() or process.poll() is not None)
+            shutil.copy(directory / "of-audit", directory / "kubeconfig")
+            run(
+                "printf 'apiVersion: example.com/v1\\nkind: Widget\\nmetadata: {name: a}' | kubectl create -f -\n"
+                "kubectl label widget a a=b\n"
+                "kubectl get widgets",
+                directory,
+            )
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(HANGS_AFTER)
+    [question] = [block.text for name, block in BLOCKS.items() if name.startswith("docs/audit.md sh jq")]
+    printed, _ = run(question, directory)
+    assert re.fullmatch(r"kubectl\S* \(.*\) kubernetes/\w+\ta\t200\n", printed), printed
 
 
 def test_sessions_are_blocks_of_a_shell() -> None:
