@@ -149,6 +149,14 @@ async def test_an_untraced_write_runs_the_stages_of_its_action(world: World, act
     assert stages_of(ran) == names_of(action)
 
 
+async def test_the_keys_of_created_objects_share_their_collection_and_namespace(world: World) -> None:
+    for name in ("x", "y"):
+        await world.create(widget(name))
+    x, y = [(await world.entry(name)).key for name in ("x", "y")]
+    assert x.collection is y.collection
+    assert x.partition is y.partition
+
+
 @every_action
 async def test_a_large_write_runs_the_same_stages_in_a_thread(world: World, action: Action, ran: list[Ran]) -> None:
     world.use(reviewer=answer_reviews)
