@@ -57,7 +57,10 @@ def _differ(new: Object, old: Object) -> bool:
     if new.keys() != old.keys():
         return True
     for name, item in new.items():
-        if item is not old[name] and name != "metadata" and not equal(item, old[name]):
+        before = old[name]
+        if item is before or name == "metadata" or (type(item) is str and item == before):
+            continue
+        if not equal(item, before):
             return True
     return False
 
