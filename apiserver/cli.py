@@ -6,6 +6,7 @@ modules are imported only for the command that is run.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
@@ -27,7 +28,7 @@ INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 def command() -> NoReturn:
-    """The `noxu` command: run it, and exit."""
+    """The `noxu` command: run it, and end the process, without freeing its memory: that takes an eighth of `noxu validate`."""
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see noxu.__main__
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,7 +37,12 @@ def command() -> NoReturn:
         status = main(own_process=True)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    sys.exit(status)
+    if "logging" in sys.modules:
+        sys.modules["logging"].shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or there is none
+            stream.flush()
+    os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:

@@ -25,7 +25,7 @@ from noxu.apiserver.manifests import Document
 from noxu.apiserver.values import Json, Object
 from noxu.storage.types import Progress
 
-_SELDOM: Final = (100_000, 20, 20)
+_SELDOM: Final = (2_000_000, 20, 20)
 _KEPT: Final = range(400, 500)
 """The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         from noxu.apiserver.commands import stored
 
         return stored.run(options)
-    with _seldom_collected():
+    with _seldom_collected(ends=options.own_process):
         return _run(options)
 
 
@@ -58,15 +58,19 @@ def _run(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Collect garbage seldom: most of what is made is none, and looking for it takes a fifth of the time."""
+def _seldom_collected(*, ends: bool) -> Iterator[None]:
+    """Collect garbage seldom: most of what is made is none, and looking for it takes a fifth of the time.
+
+    `ends`: the process ends afterwards, so that nothing is collected then.
+    """
     before = gc.get_threshold()
     gc.set_threshold(*_SELDOM)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+        if not ends:
+            gc.set_threshold(*before)
+            gc.unfreeze()
 
 
 @contextmanager

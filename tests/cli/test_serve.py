@@ -265,6 +265,26 @@ def test_how_the_process_of_a_stopped_server_ends(here: Path, call: str, end: st
     assert not (here / "k").exists()
 
 
+@pytest.mark.parametrize(("call", "end"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
+@pytest.mark.parametrize(("arguments", "status"), [("version", 0), ("validate none.yaml", 2)])
+def test_how_the_process_of_another_command_ends(here: Path, call: str, end: str, arguments: str, status: int) -> None:
+    program = (
+        f"import atexit, sys\nfrom noxu.apiserver.cli import command, main\natexit.register(print, 'torn down')\n{call}"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *arguments.split()],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (status, "")
+    lines = ran.stdout.splitlines(keepends=True)
+    assert len(lines) > 1
+    assert (lines[-1] == "torn down\n") == bool(end)
+
+
 def test_a_second_server_leaves_the_kubeconfig_of_the_first_one(here: Path, run: Make) -> None:
     """Both are in memory and on ports of their own, so they share nothing else."""
     with _serve(here, "--kubeconfig", "k") as process:
