@@ -12,10 +12,11 @@ import pytest
 
 from noxu.apiserver import cli
 from noxu.apiserver.features import GATES, Features
+from tests.docs.blocks import blocks, steps
 
 ROOT: Final = Path(__file__).parents[2]
 TEXT: Final = (ROOT / "docs" / "cli.md").read_text()
-_FENCED: Final = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS: Final = [block for block in blocks() if block.page == "docs/cli.md"]
 _PIPED: Final = re.compile(r"echo '(.*)' \| (.*)")
 _VARYING: Final = re.compile(
     r"\b\d[\d.e-]* ms\b|\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b|\b\d{4}-\d\d-\d\dT[\d:]{8}Z"
@@ -33,13 +34,13 @@ class Example(NamedTuple):
 
 
 def examples() -> Iterator[Example]:
-    for language, _, block in _FENCED.findall(TEXT):
-        if language == "console":
-            steps = [step.partition("\n") for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
-            for n, (line, _, printed) in enumerate(steps):
+    for block in BLOCKS:
+        if block.language == "console":
+            shown = [(command.strip(), printed) for command, printed in steps(block.text)]
+            for n, (line, printed) in enumerate(shown):
                 if line != "echo $?":
-                    status_shown = n + 1 < len(steps) and steps[n + 1][0] == "echo $?"
-                    yield Example(line, printed, int(steps[n + 1][2]) if status_shown else None)
+                    status_shown = n + 1 < len(shown) and shown[n + 1][0] == "echo $?"
+                    yield Example(line, printed, int(shown[n + 1][1]) if status_shown else None)
 
 
 def stable(printed: str) -> str:
@@ -51,9 +52,9 @@ def stable(printed: str) -> str:
 def test_an_example_prints_the_documented_output(
     example: Example, run: Callable[..., Any], write: Callable[..., Path]
 ) -> None:
-    for _, file, block in _FENCED.findall(TEXT):
-        if file:
-            write(file, block)
+    for block in BLOCKS:
+        if block.file:
+            write(block.file, block.text)
     piped = _PIPED.fullmatch(example.line)
     stdin, line = piped.groups() if piped else ("", example.line)
     ran = run(line.removeprefix("noxu "), stdin=stdin)
