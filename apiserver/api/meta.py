@@ -24,10 +24,10 @@ from noxu.apiserver.api.field import (
 )
 from noxu.apiserver.api.meta_shape import is_coerced
 from noxu.apiserver.api.names import (
-    LABEL,
     SUBDOMAIN,
     NameRule,
     are_labels,
+    is_label,
     is_qualified_name,
     label_name,
     label_value,
@@ -225,7 +225,7 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
     if type(name) is not str or not SUBDOMAIN.fullmatch(name) or not _COMMON_METADATA.issuperset(metadata):
         return False
     if namespaced:
-        if type(namespace) is not str or not LABEL.fullmatch(namespace):
+        if type(namespace) is not str or not is_label(namespace):
             return False
     elif namespace:
         return False

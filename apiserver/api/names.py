@@ -22,8 +22,6 @@ _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_KEY})?"
 
-LABEL: Final = expression(rf"(?=.{{1,63}}\Z){_LABEL}")
-"""The fast path of `label_name`: a match is a label; None says nothing."""
 SUBDOMAIN: Final = expression(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}")
 """The fast path of `subdomain_name`: a match is a subdomain; None says nothing."""
 
@@ -72,6 +70,17 @@ _NOT_A_VALUE: Final = _expected(
 
 def _longer_than(limit: int, text: str) -> bool:
     return len(text) > limit or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > limit)
+
+
+def is_label(value: str) -> bool:
+    """The fast path of `label_name`: whether a name is certainly a label."""
+    return len(value) <= 63 and _is_known_label(value)
+
+
+@lru_cache(maxsize=1024)
+def _is_known_label(value: str) -> bool:
+    """Cached: the same namespaces are checked again and again."""
+    return _is_label.fullmatch(value) is not None
 
 
 def dns1123_label(value: str) -> list[str]:

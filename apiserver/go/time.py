@@ -20,14 +20,7 @@ _LAYOUTS: Final = {SECONDS: "2006-01-02T15:04:05Z07:00", MICRO: "2006-01-02T15:0
 def format_time(moment: datetime, digits: int = SECONDS) -> str:
     """A moment as `2006-01-02T15:04:05Z`, with microseconds if `digits` is MICRO."""
     utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-    text = _in_seconds(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
-    return f"{text}.{utc.microsecond:06d}Z" if digits else f"{text}Z"
-
-
-@lru_cache(maxsize=16)
-def _in_seconds(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
-    """The writes of a second have the same time."""
-    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}"
+    return utc.isoformat("T", "microseconds" if digits else "seconds").removesuffix("+00:00") + "Z"
 
 
 def parse_time(text: str, digits: int = SECONDS) -> str:
