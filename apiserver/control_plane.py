@@ -59,13 +59,13 @@ from noxu.apiserver.security.rbac import Policy
 from noxu.apiserver.security.static_tokens import StaticTokens
 from noxu.apiserver.security.tokens import Tokens
 from noxu.apiserver.values import Object
-from noxu.apiserver.webhook.client import Caller, no_caller
 from noxu.storage.store import Store
 from noxu.storage.types import Corrupt
 
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
     from noxu.apiserver.controllers.leader_election import Election
+    from noxu.apiserver.webhook.client import Caller
 
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
@@ -214,7 +214,7 @@ def assemble(
         Reader(store, cache),
         Persistence(store, cache, as_cbor=features.cbor, as_protobuf=as_protobuf),
     )
-    conversions = Conversions(caller or no_caller, identifiers=identifiers)
+    conversions = Conversions(caller, identifiers=identifiers)
     chain = admission_chain(catalog.current, caller, admission_plugins)
     policy = Policy()
     authorize = authorizer(modes, policy)

@@ -48,7 +48,6 @@ from noxu.apiserver.security import settings
 from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.stores import open_store
 from noxu.apiserver.values import Object
-from noxu.apiserver.webhook.client import Service
 from noxu.storage.store import Store
 from noxu.storage.types import Prefix, Progress, Revision, Unavailable
 
@@ -170,7 +169,7 @@ class Server:
         _check_names(self.config)
         authentication = _authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
-        outgoing = LateWebhooks({Service(*name): address for name, address in self.config.webhook_services})
+        outgoing = LateWebhooks(self.config.webhook_services)
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(self.config)
         try:

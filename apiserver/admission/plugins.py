@@ -15,11 +15,11 @@ from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.webhook.client import Caller
 
 if TYPE_CHECKING:
     from noxu.apiserver.admission.attributes import Attributes
     from noxu.apiserver.admission.hooks import Hook
+    from noxu.apiserver.webhook.client import Caller
 
 
 class _Mutating(Protocol):

@@ -5,22 +5,23 @@ A thread imports it and aiohttp's client, which takes more than a tenth of a sec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
+from noxu.apiserver.config import ServiceName
 from noxu.apiserver.registry.offload import imported
-from noxu.apiserver.webhook.client import MAX_ANSWER, USER_AGENT, Endpoint, Reply, Service
 
 if TYPE_CHECKING:
     from noxu.apiserver.http.webhook_client import WebhookClient
+    from noxu.apiserver.webhook.client import Endpoint, Reply
 
 MODULES: Final = ("aiohttp.client", "noxu.apiserver.http.webhook_client")
 
 
 class LateWebhooks:
-    """The server's `Caller`: see `WebhookClient`."""
+    """The server's `Caller`: see `WebhookClient`. `services` has the addresses of services."""
 
-    def __init__(self, services: Mapping[Service, str] | None = None) -> None:
+    def __init__(self, services: Iterable[tuple[ServiceName, str]] = ()) -> None:
         self._services = services
         self._made: WebhookClient | None = None
 
@@ -28,25 +29,18 @@ class LateWebhooks:
         if self._made is not None:
             await self._made.close()
 
-    async def __call__(
-        self,
-        endpoint: Endpoint,
-        body: bytes,
-        *,
-        timeout: int,  # noqa: ASYNC109 - sent to the webhook, too
-        user_agent: str = USER_AGENT,
-        limit: int = MAX_ANSWER,
-    ) -> Reply:
-        """POST a review. Raises CallFailed."""
+    async def __call__(self, endpoint: Endpoint, body: bytes, **options: Any) -> Reply:
+        """POST a review, with the options of a `Caller`. Raises CallFailed."""
         client = self._made or await self._first()
-        return await client(endpoint, body, timeout=timeout, user_agent=user_agent, limit=limit)
+        return await client(endpoint, body, **options)
 
     async def _first(self) -> WebhookClient:
         """The client, which is made now unless another call has made it meanwhile."""
         for name in MODULES:
             await imported(name)
         from noxu.apiserver.http.webhook_client import WebhookClient
+        from noxu.apiserver.webhook.client import Service
 
         if self._made is None:
-            self._made = WebhookClient(self._services)
+            self._made = WebhookClient({Service(*name): address for name, address in self._services})
         return self._made

@@ -123,18 +123,6 @@ class Caller(Protocol):
         ...
 
 
-async def no_caller(
-    endpoint: Endpoint,
-    body: bytes,  # noqa: ARG001
-    *,
-    timeout: int,  # noqa: ASYNC109
-    user_agent: str = USER_AGENT,  # noqa: ARG001
-    limit: int = MAX_ANSWER,  # noqa: ARG001
-) -> Reply:
-    """The `Caller` of a process without network."""
-    raise CallFailed(f"{describe(endpoint, timeout)}: webhooks cannot be called from here")
-
-
 def describe(endpoint: Endpoint, timeout: int) -> str:
     """The beginning of Go's errors about a call."""
     return f"Post {quote(f'{endpoint.url}?timeout={timeout}s')}"

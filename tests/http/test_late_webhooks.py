@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from noxu.apiserver.config import ServiceName
 from noxu.apiserver.http import late_webhooks, webhook_client
 from noxu.apiserver.http.late_webhooks import LateWebhooks
 from noxu.apiserver.webhook.client import Endpoint, Reply, Service
 
-SERVICES = {Service("default", "hook"): "127.0.0.1:1"}
+SERVICES = [(ServiceName("default", "hook", 443), "127.0.0.1:1")]
 ENDPOINT = Endpoint("https://hook.default.svc:443/", b"")
 
 
@@ -46,7 +47,7 @@ async def test_calls_share_one_client() -> None:
     assert await asyncio.gather(*calls) == [Reply(200, "application/json", b"{}")] * 2
     await late.close()
     (client,) = Client.made
-    assert (client.services, client.is_closed) == (SERVICES, True)
+    assert (client.services, client.is_closed) == ({Service("default", "hook"): "127.0.0.1:1"}, True)
     assert client.calls[1] == (ENDPOINT, b"b", {"timeout": 2, "user_agent": "me", "limit": 3})
 
 

@@ -17,7 +17,6 @@ from noxu.apiserver.webhook.client import (
     Unusable,
     describe,
     endpoint_of,
-    no_caller,
     read_review,
 )
 
@@ -78,11 +77,6 @@ def test_a_client_config_that_leads_nowhere(config: dict[str, Any], text: str) -
 
 def test_errors_name_the_call_as_go_does() -> None:
     assert describe(Endpoint("https://a/x"), 10) == 'Post "https://a/x?timeout=10s"'
-
-
-async def test_without_a_network_nothing_can_be_called() -> None:
-    with pytest.raises(CallFailed, match="webhooks cannot be called from here"):
-        await no_caller(Endpoint("https://a/x"), b"", timeout=1)
 
 
 ANSWERS: list[tuple[str, Reply, str]] = [
