@@ -74,7 +74,7 @@ def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
     """
     operations = [] if patch.value is None else patch.value
     strict_errors: list[str] = []
-    if strict:
+    if strict and not (_are_plain(operations) and not patch.error and not patch.duplicates):
         decoded = decode(List(_JSON_PATCH_OP), operations)
         error = decoded.error or patch.error.replace("Go value", "Go struct field jsonPatchOp.value")
         if error:
@@ -82,7 +82,7 @@ def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
         known = [path for path in patch.duplicates if _operation_field(path) in _JSON_PATCH_OP.fields]
         strict_errors = [f"json patch {message}" for message in duplicate_field_messages(known)]
         strict_errors += [f"json patch unknown field {quote(path)}" for path in decoded.unknown]
-    elif type(operations) is not list:
+    elif type(operations) is not list:  # plain ones are a list of objects
         raise bad_request(_no_go_value(operations, "jsonpatch.Patch"))
     for operation in operations:
         if operation is not None and type(operation) is not dict:
@@ -91,6 +91,19 @@ def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
         limit = f"is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
         raise too_large(f"The allowed maximum operations in a JSON patch {limit}")
     return Patch([operation or {} for operation in operations], strict_errors)
+
+
+def _are_plain(operations: Json) -> bool:
+    """The fast path of decoding operations: whether each is an object of known fields, with texts besides its value."""
+    if type(operations) is not list:
+        return False
+    for operation in operations:
+        if type(operation) is not dict:
+            return False
+        for name, item in operation.items():
+            if name != "value" and (name not in _JSON_PATCH_OP.fields or type(item) is not str):
+                return False
+    return True
 
 
 def merge_patch(patch: PatchBody, *, strict: bool) -> Patch:

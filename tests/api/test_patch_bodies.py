@@ -1,7 +1,10 @@
 """JSON patches, merge patches and apply configurations in request bodies, and how malformed ones are refused."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from noxu.apiserver.api import codec, patch_bodies
 from noxu.apiserver.api.codec import MAX_BODY
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.patch_bodies import json_patch, merge_patch, read_apply, read_patch, refuse_repeated_keys
@@ -57,6 +60,28 @@ def test_a_json_patch_is_decoded(body: bytes, operations: Json, strict_errors: l
     patch = read_patch(body)
     assert json_patch(patch, strict=True) == (operations, strict_errors)
     assert json_patch(patch, strict=False) == (operations, [])
+
+
+VALUES = st.sampled_from(["a", "/a", 1, None, True, {"op": 1}, []])
+OPERATIONS = st.lists(
+    st.dictionaries(st.sampled_from(["op", "path", "from", "value", "Op", "x"]), VALUES) | VALUES, max_size=2
+)
+
+
+@given(OPERATIONS | VALUES)
+def test_plain_operations_are_decoded_like_others(operations: Json) -> None:
+    """The fast path, which looks at nothing but names and types, makes no difference."""
+
+    def outcome() -> object:
+        try:
+            return json_patch(read_patch(codec.encode(operations, sort_keys=False)), strict=True)
+        except ApiError as error:
+            return error.message
+
+    fast = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patch_bodies, "_are_plain", lambda operations: False)
+        assert outcome() == fast
 
 
 def test_a_merge_patch_is_decoded() -> None:
