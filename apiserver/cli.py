@@ -7,6 +7,7 @@ modules are imported only for the command that is run.
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import io
 import os
@@ -14,6 +15,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from noxu.apiserver.arguments import plain
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C, as shells have it."""
+UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
+"""Errors that commands do not expect of files: they are those of the standard output."""
 
 
 def command() -> NoReturn:
@@ -32,6 +36,8 @@ def command() -> NoReturn:
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see noxu.__main__
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        if sys.stdout is None:  # it was closed, as by `noxu serve … >&-`
+            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the end of the process
         if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files have any bytes, and lines contain them
         status = main(own_process=True)
@@ -77,6 +83,11 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        print(f"noxu: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
     return status
 
 
