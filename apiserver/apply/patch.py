@@ -8,8 +8,8 @@ Its differences from the RFCs:
 - null members of objects in a merge patch's lists are dropped, unless the list replaces an object.
 
 The jsonpatch library dispatches the operations; they are implemented here, because the library's own copy recursively and
-without a limit. Neither the document nor the patch is changed; the result shares parts with both. Nothing recurses on
-data.
+without a limit. Neither the document nor the patch is changed; the result shares parts with both, those of the document in
+the same places. Nothing recurses on data.
 """
 
 from __future__ import annotations
@@ -56,8 +56,12 @@ def json_patch(document: Json, operations: list[Object]) -> Json:
 
 
 def apply_operations(document: Json, operations: list[Object]) -> Json:
-    """Apply the operations of a JSON patch. Raises PatchFailed."""
-    working = _Document(document)
+    """Apply the operations of a JSON patch. Raises PatchFailed.
+
+    A document in which values move is copied: their new places may have schemas by which they are changed in place.
+    """
+    moves = any((operation or {}).get("op") == "move" for operation in operations)
+    working = _Document(copy(document) if moves else document)
     _Patch(operations).apply(working)
     return working.root
 

@@ -440,6 +440,14 @@ def test_a_failed_test_is_reported_apart() -> None:
     assert not isinstance(error.value, FailedTest)
 
 
+def test_a_moved_value_is_not_that_of_the_original() -> None:
+    """Its new place may have a schema by which it is pruned and defaulted in place."""
+    original = {"a": {"x": {"y": 1}}}
+    result = json_patch(original, [op("move", "/b", **{"from": "/a"})])
+    del result["b"]["x"]["y"]
+    assert (original, result) == ({"a": {"x": {"y": 1}}}, {"b": {"x": {}}})
+
+
 def test_a_copied_value_is_not_the_value_itself() -> None:
     """Its places may have different schemas, by which values are pruned and defaulted in place."""
     result = json_patch({"a": {"x": {"y": 1}}}, [op("copy", "/b", **{"from": "/a"})])

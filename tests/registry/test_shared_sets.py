@@ -10,12 +10,17 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.apply import recurring
 from noxu.apiserver.apply.entries import decode
 from noxu.apiserver.registry import entry as entries
+from noxu.apiserver.registry import stages
+from noxu.apiserver.registry.draft import Body
 from noxu.apiserver.registry.entry import Entry, key_of, new_entry, object_at, shared_object_at
+from noxu.apiserver.registry.patch_types import JSON_PATCH
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
+from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets
 
 ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SCHEMA: Final[Object] = {"type": "object", "properties": {"spec": {"type": "object"}}}
 KNOWN: Final[Object] = {"f:spec": {"f:a": {}, 'k:{"n":"x"}': {".": {}, "f:b": {}}}}
 ALSO_KNOWN: Final[Object] = {"f:metadata": {"f:labels": {".": {}, "f:x": {}}}}
 WIDGETS: Final[Resource] = widgets(version(schema=ANYTHING)).storage
@@ -80,3 +85,18 @@ def test_the_object_is_the_stored_one(entry: Entry, is_shared: bool) -> None:
     assert bool(owners and all(recurring.json_of(owner["fieldsV1"]) for owner in owners)) == is_shared
     shared = entries._decode_sharing_owners(entry.stored)
     assert (shared is not None) == (is_shared or not entry.rendering.valid)
+
+
+def test_a_patch_that_moves_a_set_into_the_object_does_not_change_that_of_others() -> None:
+    """In its new place the set is pruned in place."""
+    kind = widgets(version(schema=SCHEMA)).storage
+    warm(kind)
+    value = widget(metadata={"uid": "u", "generation": 1, "managedFields": [owner(KNOWN)]})
+    shown = new_entry(key_of(kind, "default", "a"), kind, value, valid=True)
+    moved = {"op": "move", "from": "/metadata/managedFields/0/fieldsV1/f:spec", "path": "/spec"}
+    draft = draft_of_patch(shown, kind, Body(codec.encode([moved], sort_keys=False), JSON_PATCH))
+    draft.old = shared_object_at(shown, kind)
+    for stage in (stages.read_patch, stages.patch, stages.decode, stages.prune):
+        stage(draft)
+    assert draft.new["spec"] == {}
+    assert shared_object_at(shown, kind) == object_at(shown, kind)
