@@ -245,7 +245,7 @@ _FIELD_OPERATIONS: Final = frozenset({"Apply", "Update"})
 def _are_sound_annotations(annotations: dict[str, str]) -> bool:
     size = 0
     for name, value in annotations.items():
-        if not is_qualified_name(name.lower()) or not value.isascii():
+        if not is_qualified_name(name.lower()) or not (name.isascii() and value.isascii()):
             return False
         size += len(name) + len(value)
     return size <= MAX_ANNOTATIONS

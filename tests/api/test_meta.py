@@ -201,6 +201,7 @@ INVALID: list[tuple[str, Object, list[str]]] = [
     ("letters do not matter in annotations", {"annotations": {"Example.COM/A": ""}}, []),
     ("too many bytes of annotations", {"annotations": {"a": "é" * 131_072}}, ["metadata.annotations: Too long: may not be more than 262144 bytes"]),
     ("just not too many", {"annotations": {"ab": "é" * 131_071}}, []),
+    ("the bytes of a key whose lower case is ASCII", {"annotations": {"\u212a": "x" * 262_143}}, ["metadata.annotations: Too long: may not be more than 262144 bytes"]),
     ("a bad finalizer", {"finalizers": ["x y", "a/b/"]},
      [f'metadata.finalizers: Invalid value: "x y": {KEY}',
       f'metadata.finalizers: Invalid value: "a/b/": a valid label key {KEY[10:]} with an optional DNS subdomain prefix and \'/\' (e.g. \'example.com/MyName\')']),
@@ -238,7 +239,9 @@ INVALID: list[tuple[str, Object, list[str]]] = [
 
 @pytest.mark.parametrize(("given", "errors"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
 def test_new_metadata_is_validated(given: Object, errors: list[str]) -> None:
-    assert messages(meta.validate_object_meta({"name": "a", **given}, namespaced=False)) == errors
+    metadata = {"name": "a", **given}
+    assert messages(meta.validate_object_meta(metadata, namespaced=False)) == errors
+    assert not errors or not meta.is_sound(metadata, namespaced=False)
 
 
 NAMESPACE = (
