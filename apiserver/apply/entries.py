@@ -106,6 +106,13 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
     )
 
 
+def _is_canonical(fields: FieldSet) -> bool:
+    try:
+        return parse(fields) is fields
+    except MalformedFields:
+        return False
+
+
 def _text(entry: Object, name: str) -> str:
     text = entry.get(name)
     if text is None:
@@ -127,7 +134,7 @@ def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
         if owned.time:
             entry["time"] = owned.time
         entry["fieldsType"] = "FieldsV1"
-        entry["fieldsV1"] = ordered(owned.fields) if in_order else recurring_set(owned.fields)
+        entry["fieldsV1"] = ordered(owned.fields) if in_order else recurring_set(owned.fields, _is_canonical)
         if manager.subresource:
             entry["subresource"] = manager.subresource
         entries.append(entry)

@@ -1,7 +1,8 @@
 """Sets of fields that recur: objects of a kind have the same owners, again and again.
 
 Equal JSON is read as one dict, of which copies would take the more memory. When it recurs, its JSON is kept, too, so that
-it is not encoded again for each object. Sets are immutable by convention (see `fieldset`).
+it is not encoded again for each object. Only canonical sets are kept: they are what their JSON is read as. Sets are immutable
+by convention (see `fieldset`).
 """
 
 from __future__ import annotations
@@ -27,33 +28,39 @@ _texts: Final[dict[int, tuple[FieldSet, bytes]]] = {}
 
 
 def recurring(fields: Json, read: Callable[[Json], FieldSet]) -> FieldSet:
-    """fieldsV1 as a set, the same dict for equal JSON. `read` makes the set, and raises what this raises."""
+    """fieldsV1 as a set, the same dict for equal JSON of canonical sets.
+
+    `read` makes the set, which is `fields` itself if that is canonical, and raises what this raises.
+    """
+    known = _known(fields, lambda given: read(given) is given)
+    return read(fields) if known is None else known
+
+
+def recurring_set(fields: FieldSet, is_canonical: Callable[[FieldSet], bool]) -> FieldSet:
+    """The same for a set that a write has made. If it is not canonical (`v:-0`), it is read as another one (`v:0`)."""
+    known = _known(fields, is_canonical)
+    return fields if known is None else known
+
+
+def _known(fields: Json, is_canonical: Callable[[Json], bool]) -> FieldSet | None:
+    """The set with the JSON of `fields`, which is kept as that set if it is new. None if it is not kept."""
     if json_of(fields) is not None:
         return fields  # type: ignore[no-any-return]
     try:
         written = orjson.dumps(fields)
     except TypeError:  # too deep
-        return read(fields)
+        return None
     known = _sets.get(written)
     if known is None:
-        known = read(fields)
-        if len(written) <= MAX_KEPT_BYTES:
-            if len(_sets) >= MAX_KEPT:
-                _sets.clear()
-                _texts.clear()
-            _sets[written] = known
+        if len(written) > MAX_KEPT_BYTES or not is_canonical(fields):
+            return None
+        if len(_sets) >= MAX_KEPT:
+            _sets.clear()
+            _texts.clear()
+        known = _sets[written] = fields
     elif id(known) not in _texts:
         _texts[id(known)] = known, codec.encode(known, sort_keys=True)
     return known
-
-
-def recurring_set(fields: FieldSet) -> FieldSet:
-    """The same for a canonical set."""
-    return recurring(fields, _itself)
-
-
-def _itself(fields: FieldSet) -> FieldSet:
-    return fields
 
 
 def json_of(fields: Json) -> bytes | None:
