@@ -18,6 +18,7 @@ from noxu.apiserver.containment import Contained
 from noxu.apiserver.controllers.controller import Controller
 from noxu.apiserver.controllers.definition_status import Updated, at_revision, now, to_change, with_status
 from noxu.apiserver.crd import conditions
+from noxu.apiserver.crd.accepted_names import AcceptedNames
 from noxu.apiserver.crd.conditions import Condition
 from noxu.apiserver.crd.internal import same
 from noxu.apiserver.crd.types import NAMES
@@ -68,7 +69,8 @@ class DefinitionController(Controller[str]):
         self.catalog = catalog
         self.conversions = conversions
         self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what the catalog has
-        self._names: dict[str, Object] = {}  # by definition: its group and accepted names
+        self._names: dict[str, tuple[str, Object]] = {}  # by definition: its group and accepted names
+        self._accepted: dict[str, AcceptedNames] = {}  # by group: the same names
         self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
         self._naming = 0  # how often `_names` has changed
         self._reconciled: dict[str, tuple[Entry, int]] = {}  # by definition: the state, and `_naming` then
@@ -78,8 +80,10 @@ class DefinitionController(Controller[str]):
         name = change.key.name
         if change.entry is not None:
             return [name]
-        group = self._names.get(name, {}).get("group")  # others may now get its names
-        return [name, *(other for other, names in self._names.items() if names["group"] == group and other != name)]
+        if name not in self._names:
+            return [name]
+        group, _ = self._names[name]  # others may now get its names
+        return [name, *(other for other, (theirs, _) in self._names.items() if theirs == group and other != name)]
 
     def resync(self) -> Iterable[str]:
         names = [key.name for key in self.collection.keys]
@@ -104,8 +108,9 @@ class DefinitionController(Controller[str]):
         while (read := await self._read(name, written)) is not None:
             entry, live = read
             crd, group = to_change(live), live["spec"]["group"]
-            others = [names for other, names in self._names.items() if other != name and names["group"] == group]
-            if not advance(crd, others, now(self.clock)) and not await self._set_structure(name, entry, crd):
+            if not advance(crd, self._accepted[group], now(self.clock)) and not await self._set_structure(
+                name, entry, crd
+            ):
                 self._reconciled[name] = entry, self._naming
                 return
             written = await offload(len(entry.stored), with_status, entry, live, crd, self.resource, self.clock)
@@ -178,7 +183,7 @@ class DefinitionController(Controller[str]):
     def _serve(self, entry: Entry, parsed: _Parsed) -> None:
         name, (crd, served, versions) = entry.key.name, parsed
         accepted = crd["status"]["acceptedNames"]
-        self._set_names(name, {"group": crd["spec"]["group"], "status": {"acceptedNames": accepted}})
+        self._set_names(name, (crd["spec"]["group"], accepted))
         if served is None:
             self._withdraw(name)
             return
@@ -191,15 +196,22 @@ class DefinitionController(Controller[str]):
         current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
         current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
 
-    def _set_names(self, name: str, names: Object | None) -> None:
+    def _set_names(self, name: str, names: tuple[str, Object] | None) -> None:
         """Keep the group and the accepted names of a definition; None: it does not exist."""
-        if self._names.get(name) == names:
+        before = self._names.pop(name, None)
+        if names is not None:
+            self._names[name] = names
+        if before == names:
             return
         self._naming += 1
-        if names is None:
-            del self._names[name]
-        else:
-            self._names[name] = names
+        if before is not None:
+            group, accepted = before
+            self._accepted[group].remove(accepted)
+            if not self._accepted[group]:
+                del self._accepted[group]
+        if names is not None:
+            group, accepted = names
+            self._accepted.setdefault(group, AcceptedNames()).add(accepted)
 
     def _withdraw(self, name: str) -> None:
         """Stop serving a definition."""
@@ -227,8 +239,8 @@ def set_structure(crd: Object, time: str) -> bool:
     return True
 
 
-def advance(crd: Object, others: Iterable[Object], time: str) -> bool:
-    """Set the next conditions, in place; False if all are set. `others`: the other definitions of the group.
+def advance(crd: Object, of_group: AcceptedNames, time: str) -> bool:
+    """Set the next conditions, in place; False if all are set. `of_group`: the names of all definitions of the group.
 
     The conditions that depend on names come first, then Established. Each step is an event, as upstream.
     """
@@ -236,7 +248,7 @@ def advance(crd: Object, others: Iterable[Object], time: str) -> bool:
     due: list[Condition] = []
     accepted = status["acceptedNames"]
     if not same(NAMES, crd["spec"]["names"], accepted):  # else upstream's naming controller leaves the conditions alone
-        naming = conditions.names_conditions(crd, others)
+        naming = conditions.names_conditions(crd, of_group)
         if not conditions.is_set(crd, naming.names_accepted) or naming.accepted != accepted:
             due, accepted = [naming.names_accepted, naming.established], naming.accepted
     if conditions.find(crd, conditions.APPROVED) is None and (approved := conditions.approved(crd)):

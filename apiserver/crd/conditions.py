@@ -6,12 +6,13 @@ status changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from enum import Enum
 from typing import Final
 
 from noxu.apiserver.api.errors import aggregate
 from noxu.apiserver.api.field import FieldError, invalid
+from noxu.apiserver.crd.accepted_names import AcceptedNames
 from noxu.apiserver.crd.types import CONDITION, NAMES
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import pem
@@ -86,14 +87,15 @@ class Naming(NamedTuple):
     established: Condition
 
 
-def names_conditions(crd: Object, others: Iterable[Object]) -> Naming:
+def names_conditions(crd: Object, of_group: AcceptedNames) -> Naming:
     """Determine which names in the spec a CRD gets, and its conditions NamesAccepted and Established.
 
-    `others` are all CRDs of the group, with or without the CRD itself. Accepted names stay accepted, so the first CRD
-    has them. All names are checked; the last conflict is reported.
+    `of_group` are the names of all CRDs of the group, with or without the CRD itself. Accepted names stay accepted, so the
+    first CRD has them. All names are checked; the last conflict is reported.
     """
     requested, granted = crd["spec"]["names"], crd["status"]["acceptedNames"]
-    resources, kinds = _taken(crd, others)
+    own = AcceptedNames([crd])
+    resources, kinds = (of_group.resources, own.resources), (of_group.kinds, own.kinds)
     accepted = dict(granted)
     conflict: tuple[str, str] | None = None
     for name, label, taken in (
@@ -113,21 +115,15 @@ def names_conditions(crd: Object, others: Iterable[Object]) -> Naming:
     return Naming(arrange(NAMES, accepted), names_accepted, _establishing(crd, accepted=not conflict))
 
 
-def _taken(crd: Object, others: Iterable[Object]) -> tuple[set[str], set[str]]:
-    resources: set[str] = set()
-    kinds: set[str] = set()
-    for other in (crd, *others):
-        names = other["status"]["acceptedNames"]
-        resources |= {names["plural"], names.get("singular", ""), *(names.get("shortNames") or [])}
-        kinds |= {names["kind"], names.get("listKind", "")}
-    return resources, kinds
-
-
-def _clashes(requested: object, granted: object, taken: set[str]) -> list[str]:
+def _clashes(requested: object, granted: object, taken: tuple[Container[str], ...]) -> list[str]:
     if isinstance(requested, list):
         ours = granted if isinstance(granted, list) else []
-        return [name for name in requested if name not in ours and name in taken]
-    return [str(requested)] if requested and requested != granted and requested in taken else []
+        return [name for name in requested if name not in ours and _is_in(name, taken)]
+    return [str(requested)] if requested and requested != granted and _is_in(str(requested), taken) else []
+
+
+def _is_in(name: str, taken: tuple[Container[str], ...]) -> bool:
+    return any(name in names for names in taken)
 
 
 def _establishing(crd: Object, *, accepted: bool) -> Condition:

@@ -6,6 +6,7 @@ import pytest
 
 from noxu.apiserver.controllers.definitions import advance, set_structure
 from noxu.apiserver.crd import types, update, v1beta1
+from noxu.apiserver.crd.accepted_names import AcceptedNames
 from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.values import Object
 
@@ -27,7 +28,7 @@ def definition() -> Object:
 
 def settled() -> Object:
     crd = definition()
-    while advance(crd, [], NOW):
+    while advance(crd, AcceptedNames(), NOW):
         pass
     return crd
 
@@ -46,12 +47,12 @@ ESTABLISHED = {"Established": ("True", "the initial names have been accepted")}
 
 def test_names_are_accepted_before_the_definition_is_established() -> None:
     crd = definition()
-    assert advance(crd, [], NOW)
+    assert advance(crd, AcceptedNames(), NOW)
     assert shown(crd) == ACCEPTED | {"Established": ("False", "the initial names have been accepted")}
     assert crd["status"]["acceptedNames"] == NAMES
-    assert advance(crd, [], NOW)
+    assert advance(crd, AcceptedNames(), NOW)
     assert shown(crd) == ACCEPTED | ESTABLISHED
-    assert not advance(crd, [], NOW)
+    assert not advance(crd, AcceptedNames(), NOW)
 
 
 EDITED: list[tuple[str, list[Object], dict[str, tuple[str, str]]]] = [
@@ -73,7 +74,7 @@ def test_conditions_stay_while_the_accepted_names_are_those_of_the_spec(
 ) -> None:
     crd = settled()
     crd["status"]["conditions"] = [{"lastTransitionTime": NOW, **condition} for condition in conditions]
-    while advance(crd, [], LATER):
+    while advance(crd, AcceptedNames(), LATER):
         pass
     assert shown(crd) == after
 
@@ -82,7 +83,7 @@ def test_names_that_differ_are_checked_again() -> None:
     crd = settled()
     crd["status"]["acceptedNames"] = {"plural": "foos", "kind": "Bar"}
     crd["status"]["conditions"][0]["message"] = "mine"
-    assert advance(crd, [], LATER)
+    assert advance(crd, AcceptedNames(), LATER)
     assert (crd["status"]["acceptedNames"], shown(crd)) == (NAMES, ACCEPTED | ESTABLISHED)
 
 

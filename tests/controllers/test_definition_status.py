@@ -17,6 +17,7 @@ from noxu.apiserver.controllers import definition_status
 from noxu.apiserver.controllers.definition_status import at_revision, to_change, with_status
 from noxu.apiserver.controllers.definitions import advance
 from noxu.apiserver.crd import types, update
+from noxu.apiserver.crd.accepted_names import AcceptedNames
 from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry import entry as entries
@@ -109,7 +110,7 @@ def check_law(entry: Entry) -> None:
         live = object_at(entry, RESOURCE)
         assert identical(taken, live), "also if it is read for the first time"
         crd = to_change(live)
-        if not advance(crd, [], NOW):
+        if not advance(crd, AcceptedNames(), NOW):
             break
         with Whole():
             expected, _ = with_status(entry, live, crd, RESOURCE, StoppedClock())
@@ -185,7 +186,7 @@ def test_the_spec_is_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = stored(definition(SPECS["nothing"]))
     live = object_at(entry, RESOURCE)
     crd = to_change(live)
-    assert advance(crd, [], NOW)
+    assert advance(crd, AcceptedNames(), NOW)
     specs = _encoded_specs(monkeypatch)
     with_status(entry, live, crd, RESOURCE, StoppedClock())
     assert specs
@@ -208,7 +209,7 @@ def test_bytes_of_another_form_are_encoded_as_a_whole(form: Any, monkeypatch: py
     entry = Entry(written.key, form(codec.decode_stored(written.stored)), 7)
     live = object_at(entry, RESOURCE)
     crd = object_at(entry, RESOURCE)
-    assert advance(crd, [], NOW)
+    assert advance(crd, AcceptedNames(), NOW)
     specs = _encoded_specs(monkeypatch)
     found = new_entry_with_spec(entry, live, RESOURCE, crd)
     assert any(specs)

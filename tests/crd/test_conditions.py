@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from noxu.apiserver.crd import conditions
+from noxu.apiserver.crd.accepted_names import AcceptedNames
 from noxu.apiserver.crd.conditions import Condition, Naming, names_conditions
 from noxu.apiserver.values import Json, Object
 
@@ -203,11 +204,11 @@ NAMES: list[tuple[str, Object, list[Object], Object, Condition]] = [
 )
 def test_names(crd: Object, others: list[Object], accepted: Object, condition: Condition) -> None:
     before = json.dumps(crd)
-    naming = names_conditions(crd, others)
+    naming = names_conditions(crd, AcceptedNames(others))
     assert json.dumps(naming.accepted) == json.dumps(accepted)
     assert naming.names_accepted == condition
     assert naming.established == (INSTALLING if condition is NO_CONFLICT else NOT_ACCEPTED)
-    assert names_conditions(crd, [crd, *others]) == naming
+    assert names_conditions(crd, AcceptedNames([crd, *others])) == naming
     assert json.dumps(crd) == before
 
 
@@ -227,7 +228,7 @@ ESTABLISHING: list[tuple[str, str, list[Object], Condition]] = [
     ("status", "others", "condition"), [row[1:] for row in ESTABLISHING], ids=[row[0] for row in ESTABLISHING]
 )
 def test_establishing(status: str, others: list[Object], condition: Condition) -> None:
-    naming: Naming = names_conditions(named(established=status), others)
+    naming: Naming = names_conditions(named(established=status), AcceptedNames(others))
     assert naming.established == condition
 
 
