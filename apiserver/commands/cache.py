@@ -71,11 +71,6 @@ class Cache:
         """Whether results are kept."""
         return self._directory is not None
 
-    @property
-    def is_used(self) -> bool:
-        """Whether results are kept."""
-        return self._directory is not None
-
     def get(self, kind: str, *parts: bytes) -> Json:
         """A result, None if there is none."""
         body = self.get_bytes(kind, *parts)
@@ -102,7 +97,7 @@ class Cache:
 
     def put(self, value: Json, kind: str, *parts: bytes) -> None:
         """Keep a result. One that JSON cannot have, such as a huge integer, is not kept."""
-        if not self.is_used:
+        if not self.keeps:
             return
         with suppress(TypeError):
             self.put_bytes(orjson.dumps(value), kind, *parts)

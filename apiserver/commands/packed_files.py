@@ -33,7 +33,7 @@ def reader(cache: Cache) -> Read:
 
 
 def _read(cache: Cache, body: bytes, file: str) -> Contents:
-    if not cache.is_used or len(body) < _MIN_SIZE:
+    if not cache.keeps or len(body) < _MIN_SIZE:
         found = contents_of(body, file)
         return found._replace(documents=list(map(packed, found.documents)))
     digest = hashlib.sha256(body).digest()

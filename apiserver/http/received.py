@@ -1,7 +1,7 @@
 """A request as aiohttp's parser has received it: aiohttp's own, with what is read of every request as plain attributes.
 
 aiohttp computes each of them when it is first read, and asks for the addresses and the TLS context of each request's
-connection; nobody reads most of that. An absolute URL remains part of the target, see `request.split_target`.
+connection, most of which no request needs. An absolute URL remains part of the target, see `request.split_target`.
 """
 
 from __future__ import annotations
