@@ -502,7 +502,8 @@ def _without(value: Object, fields: FieldSet, versions: Conversions) -> Object:
     """The object, at whichever version it is, without these fields."""
     if not fields:
         return value
-    kept: Object = remove(value, fields, versions.tracker.types[value["apiVersion"]])
+    version = value["apiVersion"].removeprefix("/")  # Go takes `/v1` for `v1`
+    kept: Object = remove(value, fields, versions.tracker.types[version])
     return kept
 
 

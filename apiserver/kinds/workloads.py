@@ -341,7 +341,7 @@ def _status(kind: str, new: Object, old: Object) -> Errors:
         yield from checks.nonnegative(status.get(name), f"status.{name}")
     for name, limit, rule in limits:
         if status.get(name, 0) > status.get(limit, 0):
-            yield field.invalid(f"status.{name}", status[name], rule)
+            yield field.invalid(f"status.{name}", status.get(name, 0), rule)
     if "collisionCount" in counters and before.get("collisionCount") is not None:
         count = status.get("collisionCount")
         if count is None or count < before["collisionCount"]:

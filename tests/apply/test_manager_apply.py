@@ -336,6 +336,13 @@ def test_labels_and_finalizers_are_claimed_but_names_are_not() -> None:
     assert owners(applied(None, config)) == {"apply me": fields}
 
 
+def test_fields_are_withdrawn_by_a_configuration_that_spells_its_version_like_go() -> None:
+    """`/v1` is the version v1 of the group without a name."""
+    core = tracker("v1", types={"v1": TYPES[V1]}, custom=False, convert=lambda value, _: value)
+    old = applied(None, widget({"a": 1, "b": "x"}, version="v1"), to=core)
+    assert applied(old, widget({"a": 1}, version="/v1"), to=core)["spec"] == {"a": 1}
+
+
 def test_withdrawn_labels_are_removed() -> None:
     fields = {"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}}
     old = live(labels={"a": "1", "b": "1", "c": "1"}, managers=[owns("apply me", fields)])

@@ -124,6 +124,7 @@ ABOVE = "cannot be greater than status.replicas"
 STATUSES: list[tuple[str, str, Json, Json, list[str]]] = [
     ("all ready", "Deployment", {}, {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}, []),
     ("more ready than there are", "Deployment", {}, {"readyReplicas": 2}, [f"status.readyReplicas: Invalid value: 2: {ABOVE}"]),
+    ("a negative number of replicas", "Deployment", {}, {"replicas": -1}, ["status.replicas: Invalid value: -1: must be greater than or equal to 0", *[f"status.{name}: Invalid value: 0: {ABOVE}" for name in ("updatedReplicas", "readyReplicas", "availableReplicas")]]),
     ("more available than ready", "Deployment", {}, {"replicas": 2, "availableReplicas": 1}, ["status.availableReplicas: Invalid value: 1: cannot be greater than readyReplicas"]),
     ("a negative number", "Deployment", {}, {"unavailableReplicas": -1}, [f"status.unavailableReplicas: {NOT_NEGATIVE}"]),
     ("fewer collisions", "Deployment", {"collisionCount": 2}, {"collisionCount": 1}, ["status.collisionCount: Invalid value: 1: cannot be decremented"]),
