@@ -2,9 +2,9 @@
 
 The server has two hundred of them, and makes them while it starts. `dataclass` writes and compiles six methods for each
 frozen class, half a millisecond. `record` compiles `__init__` when it has been called a few times; `repr`, equality and hashes
-are functions that all records share, and what `dataclasses.fields` needs is made when it is asked for. That no field of a `frozen` record is assigned is checked by mypy alone. The decorated
-class is an ordinary dataclass otherwise: `dataclasses.replace` and `dataclasses.fields` work, and so do `__post_init__` and
-`field(…)`.
+are functions that all records share, and what `dataclasses.fields` needs is made when it is asked for. That no field of a
+`frozen` record is assigned is checked by mypy alone. The decorated class is an ordinary dataclass otherwise:
+`dataclasses.replace` and `dataclasses.fields` work, and so do `__post_init__` and `field(…)`.
 
 `typing.NamedTuple` compiles each annotation, to see whether it is an expression, and for each class a constructor and five
 methods. This one leaves annotations as they are, classes share the methods, and the constructors of classes with the same

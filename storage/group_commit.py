@@ -133,7 +133,10 @@ class PendingWrites:
         return self._newest.get(key)
 
     def add(self, key: Key, previous: Revision, value: bytes | None, replaced: bytes | None = None) -> Write:
-        """Add a write. `replaced`: the value at `previous`, if it is known. Raises ValueError for a key that cannot be encoded, TypeError for a value that is not bytes."""
+        """Add a write. `replaced`: the value at `previous`, if it is known.
+
+        Raises ValueError for a key that cannot be encoded, TypeError for a value that is not bytes.
+        """
         write = Write(key, self._next, previous, value, replaced, self._collecting, self._create_future())
         self._next += 1
         self._newest[key] = write

@@ -117,8 +117,8 @@ def new_entry(
     """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
     `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `valid`: as in
-    `Rendering`. `exact`: the object has no floats, apart from its metadata. `as_cbor`: store custom resources as CBOR. `as_protobuf`: built-in kinds are stored as protobuf, in which an
-    empty list is none.
+    `Rendering`. `exact`: the object has no floats, apart from its metadata. `as_cbor`: store custom resources as CBOR.
+    `as_protobuf`: built-in kinds are stored as protobuf, in which an empty list is none.
     """
     if not storage.is_custom:
         value = storage.behaviour.written(value)
