@@ -28,9 +28,8 @@ _VERBS: Final = {
 }
 """By method: the verb without and with a name."""
 
-MAX_CACHED_PATH: Final = (
-    300  # characters, with the method: a name, its namespace and its resource, each of usual length
-)
+MAX_CACHED_PATH: Final = 300
+"""Characters of a path and its method: a name, its namespace and its resource, each of usual length."""
 _BAD_ESCAPE: Final = expression("%(?![0-9a-fA-F]{2})")
 _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
