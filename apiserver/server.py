@@ -15,7 +15,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +44,7 @@ from noxu.apiserver.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.observability import logs
+from noxu.apiserver.own_version import own_version
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.stores import open_store
@@ -355,13 +356,6 @@ class Server:
                 "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
             )
         return Access(self.url, token=self._token)
-
-
-@cache
-def own_version() -> str:
-    from importlib import metadata  # large, and rarely needed
-
-    return metadata.version("noxu")
 
 
 def reachable(address: str) -> str:

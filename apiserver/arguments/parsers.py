@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from noxu.apiserver.arguments import examples
 from noxu.apiserver.arguments.commands import COMMANDS, arguments_of
+from noxu.apiserver.own_version import own_version
 
 
 def parser() -> argparse.ArgumentParser:
@@ -68,7 +69,5 @@ class _Version(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        sys.stdout.write(f"noxu {version('noxu')}\n")
+        sys.stdout.write(f"noxu {own_version()}\n")
         parser.exit()

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from xml.etree import ElementTree as ET
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.commands.findings import Checked, Finding, exit_status
+from noxu.apiserver.own_version import own_version
 from noxu.apiserver.values import Object
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -128,7 +128,7 @@ def sarif(checked: Sequence[Checked], command: str) -> str:
                 "tool": {
                     "driver": {
                         "name": f"noxu {command}",
-                        "semanticVersion": version("noxu"),
+                        "semanticVersion": own_version(),
                         "rules": [{"id": rule, "shortDescription": {"text": rule.replace("-", " ")}} for rule in rules],
                     }
                 },

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from importlib.metadata import version
 
 from noxu.apiserver.config import KUBERNETES_VERSION
+from noxu.apiserver.own_version import own_version
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0."""
     found = {
-        "noxu": version("noxu"),
+        "noxu": own_version(),
         "kubernetes": KUBERNETES_VERSION,
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
