@@ -123,7 +123,7 @@ class Subject:
 
     async def items(self, namespace: str) -> list[Any]:
         answer = await ask(self.server.target, Request("GET", self.collection(namespace)))
-        found: list[Any] = _decoded(answer)["items"]
+        found: list[Any] = decoded(answer)["items"]
         return found
 
     async def remove(self) -> None:
@@ -132,15 +132,17 @@ class Subject:
             await ask(self.server.target, Request("DELETE", f"{DEFINITIONS}/{name}"))
 
 
-def _decoded(answer: bytes) -> Any:
+def decoded(answer: bytes) -> Any:
     """The value of a body, which may be chunked: lines of sizes between the parts."""
-    if not answer.startswith(b"{"):
-        body, rest = b"", answer
-        while rest:
-            size, _, rest = rest.partition(b"\r\n")
-            body, rest = body + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
-        answer = body
-    return json.loads(answer)
+    if answer.startswith(b"{"):
+        return json.loads(answer)
+    parts, at = [], 0
+    while at < len(answer):
+        end = answer.index(b"\r\n", at)
+        size = int(answer[at:end], 16)
+        parts.append(answer[end + 2 : end + 2 + size])
+        at = end + 2 + size + 2
+    return json.loads(b"".join(parts))
 
 
 # -- requests of each connection ---------------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ def updates(subject: Subject, n: int) -> Requests:
     while True:
         subject.workload.change(value, next(subject.serial))
         answer = yield Request("PUT", path, encode(value))
-        value = _decoded(answer)
+        value = decoded(answer)
 
 
 def patches(

@@ -112,6 +112,11 @@ def test_what_the_last_answer_before_the_end_says_is_created_can_be_deleted() ->
     assert [f"{sent.path}/{name}" for name in subject.created] == [next(operations.deletes(subject, 0)).path]
 
 
+@pytest.mark.parametrize("body", [b'{"a":[1]}', b'3\r\n{"a\r\n6\r\n":[1]}\r\n0\r\n\r\n'], ids=["whole", "chunked"])
+def test_a_body_is_decoded(body: bytes) -> None:
+    assert operations.decoded(body) == {"a": [1]}
+
+
 def test_a_run_with_two_servers(tmp_path: Path) -> None:
     with Noxu() as first, Noxu() as second:
         named = [f"a={first.url},pids={os.getpid()}", f"b={second.kubeconfig},pids={os.getpid()}"]
