@@ -31,28 +31,6 @@ def encode(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def definition(group: str, plural: str = "benches", workload: Workload = BENCH) -> Any:
-    """The definition of a group of its own."""
-    kind = plural.capitalize()
-    [version] = DEFINITION["spec"]["versions"]
-    return {
-        **DEFINITION,
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            **DEFINITION["spec"],
-            "group": group,
-            "names": {"plural": plural, "kind": kind},
-            "versions": [
-                {
-                    **version,
-                    "schema": {"openAPIV3Schema": workload.schema},
-                    "additionalPrinterColumns": workload.columns,
-                }
-            ],
-        },
-    }
-
-
 class Subject:
     """A server under measurement, and what was created in it."""
 
@@ -76,7 +54,23 @@ class Subject:
         return value
 
     def definition(self, plural: str = "benches") -> Any:
-        return definition(self.group, plural, self.workload)
+        """A definition of the workload, in the server's group."""
+        [version] = DEFINITION["spec"]["versions"]
+        version = {
+            **version,
+            "schema": {"openAPIV3Schema": self.workload.schema},
+            "additionalPrinterColumns": self.workload.columns,
+        }
+        return {
+            **DEFINITION,
+            "metadata": {"name": f"{plural}.{self.group}"},
+            "spec": {
+                **DEFINITION["spec"],
+                "group": self.group,
+                "names": {"plural": plural, "kind": plural.capitalize()},
+                "versions": [version],
+            },
+        }
 
     async def define(self, plural: str = "benches") -> None:
         """Create a definition, and wait until its objects can be created."""

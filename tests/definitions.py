@@ -10,15 +10,15 @@ def version(schema: Object | None = None) -> Object:
     return {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema or {"type": "object"}}}
 
 
-def widgets(*versions: Object, group: str = "example.com") -> Object:
-    """A definition of Widgets, which are namespaced, with `version()` unless others are given."""
+def widgets(*versions: Object, group: str = "example.com", scope: str = "Namespaced") -> Object:
+    """A definition of Widgets, with `version()` unless others are given."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"widgets.{group}"},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": scope,
             "names": {"plural": "widgets", "kind": "Widget"},
             "versions": list(versions or [version()]),
         },

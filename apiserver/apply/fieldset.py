@@ -380,12 +380,8 @@ def meets(left: FieldSet, right: FieldSet) -> bool:
     """Whether the sets have a member in common. It takes the time of the smaller set."""
     pairs = [(left, right)]
     for ours, theirs in pairs:
-        if len(ours) > len(theirs):
-            ours, theirs = theirs, ours
-        for element, mine in ours.items():
-            other = theirs.get(element)
-            if other is None:
-                continue
+        for element in ours.keys() & theirs.keys():
+            mine, other = ours[element], theirs[element]
             if is_member(mine) and is_member(other):
                 return True
             if mine and other:

@@ -123,10 +123,7 @@ class Representation:
         """An encoded event. `change` is None for the initial state."""
         if change is None:
             return frame(kind, body_at(entry, self.resource))
-        made = change.frames.get((kind, self.key))
-        if made is None:
-            made = change.frames.setdefault((kind, self.key), frame(kind, body_at(entry, self.resource)))
-        return made
+        return change.frame((kind, self.key), lambda: frame(kind, body_at(entry, self.resource)))
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
         return frame("BOOKMARK", codec.encode(bookmark(self.resource, revision, initial_end), sort_keys=False))
@@ -190,10 +187,7 @@ class Summarized(Converted):
             return super().event(kind, entry, change)
         if change is None or self.key is None:
             return frame(kind, self._make_later(entry))
-        made = change.frames.get((kind, self.key))
-        if made is None:
-            made = change.frames.setdefault((kind, self.key), frame(kind, self._make_later(entry)))
-        return made
+        return change.frame((kind, self.key), lambda: frame(kind, self._make_later(entry)))
 
     def _shown(self, value: Object) -> bytes:
         self._is_first = False
@@ -229,12 +223,10 @@ class InCbor(InProtobuf):
         self._frame = watch_event
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+        encode = super().event
         if change is None:
-            return super().event(kind, entry, change)
-        made = change.frames.get((kind, self.key))
-        if made is None:
-            made = change.frames.setdefault((kind, self.key), super().event(kind, entry, change))
-        return made
+            return encode(kind, entry, change)
+        return change.frame((kind, self.key), lambda: encode(kind, entry, change))
 
 
 def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from noxu.apiserver.api.errors import ApiError
@@ -28,10 +28,14 @@ class Change:
         self.revision = revision
         self.entry = entry
         self._before = old
-        self.frames: dict[object, bytes] = {}
-        """Encoded watch events, by event type and representation. Threads that encode one at the same time keep the first."""
+        self.frames: dict[object, bytes] = {}  # encoded watch events, by event type and representation
         self.converted: Conversions | None = None  # conversions by a webhook, under way or complete
         self.weight = max(len(entry.stored) if entry else 0, len(old.stored) if old else 0)  # bytes
+
+    def frame(self, key: object, make: Callable[[], bytes]) -> bytes:
+        """The encoded event of a key, which `make` encodes first. Threads that do so at the same time keep the first."""
+        made = self.frames.get(key)
+        return self.frames.setdefault(key, make()) if made is None else made
 
     @property
     def before(self) -> Entry | None:

@@ -24,6 +24,7 @@ from noxu.apiserver.admission.webhooks import MutatingWebhooks
 from noxu.apiserver.testing.functions import Denied
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.webhook.client import CallFailed
+from tests import definitions
 from tests.timing import HANGS_AFTER
 
 GROUP = "hooks.example.com"
@@ -62,17 +63,7 @@ def version(name: str) -> dict[str, Any]:
     }
 
 
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"widgets.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [version("v1"), version("v2")],
-    },
-}
+DEFINITION = definitions.widgets(version("v1"), version("v2"), group=GROUP)
 
 
 def widget(name: str = "a", api: str = "v1", **spec: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from conformance.client import Client
 from noxu.apiserver.registry.conversion import entries
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.testing.handle import Noxu
+from tests import definitions
 from tests.timing import HANGS_AFTER, eventually
 
 GROUP = "trapped.example.com"
@@ -148,19 +149,10 @@ def _fill(noxu: Noxu, url: str) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]
     config = {"clientConfig": {"url": url}, "conversionReviewVersions": ["v1"]}
+    definition = definitions.widgets(*versions, group=GROUP, scope="Cluster")
+    definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": config}
     noxu.apply(
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"widgets.{GROUP}"},
-            "spec": {
-                "group": GROUP,
-                "scope": "Cluster",
-                "names": {"plural": "widgets", "kind": "Widget"},
-                "versions": versions,
-                "conversion": {"strategy": "Webhook", "webhook": config},
-            },
-        },
+        definition,
         *({"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": f"w{n}"}} for n in range(300)),
     )
 

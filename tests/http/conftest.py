@@ -10,6 +10,7 @@ import pytest
 
 from conformance.client import Client
 from noxu.apiserver.testing.handle import Noxu
+from tests import definitions
 
 if TYPE_CHECKING:
     from tests.http.pods import Pods
@@ -74,18 +75,8 @@ DEFINITION: Final[dict[str, Any]] = {
 
 def widgets(group: str, properties: dict[str, Any], **version: Any) -> dict[str, Any]:
     """A definition of Widgets, which are cluster-scoped, with one version."""
-    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Cluster",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema, **version}],
-        },
-    }
+    made = definitions.version({"type": "object", "properties": properties}) | version
+    return definitions.widgets(made, group=group, scope="Cluster")
 
 
 class Reply(NamedTuple):

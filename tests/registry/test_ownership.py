@@ -9,6 +9,7 @@ import pytest
 
 from conformance.client import Client
 from noxu.apiserver.testing.handle import Noxu
+from tests import definitions
 
 GROUP = "owned.example.com"
 URL = f"/apis/{GROUP}/v1/widgets/w"
@@ -21,18 +22,8 @@ STATUS = {"type": "object", "properties": {"ready": INTEGER}}
 def definition(**spec: Any) -> dict[str, Any]:
     """Widgets whose spec has these properties."""
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}, "status": STATUS}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Cluster",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [version | {"subresources": {"status": {}}}],
-        },
-    }
+    version = definitions.version(schema) | {"subresources": {"status": {}}}
+    return definitions.widgets(version, group=GROUP, scope="Cluster")
 
 
 @pytest.fixture
