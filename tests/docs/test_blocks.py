@@ -55,6 +55,8 @@ RUN_BY: Final = {
     "docs/cli.md yaml objects.yaml": "tests/cli/test_docs.py",
     "docs/cli.md yaml pool.yaml": "tests/cli/test_docs.py",
     "docs/conversion.md": "tests/registry/conversion/test_docs.py",
+    "docs/crd-upgrades.md console": "tests/cli/test_docs.py",
+    "docs/crd-upgrades.md yaml": "tests/cli/test_docs.py",
     "docs/policies.md yaml": "tests/admission/test_policies_docs.py",
     "docs/policies.md text": "tests/admission/test_policies_docs.py",
     "docs/quickstart.md": "tests/clients/test_quickstart_docs.py",
@@ -67,6 +69,7 @@ SHOWN: Final = {
     "README.md text": "what the server prints, with a path of the reader",
     "docs/architecture.md text  change": "a picture",
     "docs/admission.md text Error from server": "the message of the example, which its test compares",
+    "docs/fake-clients.md text": "the log of client-go",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
 }
 
