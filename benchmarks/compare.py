@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import uvloop
 
-from benchmarks import growth, report, results, servers
+from benchmarks import etcd_versions, growth, report, results, servers
 from benchmarks.load import Request, ask
 from benchmarks.operations import (
     Subject,
@@ -71,6 +71,14 @@ async def version(server: servers.Server) -> str:
     return ".".join(found)
 
 
+def etcds(started: Sequence[servers.Server], *, allow_old: bool) -> dict[str, str]:
+    """The version of each server's etcd, if it has one. Raises SystemExit for one that makes the comparison unfair."""
+    versions = {server.name: etcd_versions.of_processes(server.pids) for server in started}
+    if (complaints := etcd_versions.complaints(versions)) and not allow_old:
+        raise SystemExit("\n".join(complaints))
+    return {name: version for name, version in versions.items() if version}
+
+
 async def run_rounds(
     subjects: list[Subject], sources: Sequence[Source], options: argparse.Namespace, directory: Path
 ) -> list[Measured]:
@@ -100,7 +108,9 @@ async def run_rounds(
 async def run(options: argparse.Namespace, directory: Path) -> Results:
     start, busy, client = time.monotonic(), busy_seconds(), time.process_time()
     started = await servers.start_all(options.sources, directory)
+    subjects: list[Subject] = []
     try:
+        stores = etcds(started, allow_old=options.old_etcd)
         used = sum(processor_seconds(server.pids) for server in started)
         workload = WORKLOADS[options.workload]
         subjects = [Subject(server, f"{uuid4().hex[:8]}.bench.example.com", workload) for server in started]
@@ -112,12 +122,14 @@ async def run(options: argparse.Namespace, directory: Path) -> Results:
         return Results(
             options.date, options.command, machine(), round(max(other, 0.0) / seconds, 2), round(seconds),
             tuple(server.name for server in started), {server.name: await version(server) for server in started},
-            tuple(measured), tuple(points),
+            tuple(measured), tuple(points), stores,
         )  # fmt: skip
     finally:
         for source, server in zip(options.sources, started, strict=True):
             if not source.command:
-                await next(subject for subject in subjects if subject.server is server).remove()
+                for subject in subjects:
+                    if subject.server is server:
+                        await subject.remove()
             server.stop()
 
 
@@ -138,6 +150,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--growth-seconds", type=float, default=60.0, help="of a server to grow, for each curve")
     parser.add_argument("--no-growth", action="store_true", help="no growth curves")
     parser.add_argument("--quick", action="store_true", help="tiny numbers, to try the command")
+    parser.add_argument(
+        "--old-etcd", action="store_true", help="measure also with an etcd that slows the reference down"
+    )
     parser.add_argument("--base", metavar="NAME", help="the server that others are compared with (default: the last)")
     parser.add_argument("--date", help="of the run (default: today)")
     parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help="measure nothing: read these results")

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from benchmarks import etcd_versions
 from benchmarks.results import Results, operations, ratio, summary
 
 BUSY_CLIENT: Final = 0.9  # of a core: from here on the client limits rates and latencies
@@ -111,13 +112,20 @@ def run(found: Results) -> str:
     """The run: its command, the machine, the servers."""
     machine = found.machine
     rounds = max((each.round for each in found.measured), default=0) + 1
-    versions = ", ".join(f"{name} answers as Kubernetes {version}" for name, version in found.versions.items())
+    versions = ", ".join(_versions(found, name) for name in found.versions)
+    unfair = "".join(f"**Unfair: {complaint}.**\n" for complaint in etcd_versions.complaints(found.etcd))
     return (
         f"```sh\n{found.command}\n```\n\n"
         f"{found.date}, {found.seconds / 60:.0f} minutes, {rounds} rounds. {machine.processor}, {machine.cores} cores, "
         f"{machine.memory_gb:g} GB; Linux {machine.kernel}; Python {machine.python}. Other processes used "
         f"{found.other_load:g} cores on average during the run. Versions: {versions}.\n"
+        + (f"\n{unfair}" if unfair else "")
     )
+
+
+def _versions(found: Results, name: str) -> str:
+    store = f" over etcd {found.etcd[name]}" if name in found.etcd else ""
+    return f"{name} answers as Kubernetes {found.versions[name]}{store}"
 
 
 def blocks(found: Results, base: str, folder: str, plots: Iterable[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ the machine. Reported are medians over the rounds: of the figures, and of the ra
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
@@ -51,6 +51,7 @@ class Results(NamedTuple):
     versions: dict[str, str]
     measured: tuple[Measured, ...]
     growth: tuple[Point, ...] = ()
+    etcd: Mapping[str, str] = {}  # versions, by server; of servers that have one
 
 
 def percentile(ordered: Sequence[float], part: float) -> float:

@@ -102,3 +102,9 @@ def test_the_page_of_the_documentation_is_made_of_its_results() -> None:
     for plot in plots:
         drawn = (folder / plot).read_text()
         assert [server for server in found.servers if f">{server}<" not in drawn] == []
+
+
+def test_the_page_says_which_etcd_was_used_and_marks_one_that_is_too_old() -> None:
+    assert "a answers as Kubernetes 1.37 over etcd 3.6.5, b answers" in report.run(RUN._replace(etcd={"a": "3.6.5"}))
+    assert "**Unfair" not in report.run(RUN._replace(etcd={"a": "3.6.5"}))
+    assert "**Unfair: a stores in etcd 3.5.1" in report.run(RUN._replace(etcd={"a": "3.5.1"}))

@@ -1,4 +1,4 @@
-"""docs/cli.md matches the program: its examples print what they show, and its tables list every option."""
+"""The examples of commands in the pages print what they show, and the tables of docs/cli.md list every option."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.docs.blocks import blocks, steps
 
 ROOT: Final = Path(__file__).parents[2]
 TEXT: Final = (ROOT / "docs" / "cli.md").read_text()
-BLOCKS: Final = [block for block in blocks() if block.page == "docs/cli.md"]
+PAGES: Final = ("docs/cli.md", "docs/crd-upgrades.md")
+BLOCKS: Final = [block for block in blocks() if block.page in PAGES]
 _PIPED: Final = re.compile(r"echo '(.*)' \| (.*)")
 _VARYING: Final = re.compile(
     r"\b\d[\d.e-]* ms\b|\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b|\b\d{4}-\d\d-\d\dT[\d:]{8}Z"
@@ -28,6 +29,7 @@ _CODE: Final = re.compile(r"`([^`]+)`")
 class Example(NamedTuple):
     """A command, what it is documented to print to stdout and then to stderr, and its exit status if that is shown."""
 
+    page: str
     line: str
     printed: str
     status: int | None
@@ -40,7 +42,7 @@ def examples() -> Iterator[Example]:
             for n, (line, printed) in enumerate(shown):
                 if line != "echo $?":
                     status_shown = n + 1 < len(shown) and shown[n + 1][0] == "echo $?"
-                    yield Example(line, printed, int(shown[n + 1][1]) if status_shown else None)
+                    yield Example(block.page, line, printed, int(shown[n + 1][1]) if status_shown else None)
 
 
 def stable(printed: str) -> str:
@@ -53,7 +55,7 @@ def test_an_example_prints_the_documented_output(
     example: Example, run: Callable[..., Any], write: Callable[..., Path]
 ) -> None:
     for block in BLOCKS:
-        if block.file:
+        if block.file and block.page == example.page:
             write(block.file, block.text)
     piped = _PIPED.fullmatch(example.line)
     stdin, line = piped.groups() if piped else ("", example.line)

@@ -105,6 +105,21 @@ def test_every_block_of_code_says_its_language() -> None:
     assert {path.name: found[::2].count("```") for path, found in fences.items() if "```" in found[::2]} == {}
 
 
+def test_a_diagram_fits_a_page_on_a_display_of_1366_pixels() -> None:
+    """110 characters of the size in site.css. What a program prints may be longer, and is scrolled."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    diagrams = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(diagrams) > 3
+    assert [line for diagram in diagrams for line in diagram.splitlines() if len(line) > 110] == []
+
+
+def test_the_site_has_an_icon_and_says_on_its_first_page_what_noxu_is() -> None:
+    assert {CONFIGURATION["theme"][name] for name in ("logo", "favicon")} == {"icon.svg"}
+    before, _, _ = (ROOT / "docs" / "README.md").read_text().partition("\n## ")
+    assert "The Kubernetes API for your CustomResourceDefinitions" in before
+    assert "](terminal.svg)" in before
+
+
 def test_an_unknown_argument_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "installed.txt").write_text((ROOT / "requirements/docs.txt").read_text())
     ran = subprocess.run(
@@ -115,3 +130,9 @@ def test_an_unknown_argument_of_the_command(tmp_path: Path) -> None:
         env={"VENV": str(tmp_path), "PATH": "/usr/bin:/bin"},
     )
     assert (ran.returncode, ran.stderr) == (2, "site: unknown argument upload: build or serve\n")
+
+
+def test_the_text_for_language_models_names_pages_that_exist_and_is_short() -> None:
+    text = (ROOT / "docs" / "llms.txt").read_text()
+    assert [page for page in _LINK.findall(text) if page not in pages()] == []
+    assert len(text) < 4_000

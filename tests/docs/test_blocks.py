@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -24,6 +25,7 @@ from typing import Final
 import pytest
 
 import noxu
+from noxu.apiserver import cli
 from noxu.apiserver.commands.in_memory import validate
 from noxu.apiserver.commands.outcomes import Rules
 from noxu.apiserver.commands.shards import Shard
@@ -55,6 +57,8 @@ RUN_BY: Final = {
     "docs/cli.md yaml objects.yaml": "tests/cli/test_docs.py",
     "docs/cli.md yaml pool.yaml": "tests/cli/test_docs.py",
     "docs/conversion.md": "tests/registry/conversion/test_docs.py",
+    "docs/crd-upgrades.md console": "tests/cli/test_docs.py",
+    "docs/crd-upgrades.md yaml": "tests/cli/test_docs.py",
     "docs/policies.md yaml": "tests/admission/test_policies_docs.py",
     "docs/policies.md text": "tests/admission/test_policies_docs.py",
     "docs/quickstart.md": "tests/clients/test_quickstart_docs.py",
@@ -67,6 +71,7 @@ SHOWN: Final = {
     "README.md text": "what the server prints, with a path of the reader",
     "docs/architecture.md text  change": "a picture",
     "docs/admission.md text Error from server": "the message of the example, which its test compares",
+    "docs/fake-clients.md text": "the log of client-go",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
 }
 
@@ -190,6 +195,17 @@ def log_lines(block: Block) -> None:
             assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (WARNING the history|system:anonymous \w+ /\S+ \d+ [\d.]+ms$)", line)  # fmt: skip
 
 
+def powershell(block: Block) -> None:
+    """Variables of the environment, and programs that the blocks of a shell have, too; those of noxu with valid arguments."""
+    for line in block.text.splitlines():
+        if re.fullmatch(r'\$env:[A-Z_]+ = ".+"', line):
+            continue
+        program, *arguments = shlex.split(line.replace("\\", "/"))
+        assert program in ("py", "kubectl", ".venv/Scripts/pip", ".venv/Scripts/noxu", "noxu"), line
+        if program.endswith("noxu"):
+            cli.options_of(arguments[0], arguments[1:])
+
+
 LANGUAGES: Final[dict[str, Callable[[Block], object]]] = {
     "python": python,
     "yaml": manifests,
@@ -197,6 +213,7 @@ LANGUAGES: Final[dict[str, Callable[[Block], object]]] = {
     "toml": lambda block: tomllib.loads(block.text),
     "ini": ini,
     "go": go,
+    "powershell": powershell,
 }
 TEXTS: Final[dict[str, Callable[[Block], None]]] = {
     "docs/authentication.md text": tokens,
@@ -260,12 +277,14 @@ WRONG: Final = [
     ("json", "{"),
     ("toml", "a = "),
     ("ini", "a = 1\n"),
+    ("powershell", "export A=b\n"),
+    ("powershell", ".venv\\Scripts\\noxu serve --memroy\n"),
 ]
 
 
 @pytest.mark.parametrize(("language", "text"), WRONG)
 async def test_a_block_with_an_error_is_found(language: str, text: str) -> None:
-    with pytest.raises((AssertionError, SyntaxError, ValueError, configparser.Error)):
+    with pytest.raises((AssertionError, SyntaxError, ValueError, configparser.Error, SystemExit)):
         await checked(Block("docs/x.md", 1, language, "", text))
 
 

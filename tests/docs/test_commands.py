@@ -29,10 +29,12 @@ RUN: Final = (
     "docs/audit.md sh jq",
     "docs/ci.md sh",
     "docs/cli.md console",
+    "docs/crd-upgrades.md console",
     "docs/controllers.md sh cargo",
     "docs/controllers.md sh kopf",
     "docs/controllers.md sh mvn",
     "docs/envtest.md sh pip",
+    "docs/fake-clients.md sh eval",
     "docs/quickstart.md sh",
 )
 
@@ -42,6 +44,8 @@ NOT_RUN: Final = {
     "kwok": "another project's program, which is not installed",
     "./cainjector": "another project's program, which is not installed",
     "./controller": "another project's program, which is not installed",
+    "helm": "renders a chart of the reader",
+    "kustomize": "builds a folder of the reader",
     "etcdctl": "mends an etcd without space",
     "uvx": "downloads what it runs",
 }
@@ -49,7 +53,7 @@ NOT_RUN: Final = {
 NEEDS_MORE: Final = {"kubectl port-forward": "needs the service in a cluster of the reader"}
 """The beginnings of statements that cannot be run, and why."""
 
-BUILT_IN: Final = {"{", "}", "cat", "echo", "eval", "exit", "export", "source"}
+BUILT_IN: Final = {"{", "}", "cat", "cp", "echo", "eval", "exit", "export", "source"}
 """Commands of the shell around others."""
 
 PROGRAMS: Final[dict[str, Callable[[list[str]], None]]] = {}
