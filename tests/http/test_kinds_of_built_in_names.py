@@ -156,6 +156,19 @@ def test_nothing_built_in_changes(cluster: Cluster, resource: Resource) -> None:
     assert cluster.stored() == before
 
 
+def test_a_definition_of_the_version_of_the_built_in_kind_changes_nothing(cluster: Cluster) -> None:
+    """It is established, and its objects cannot be reached: the built-in kind is served."""
+    before = cluster.stored()
+    for resource in RESOURCES:
+        cluster.ask("POST", DEFINITIONS, definition(resource, resource.version))
+    during = cluster.stored()
+    assert {key: value for key, value in during.items() if key in before} == before
+    for resource in RESOURCES:
+        cluster.ask("DELETE", f"{DEFINITIONS}/{resource.plural}.{resource.group}")
+    eventually(lambda: cluster.names(DEFINITIONS) == [])
+    assert cluster.stored() == before
+
+
 def test_the_table_has_every_built_in_kind_that_can_be_named() -> None:
     named = {(resource.group, resource.plural) for resource in RESOURCES}
     assert named == {(kind.group, kind.plural) for kind in scheme.served() if "." in kind.group} | {
