@@ -18,6 +18,7 @@ A resource may appear within a minute after the migration. Errors that pass (429
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from noxu.apiserver.api import codec, errors
@@ -107,9 +108,10 @@ class StorageMigrationController(Controller[Target]):
     def _note(self, name: str, entry: Entry | None) -> set[Target]:
         """Keep the resource of a migration; None: it was deleted. The resources that this concerns."""
         before = self._targets.pop(name, None)
-        if entry is not None:
-            resource = object_at(entry, self.resource)["spec"]["resource"]
-            self._targets[name] = Target(resource.get("group", ""), resource["resource"])
+        with suppress(ApiError):  # what another program has stored may be unreadable
+            if entry is not None:
+                resource = (object_at(entry, self.resource).get("spec") or {}).get("resource") or {}
+                self._targets[name] = Target(resource.get("group", ""), resource.get("resource", ""))
         return {target for target in (before, self._targets.get(name)) if target is not None}
 
     async def reconcile(self, target: Target) -> float | None:

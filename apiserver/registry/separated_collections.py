@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.crd import types
 from noxu.apiserver.registry import collection_names
 from noxu.apiserver.registry.catalog import Catalog
@@ -33,7 +34,10 @@ async def separate(store: Store, reader: Reader, catalog: Catalog) -> int:
         entry = entries.get(Key(definitions.collection, "", f"{plural}.{group}"))
         if entry is None:
             continue
-        versions = _own_versions(object_at(entry, definitions), catalog)
+        try:
+            versions = _own_versions(object_at(entry, definitions), catalog)
+        except ApiError:  # what cannot be read is not served
+            continue
         for item in await _among(store, name, versions):
             await _move(store, item, collection_names.of_custom(group, plural))
             moved += 1

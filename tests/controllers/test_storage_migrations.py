@@ -404,3 +404,12 @@ async def test_custom_resources_with_the_names_of_a_built_in_kind_are_migrated(w
         world.resource("customresourcedefinitions", "apiextensions.k8s.io"), "clusterroles.rbac.authorization.k8s.io"
     )
     assert crd["status"]["storedVersions"] == ["v9"]
+
+
+async def test_a_migration_that_cannot_be_read_does_not_disturb_others(world: World) -> None:
+    key = key_of(migrations(world), "", "unreadable")
+    await world.plane.cache.reached(await world.store.put(key, b"no object", expected=0))
+    await world.apply(migration(group="", resource="configmaps"))
+    await world.settled()
+    assert await conditions(world) == [ENDED, SUCCEEDED]
+    assert [each.health() for each in world.plane.all_controllers if each.health()] == []

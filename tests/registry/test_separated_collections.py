@@ -128,3 +128,14 @@ async def test_a_move_that_was_interrupted_is_completed(old: FlakyStore, clock: 
         assert await names(old, CUSTOM) == {"a", "b"}
         assert "a" not in await names(old, BUILT_IN)
         assert await separate(world.store, world.plane.reader, world.plane.catalog.current) == 0
+
+
+async def test_a_definition_that_cannot_be_read_does_not_prevent_the_start(old: FlakyStore, clock: ManualClock) -> None:
+    key = Key("apiextensions.k8s.io/customresourcedefinitions", "", f"clusterroles.{GROUP}")
+    stored = await old.get(key)
+    assert stored is not None
+    await old.put(key, b"no definition", expected=stored.revision)
+    before = await names(old, BUILT_IN)
+    async with a_world(old, clock) as world:
+        assert await world.get(world.resource("widgets", "example.com"), "w", "default")
+        assert await names(old, BUILT_IN) == before
