@@ -48,6 +48,7 @@ from noxu.apiserver.registry.group_priorities import AGGREGATOR
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.apiserver.registry.separated_collections import separate
 from noxu.apiserver.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
 from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.security import settings
@@ -417,6 +418,8 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.follow_log(), "watch cache")
+        if not is_new:
+            await separate(plane.store, plane.reader, _built_in_catalog(plane.store.shared, frozenset()))
         elected = () if plane.election is None else plane.election.controllers
         own = [each for each in plane.all_controllers if each not in elected]
         if is_new:

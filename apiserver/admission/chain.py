@@ -82,7 +82,7 @@ class Chain:
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
         self._consulted = Consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
-        self._kinds = [resource for resource in catalog.resources if resource.group == GROUP]
+        self._kinds = [kind for kind in catalog.resources if kind.group == GROUP and not kind.is_custom]
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(catalog, "", "resourcequotas"))
         self.metrics = AdmissionMetrics()

@@ -40,6 +40,12 @@ from noxu.apiserver.values import Object, equal
 from noxu.apiserver.webhook.client import BadAnswer, Caller, CallFailed, Unusable
 
 _MAX_TIMEOUT: Final = 30  # seconds
+_EXEMPT: Final = frozenset(
+    (GROUP, f"{kind}{what}")
+    for kind in ("Validating", "Mutating")
+    for what in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
+)
+"""The kinds for which no webhook is called, in any version (upstream's IsExemptAdmissionConfigurationResource)."""
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _MUTATION: Final = "mutation.webhook.admission.k8s.io"
 _PATCH: Final = "patch.webhook.admission.k8s.io"
@@ -69,7 +75,7 @@ class _Webhooks:
 
     async def _matched(self, hook: Hook, request: Attributes) -> Resource | None:
         """The version at which the webhook needs the objects, None if it is not called. Raises ApiError."""
-        if request.resource.group == GROUP:
+        if (request.resource.group, request.resource.kind) in _EXEMPT:
             return None  # webhooks must not prevent changes of their configuration
         resource = await matched(hook.criteria, request)
         if resource is not None and hook.selector_error:

@@ -32,8 +32,9 @@ from noxu.apiserver.crd import conditions, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
 from noxu.apiserver.http.webhook_client import WebhookClient
 from noxu.apiserver.registry.draft import Action, Options, WriteRequest
-from noxu.apiserver.registry.entry import Entry, object_at
+from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.rewriting import outdated, rewrite
 from noxu.apiserver.values import Object
 from noxu.storage.store import Store
 from noxu.storage.types import EVERYTHING, Progress, StoreError
@@ -41,7 +42,6 @@ from noxu.storage.types import EVERYTHING, Progress, StoreError
 Show: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
 """Shows how far a named work is."""
 MANAGER: Final = "noxu-migrate"
-BATCH_SIZE: Final = 64  # objects that are written concurrently, and share a transaction
 MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
 DEFINITIONS: Final = f"/apis/{types.GROUP}/{types.VERSION}/{types.RESOURCE}"
 
@@ -225,32 +225,21 @@ async def _open_etcd(etcd: Etcd) -> Store:
 
 
 async def _rewrite_all(plane: ControlPlane, storage: Resource, migration: Migration, report: Progress) -> None:
-    entries = list((await plane.reader.collection(storage)).entries.values())
-    for start in range(0, len(entries), BATCH_SIZE):
-        report(start, len(entries))
-        await asyncio.gather(
-            *[_rewrite(plane, storage, entry, migration) for entry in entries[start : start + BATCH_SIZE]]
-        )
-    migration.failures.sort()  # concurrent writes fail in any order
-
-
-async def _rewrite(plane: ControlPlane, storage: Resource, entry: Entry, migration: Migration) -> None:
-    stored: Object = codec.decode_stored(entry.stored)
-    if stored.get("apiVersion") == storage.api_version:
-        migration.count(rewritten=False)
-        return
-
+    entries = (await plane.reader.collection(storage)).entries
+    older = outdated(entries.values(), storage)
+    migration.objects = done = len(entries) - len(older)
     options = Options(field_manager=MANAGER, field_validation="Ignore")
-    request = WriteRequest(Action.REPLACE, storage, entry.namespace, options=options)
-    try:
-        await loading.update(plane, request, entry.key.name, lambda old: old)
-    except ApiError as error:
-        if error.reason == "NotFound":
-            migration.count(rewritten=False)
-        else:
-            migration.fail(stored, error.message)
-    else:
-        migration.count(rewritten=True)
+    request = WriteRequest(Action.PATCH, storage, options=options)
+    report(0, len(entries))
+    async for batch in rewrite(plane.writer, lambda: request, older):
+        for each in batch:
+            if each.error is None:
+                migration.count(rewritten=each.stored)
+            else:
+                migration.fail(codec.decode_stored(each.entry.stored), each.error.message)
+        done += len(batch)
+        report(done, len(entries))
+    migration.failures.sort()
 
 
 async def _update_stored_versions(

@@ -27,6 +27,7 @@ from noxu.apiserver.crd import conditions, defaults, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
 from noxu.apiserver.manifests import LoadError, checked, is_crd, read_paths
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.registry import collection_names
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.entry import Entry, object_at
@@ -216,7 +217,7 @@ class StoredState:
 
 def _prefix(crd: Object) -> Prefix:
     """That of the keys of a CRD's custom resources."""
-    return Prefix(f"{crd['spec']['group']}/{crd['spec']['names']['plural']}")
+    return Prefix(collection_names.of_custom(crd["spec"]["group"], crd["spec"]["names"]["plural"]))
 
 
 class RunningServer:

@@ -151,6 +151,14 @@ def _attributes_class_protection(parts: Parts) -> Reconciler[Any]:
     return AttributesClassProtection(parts.reader, parts.writer, classes, claims, volumes, parts.clock)
 
 
+def _storage_migrations(parts: Parts) -> Reconciler[Any]:
+    from noxu.apiserver.controllers.storage_migrations import StorageMigrationController
+
+    migrations = parts.resource("storagemigration.k8s.io", "storageversionmigrations")
+    definitions = parts.resource("apiextensions.k8s.io", "customresourcedefinitions")
+    return StorageMigrationController(parts.reader, parts.writer, parts.catalog, migrations, definitions, parts.clock)
+
+
 CONTROLLERS: Final = (
     Known("bootstrap-signer-controller", "bootstrapsigner"),
     Known("certificatesigningrequest-approving-controller", "csrapproving"),
@@ -194,7 +202,7 @@ CONTROLLERS: Final = (
     Known("serviceaccount-controller", "serviceaccount", _service_accounts),
     Known("serviceaccount-token-controller", "serviceaccount-token", _account_tokens),
     Known("statefulset-controller", "statefulset"),
-    Known("storage-version-migrator-controller"),
+    Known("storage-version-migrator-controller", make=_storage_migrations),
     Known("storageversion-garbage-collector-controller", "storage-version-gc"),
     Known("taint-eviction-controller"),
     Known("token-cleaner-controller", "tokencleaner"),

@@ -130,11 +130,14 @@ class NamespaceController(Controller[str]):
         return result
 
     def _resources(self) -> list[Resource]:
-        """The namespaced resources whose objects can be deleted: each once, whatever its versions are."""
-        found: dict[Qualified, Resource] = {}
+        """The namespaced resources whose objects can be deleted: each once, whatever its versions are.
+
+        Custom resources may have the names of a built-in kind; they are another resource.
+        """
+        found: dict[tuple[Qualified, str], Resource] = {}
         for resource in self.catalog.current.resources:
             if resource.namespaced and resource.is_stored and "delete" in resource.verbs:
-                found.setdefault(resource.group_resource, resource)
+                found.setdefault((resource.group_resource, resource.collection), resource)
         return list(found.values())
 
     async def _delete_all(self, resource: Resource, name: str, result: _Round, seconds_since: float) -> None:
@@ -161,7 +164,7 @@ class NamespaceController(Controller[str]):
         self._watches.setdefault(name, []).append(watch)
         held = [entry for entry in entries if _FINALIZERS in entry.stored]
         finalizers = await self._of_objects(_count_finalizers, held)
-        result.objects[f"{resource.plural}.{resource.group}"] = len(entries)
+        result.objects[f"{resource.plural}.{resource.group}"] += len(entries)
         result.finalizers += finalizers
         estimate = grace if seconds_since < grace else FINALIZERS_TAKE if finalizers else 0
         result.estimate = max(result.estimate, estimate)

@@ -102,21 +102,17 @@ class ResourceQuotaController(Reconciler[Key]):
 
         quota = object_at(entry, self.resource)
         limits = pod_resources.quantities((quota.get("spec") or {}).get("hard"))
-        counted: dict[Qualified, tuple[Evaluator, Resource, list[Entry]]] = {}
+        counted: dict[Qualified, tuple[Evaluator, list[tuple[Resource, list[Entry]]]]] = {}
         for what, evaluator in usage.evaluators(limits).items():
-            found = self._resource(what)
-            if found is not None and found.namespaced:
-                collection = await self.reader.collection(found)
-                entries = [collection.entries[each] for each in collection.select(entry.key.partition)]
-                if entries:
-                    await prepared(found.versions)
-                counted[what] = evaluator, found, entries
+            resources = self._resources(what)
+            if resources:
+                counted[what] = evaluator, [(found, await self._in(entry.key.partition, found)) for found in resources]
         now = self.clock.now()
 
         def count() -> Entry | None:
             objects = {
-                what: (evaluator, (object_at(each, found) for each in entries))
-                for what, (evaluator, found, entries) in counted.items()
+                what: (evaluator, (object_at(each, found) for found, entries in parts for each in entries))
+                for what, (evaluator, parts) in counted.items()
             }
             before = usage.used(quota)
             after = {name: item for name, item in before.items() if name in limits}
@@ -128,12 +124,22 @@ class ResourceQuotaController(Reconciler[Key]):
             change = {"hard": usage.printed(limits), "used": usage.printed(after)}
             return resource_quotas.with_status(entry, self.resource, change, MANAGER, format_time(now))
 
-        return await offload(sum(len(each.stored) for _, _, entries in counted.values() for each in entries), count)
+        entries = (each for _, parts in counted.values() for _, found in parts for each in found)
+        return await offload(sum(len(each.stored) for each in entries), count)
 
-    def _resource(self, what: Qualified) -> Resource | None:
-        """The stored version of a resource, None if it is not served."""
-        found = next((each for each in self.catalog.current.resources if each.group_resource == what), None)
-        return found.versions.storage if found is not None and found.is_stored else None
+    async def _in(self, partition: str, resource: Resource) -> list[Entry]:
+        """The objects of a namespace."""
+        collection = await self.reader.collection(resource)
+        entries = [collection.entries[each] for each in collection.select(partition)]
+        if entries:
+            await prepared(resource.versions)
+        return entries
+
+    def _resources(self, what: Qualified) -> list[Resource]:
+        """The stored versions of a namespaced resource that is served: custom resources may have the names of a built-in one."""
+        resources = (each for each in self.catalog.current.resources if each.group_resource == what)
+        stored = {each.collection: each.versions.storage for each in resources if each.is_stored and each.namespaced}
+        return list(stored.values())
 
 
 def _spec(stored: bytes) -> Json:

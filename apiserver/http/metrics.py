@@ -107,7 +107,7 @@ class ServerMetrics:
     async def _objects(self) -> list[Family]:
         """The number of stored objects of each resource, -1 if they cannot be counted; and the size of the store."""
         plane = self._plane
-        numbers: list[tuple[tuple[str, str], float]] = []
+        counts: dict[tuple[str, str], float] = {}
         for n, (name, resource) in enumerate(_stored(plane.catalog.current).items()):
             if n % _AT_ONCE == _AT_ONCE - 1:
                 await asyncio.sleep(0)
@@ -116,7 +116,9 @@ class ServerMetrics:
                 count = len(loaded.entries) if loaded else await plane.store.count(Prefix(name))
             except StoreError:
                 count = -1
-            numbers.append(((resource.group, resource.plural), count))
+            labels = resource.group, resource.plural  # custom resources may have those of a built-in kind
+            counts[labels] = -1 if -1 in (count, counts.get(labels)) else counts.get(labels, 0) + count
+        numbers = list(counts.items())
         by_name = [((f"{plural}.{group}" if group else plural,), count) for (group, plural), count in numbers]
         about = (
             "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will "

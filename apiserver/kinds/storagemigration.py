@@ -1,4 +1,4 @@
-"""storagemigration.k8s.io/v1: StorageVersionMigration. Nothing is migrated by it.
+"""storagemigration.k8s.io/v1: StorageVersionMigration. A controller runs it (controllers.storage_migrations).
 
 The rules are those of k8s.io/kubernetes pkg/apis/storagemigration/validation.
 """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from noxu.apiserver.crd.versions import version_priority
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.registry.group_priorities import order
+from noxu.apiserver.registry.group_priorities import order, order_in_group
 from noxu.apiserver.registry.resource import Path, Resource, Versions
 
 
@@ -53,8 +53,8 @@ class Catalog:
         self.defined = dict(defined or {})
         self.built_in_groups = self._built_in.groups
         self._custom = _paths_of(self.defined.values()).served if custom is None else custom
-        self.by_path: dict[Path, Resource] = {**self._custom, **self._built_in.served}
-        """Those that clients can use, by group, version and plural."""
+        self.by_path: dict[Path, Resource] = {**self._built_in.served, **self._custom, **self._built_in.served}
+        """Those that clients can use, by group, version and plural; built-in ones come first, and take precedence."""
         self._own = (
             {path: resource for path, resource in self.by_path.items() if path[:2] in disabled} if disabled else {}
         )
@@ -93,7 +93,7 @@ class Catalog:
         found: dict[str, set[str]] = {}
         for resource in self.resources:
             found.setdefault(resource.group, set()).add(resource.version)
-        return {group: sorted(found[group], key=version_priority) for group in sorted(found, key=order)}
+        return {group: sorted(found[group], key=partial(order_in_group, group)) for group in sorted(found, key=order)}
 
     def serves(self, group: str, version: str) -> bool:
         """Whether a group version has resources."""
@@ -101,16 +101,19 @@ class Catalog:
 
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
         """A resource that clients can use, None if there is none. Few catalogs are asked often, so there is no index of all."""
+        found = self._built_in.kinds.get((api_version, kind))
+        if found is not None and (found.group, found.version) not in self._disabled:
+            return found
         for path, resource in self._custom.items():
             if resource.kind == kind and resource.api_version == api_version and self.by_path.get(path) is resource:
                 return resource
-        found = self._built_in.kinds.get((api_version, kind))
-        return None if found is None or (found.group, found.version) in self._disabled else found
+        return None
 
     @cached_property
     def kinds(self) -> dict[tuple[str, str], Resource]:
         """The resources of stored objects by apiVersion and kind."""
-        return {(resource.api_version, resource.kind): resource for resource in self.resources if resource.is_stored}
+        stored = reversed([resource for resource in self.resources if resource.is_stored])  # the first one counts
+        return {(resource.api_version, resource.kind): resource for resource in stored}
 
     @cached_property
     def preferred(self) -> dict[str, Resource]:

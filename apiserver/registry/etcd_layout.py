@@ -3,6 +3,12 @@
     custom resources         PREFIX/GROUP/PLURAL/[NAMESPACE/]NAME
     built-in kinds           PREFIX/PLURAL/[NAMESPACE/]NAME, without the group; a few have a name of their own (BUILT_IN_PATHS)
 
+So custom resources with the names of a built-in kind are apart from its objects. Two built-in kinds have keys with the group,
+since they are those of servers that kube-apiserver contains. There the keys of upstream coincide, and these are apart:
+
+    customresourcedefinitions       PREFIX/apiextensions.k8s.io/customresourcedefinitions/NAME
+    custom resources of that name   PREFIX/apiextensions.k8s.io/customresourcedefinitions.custom/[NAMESPACE/]NAME
+
 The standalone apiextensions-apiserver has the same keys under /registry/apiextensions.kubernetes.io. Values are JSON that
 ends with a newline, which Go's encoder writes; what others stored may lack it. CustomResourceDefinitions are stored in
 v1beta1, see etcd_definitions.py; built-in kinds may be stored as protobuf, see etcd_built_in.py.
@@ -16,7 +22,8 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import Final
 
-from noxu.apiserver.registry import etcd_built_in, etcd_definitions
+from noxu.apiserver.registry import collection_names, etcd_built_in, etcd_definitions
+from noxu.apiserver.registry.collection_names import beside_custom
 from noxu.apiserver.registry.corrupt_objects import BUILT_IN_PATHS
 from noxu.storage.etcd_layout import APART, PlainLayout, apart, end_of, from_apart
 from noxu.storage.types import Key, Prefix
@@ -25,7 +32,7 @@ DEFAULT_PREFIX: Final = "/registry/noxu"
 MAX_REMEMBERED: Final = 8 * 1024 * 1024  # bytes of values that were changed to be stored
 MAX_DIRECTORIES: Final = 10_000  # beginnings of keys that are remembered
 _WITH_GROUP: Final = frozenset({"apiregistration.k8s.io/apiservices", "apiextensions.k8s.io/customresourcedefinitions"})
-"""Built-in resources of servers that kube-apiserver contains, whose keys have the group."""
+"""Built-in resources whose keys have the group."""
 
 
 class KubernetesLayout(PlainLayout):
@@ -37,6 +44,7 @@ class KubernetesLayout(PlainLayout):
         super().__init__(f"/{prefix.strip('/')}/")
         self._built_in = frozenset(built_in) - {etcd_definitions.COLLECTION}
         self._paths = {name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in self._built_in - _WITH_GROUP}
+        self._paths |= {collection_names.of_custom(*name.split("/")): name for name in beside_custom() - _WITH_GROUP}
         self._as_protobuf = media_type == etcd_built_in.PROTOBUF
         self._collections = {path: name for name, path in self._paths.items()}
         self._written = Written()

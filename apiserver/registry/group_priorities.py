@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from noxu.apiserver.crd.versions import version_priority
 from noxu.apiserver.records import NamedTuple
 
 
@@ -46,6 +47,14 @@ PRIORITIES: Final = {
     ("storagemigration.k8s.io", "v1"): Priority(15800, 15),
 }
 _GROUPS: Final = {group: priority.group for (group, _), priority in PRIORITIES.items()}
+
+
+def order_in_group(group: str, version: str) -> tuple[int, object]:
+    """The key by which the versions of a group are sorted: by their priority, then as versions of Kubernetes.
+
+    In a built-in group, a version that only a definition has precedes the built-in ones (kube-aggregator's ByVersionPriority).
+    """
+    return -PRIORITIES.get((group, version), CUSTOM).version, version_priority(version)
 
 
 def order(group: str) -> tuple[bool, int, str]:

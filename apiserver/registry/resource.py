@@ -21,6 +21,7 @@ from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds.kind import METADATA_LABELS, Kind
 from noxu.apiserver.records import NamedTuple, record
+from noxu.apiserver.registry import collection_names
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
@@ -392,7 +393,8 @@ class Versions:
         self.since = since
         self.terminating = False
         self.deletes_instances = False
-        self.collection = f"{storage.group}/{storage.plural}"
+        name_of = collection_names.of_custom if storage.is_custom else collection_names.of_built_in
+        self.collection = name_of(storage.group, storage.plural)
         self._by_api_version = {resource.api_version: resource for resource in resources}
         for resource in resources:
             resource.versions, resource.collection = self, self.collection

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Final, Literal, TypeVar
 
 from noxu.apiserver.instruments import MAX_SERIES, Counter, Family, Histogram, Labels
+from noxu.apiserver.registry import collection_names
 from noxu.storage.types import Conflict, Key, StoreError
 
 T = TypeVar("T")
@@ -71,5 +72,5 @@ class StoreMetrics:
 
 
 def _labels(operation: Operation, collection: str) -> Labels:
-    group, _, plural = collection.partition("/")
+    group, _, plural = collection_names.without_suffix(collection).partition("/")
     return operation, group, plural

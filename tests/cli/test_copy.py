@@ -22,6 +22,25 @@ from noxu.storage.types import EVERYTHING, Key, Prefix
 from tests.cli.conftest import Run
 from tests.etcd_server import EtcdServer
 
+
+def of_built_in_names(group: str, plural: str, kind: str, name: str) -> tuple[Any, Any]:
+    """A definition of a version that the built-in kind does not have, and an object."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    annotations = {"api-approved.kubernetes.io": "unapproved"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}", "annotations": annotations},
+        "spec": {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{"name": "v9", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    return definition, {"apiVersion": f"{group}/v9", "kind": kind, "metadata": {"name": name}, "text": "custom"}
+
+
 CRD: Final = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -40,10 +59,20 @@ CRD: Final = {
         ],
     },
 }
+BESIDE: Final = [
+    of_built_in_names(group, plural, kind, name)
+    for group, plural, kind, name in (
+        ("rbac.authorization.k8s.io", "clusterroles", "ClusterRole", "cluster-admin"),
+        ("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", CRD["metadata"]["name"]),
+    )
+]
+"""Definitions with the names of a built-in kind, and an object of each with the name of one of its objects."""
 OBJECTS: Final = (
     CRD,
     *({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "text": "<ü>"} for name in "abc"),
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}},
+    *(definition for definition, _ in BESIDE),
+    *(value for _, value in BESIDE),
 )
 
 
@@ -101,7 +130,7 @@ def test_a_snapshot_is_a_data_directory_without_history(data: Path, run: Run, he
     assert run("check backup.db").out.splitlines()[-1] == "no problems found"
     assert run("copy --from backup.db --to restored").status == 0
     assert (objects(here / "restored"), revisions(here / "restored")) == (objects(data), revisions(data))
-    assert run("validate --stored --data restored").out == "3 objects of 1 CRD: 0 no longer validate\n"
+    assert run("validate --stored --data restored").out == "5 objects of 3 CRDs: 0 no longer validate\n"
 
 
 def test_a_server_goes_on_with_a_copy(data: Path, run: Run, here: Path) -> None:
@@ -125,7 +154,7 @@ def test_from_a_directory_to_etcd_and_back(data: Path, place: str, run: Run, her
     options = f"--etcd-servers {url} --etcd-prefix /registry/{prefix}"
     checked = run(f"check {options}")
     assert checked.status == 0, checked.out
-    assert run(f"validate --stored {options}").out == "3 objects of 1 CRD: 0 no longer validate\n"
+    assert run(f"validate --stored {options}").out == "5 objects of 3 CRDs: 0 no longer validate\n"
     assert run(f"snapshot {options} back.db").status == 0
     assert objects(here / "back.db") == objects(data)
     assert run("check back.db").status == 0

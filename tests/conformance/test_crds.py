@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from pathlib import Path
-
 import pytest
 
 from conformance import corpus, crds
 from conformance.corpus import Definition
 from conformance.crds import Kubectl, Outcome
 from noxu.apiserver.testing.handle import Noxu
-from tests.optional import needs_data, skip_without_program
+from tests.optional import needs_data, require_program
 
 STEP = 25  # all of them take minutes: `python -m conformance.crds`
 DEFINITIONS = list(corpus.definitions())[::STEP] if corpus.FOLDER.exists() else []
-PROGRAM = shutil.which(Path(sys.executable).with_name("kubectl")) or shutil.which("kubectl") or ""
 
 
 @pytest.fixture(scope="module")
 def kubectl(noxu_session: Noxu, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    if not PROGRAM:
-        skip_without_program("kubectl")
-    return Kubectl(PROGRAM, noxu_session.url, tmp_path_factory.mktemp("kubectl"))
+    return Kubectl(require_program("kubectl"), noxu_session.url, tmp_path_factory.mktemp("kubectl"))
 
 
 @needs_data("crds")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from noxu.apiserver.crd import types
 from noxu.apiserver.crd.defaults import default
@@ -204,7 +205,6 @@ def test_a_v1beta1_crd() -> None:
 
 def test_real_crds_are_clean_and_unchanged() -> None:
     """Small CRDs of the shared folder, with the results of the reference server."""
-    yaml = pytest.importorskip("yaml")
     files = sorted((SHARED / "crds" / "crd").glob("*.yaml.gz"), key=lambda path: path.stat().st_size)[:25]
     if not files:
         skip_without_data("crds")

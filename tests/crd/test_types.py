@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from noxu.apiserver.crd.types import CRD, SCHEMA, decode, write, written
 from noxu.apiserver.go.structs import MAX_DEPTH, _Reader
@@ -213,7 +214,6 @@ def test_values_may_be_as_deep_as_json() -> None:
 
 def test_the_fast_decoder_agrees_with_the_one_that_explains_errors() -> None:
     """On real CRDs; only those that the shared folder has."""
-    yaml = pytest.importorskip("yaml")
     files = sorted((SHARED / "crds" / "crd").glob("*.yaml.gz"), key=lambda path: path.stat().st_size)[:25]
     if not files:
         skip_without_data("crds")

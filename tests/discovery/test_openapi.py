@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import yaml
 
 from noxu.apiserver.discovery import gzip_pieces, openapi, openapi_paths
 from noxu.apiserver.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
@@ -409,7 +410,6 @@ def test_real_definitions(published: Published, name: str) -> None:
     source, golden = SHARED / "crds" / "crd" / f"{name}.yaml.gz", SHARED / "crds" / "golden" / f"{name}.json.gz"
     if not source.exists():
         skip_without_data("crds")
-    yaml = pytest.importorskip("yaml")
     definition = yaml.load(gzip.decompress(source.read_bytes()), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     names = definition["spec"]["names"]
     names.setdefault("listKind", names["kind"] + "List")

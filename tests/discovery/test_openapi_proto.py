@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.discovery import openapi_proto as proto
@@ -376,7 +377,6 @@ def test_extensions_keep_their_order() -> None:
 
 
 def test_written_text_is_read_by_a_yaml_parser() -> None:
-    yaml = pytest.importorskip("yaml")
     for value in ("\x7f\x80\u2028\ufeff\U0001f600", {"a b": [1.5, True, None, "x: y # z"]}, [], {}, "- a", "007"):
         assert yaml.safe_load(only(proto.V2.schema({"default": value}), DEFAULT, YAML)) == value
 

@@ -9,7 +9,7 @@ import pytest
 from noxu.apiserver.go.regexp_classes import CLASS_NAMES, class_ranges
 from noxu.apiserver.go.regexp_sets import characters
 
-re2 = pytest.importorskip("re2", reason="package: google-re2")
+re2 = pytest.importorskip("re2", reason="package: re2")
 
 
 def near_edges(names: list[str]) -> str:

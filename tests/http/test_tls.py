@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import queue
-import shutil
 import ssl
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from noxu.apiserver.server import Server
 from noxu.apiserver.testing.handle import Noxu
 from tests.controllers.test_certificate_signing import asked
 from tests.hostile.raw_http import Target
+from tests.optional import needs_program
 from tests.security.handshakes import client_context
 from tests.security.test_tls import self_signed, written
 from tests.timing import eventually
@@ -61,7 +61,7 @@ def test_commands_use_what_the_kubeconfig_has(noxu: Noxu) -> None:
     refusal.value.close()
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@needs_program("kubectl")
 def test_kubectl_needs_no_insecure_options(noxu: Noxu, tmp_path: Path) -> None:
     ran = subprocess.run(
         ["kubectl", "--kubeconfig", noxu.kubeconfig, "get", "namespace", "default", "-o", "name"],
@@ -74,7 +74,7 @@ def test_kubectl_needs_no_insecure_options(noxu: Noxu, tmp_path: Path) -> None:
 
 
 async def test_the_python_client_needs_no_insecure_options(noxu: Noxu) -> None:
-    kubernetes = pytest.importorskip("kubernetes")
+    kubernetes = pytest.importorskip("kubernetes", reason="package: kubernetes")
     configuration = kubernetes.client.Configuration()
     kubernetes.config.load_kube_config(str(noxu.kubeconfig), client_configuration=configuration)
     assert configuration.verify_ssl

@@ -33,6 +33,7 @@ from noxu.apiserver import cli
 from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_kubeconfig
 from tests import etcd_server
 from tests.etcd_server import free_ports
+from tests.optional import require_program
 from tests.timing import HANGS_AFTER, eventually
 
 ROOT: Final = Path(__file__).parents[2]
@@ -108,11 +109,8 @@ def test_the_version_of_etcd_has_correct_progress() -> None:
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_etcd_knows_the_options(name: str) -> None:
-    if etcd_server.PROGRAM is None:
-        pytest.skip("program: etcd")
-    ran = subprocess.run(
-        [etcd_server.PROGRAM, "--help"], check=True, capture_output=True, text=True, timeout=HANGS_AFTER
-    )
+    program = require_program("etcd")
+    ran = subprocess.run([program, "--help"], check=True, capture_output=True, text=True, timeout=HANGS_AFTER)
     known = set(re.findall(r"--([a-z-]+)", ran.stdout + ran.stderr))
     assert set(options(name)) <= known
 

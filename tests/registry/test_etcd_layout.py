@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.registry import etcd_layout
+from noxu.apiserver.registry import collection_names, etcd_layout
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.etcd_layout import KubernetesLayout, Written
 from noxu.storage.types import Key, Prefix
@@ -34,12 +34,52 @@ PLACES = [
     (Key("/replicationcontrollers", "default/", "a"), "/registry/controllers/default/a"),
     (Key("networking.k8s.io/ingresses", "default/", "a"), "/registry/ingress/default/a"),
 ]
+BESIDE = [
+    (
+        Key("rbac.authorization.k8s.io/clusterroles.custom", "", "a"),
+        "/registry/rbac.authorization.k8s.io/clusterroles/a",
+    ),
+    (
+        Key("networking.k8s.io/ingresses.custom", "default/", "a"),
+        "/registry/networking.k8s.io/ingresses/default/a",
+    ),
+    (Key("events.k8s.io/events", "default/", "a"), "/registry/events.k8s.io/events/default/a"),
+]
+"""Custom resources with the names of a built-in kind."""
+APART = [
+    (
+        Key("apiextensions.k8s.io/customresourcedefinitions.custom", "", "a"),
+        "/registry/apiextensions.k8s.io/customresourcedefinitions.custom/a",
+    ),
+    (
+        Key("apiregistration.k8s.io/apiservices.custom", "", "v1.apps"),
+        "/registry/apiregistration.k8s.io/apiservices.custom/v1.apps",
+    ),
+]
+"""Those that upstream has among the objects of the built-in kind."""
 
 
-@pytest.mark.parametrize(("key", "place"), PLACES, ids=[place for _, place in PLACES])
+@pytest.mark.parametrize(("key", "place"), [*PLACES, *BESIDE], ids=lambda each: each if isinstance(each, str) else "")
 def test_an_object_is_where_kube_apiserver_has_it(key: Key, place: str) -> None:
     assert LAYOUT.key(key) == place.encode()
     assert LAYOUT.key_of(place.encode()) == key
+
+
+@pytest.mark.parametrize(("key", "place"), APART, ids=[place for _, place in APART])
+def test_what_upstream_has_among_built_in_objects_is_apart(key: Key, place: str) -> None:
+    assert LAYOUT.key(key) == place.encode()
+    assert LAYOUT.key_of(place.encode()) == key
+
+
+@pytest.mark.parametrize("name", sorted(collection_names.beside_custom()))
+def test_custom_resources_with_the_names_of_a_built_in_kind_have_other_keys(name: str) -> None:
+    built_in, custom = (Key(each, "", "a") for each in (name, collection_names.of_custom(*name.split("/"))))
+    assert LAYOUT.key(built_in) != LAYOUT.key(custom)
+    assert LAYOUT.key_of(LAYOUT.key(custom)) == custom
+    bounds = LAYOUT.range(Prefix(name))
+    if bounds is not None:
+        assert not bounds[0] <= LAYOUT.key(custom) < bounds[1]
+    assert LAYOUT.to_etcd(custom, b'{"a":1}') == b'{"a":1}\n'
 
 
 PARTS = st.sampled_from(

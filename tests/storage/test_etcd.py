@@ -35,6 +35,7 @@ from noxu.storage.types import (
 )
 from tests import etcd_server
 from tests.etcd_server import EtcdServer
+from tests.optional import require_program
 from tests.timing import eventually_async, hang_guard
 
 pytest.importorskip("hpack", reason="package: hpack")
@@ -705,9 +706,7 @@ async def test_a_server_with_tls_is_verified_and_asks_for_a_certificate(tmp_path
 async def test_a_user_with_access_to_the_prefix_reads_and_writes(
     own_etcd: EtcdServer, prefix: str, collect: Collect
 ) -> None:
-    program = shutil.which("etcdctl")
-    if program is None:
-        pytest.skip("program: etcdctl")
+    program = require_program("etcdctl")
 
     async def etcdctl(*arguments: str) -> None:
         command = [program, f"--endpoints={own_etcd.url}", *arguments]

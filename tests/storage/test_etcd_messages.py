@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("google.protobuf", reason="package: protobuf")
+pytest.importorskip("google.protobuf", reason="package: google.protobuf")
 
 from noxu.storage.etcd_messages import TARGET_MOD, Message, delete_operation, put_operation, transaction
 
