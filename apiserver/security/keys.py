@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from noxu.apiserver.files import locked, write_whole
 from noxu.apiserver.go import pem
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.security.claims import Parsed
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
@@ -96,26 +97,23 @@ class Keys:
             self._public = tuple(unique.values())
         return self._public
 
-    def verify(self, text: str, key_id: str) -> bool:
-        """Whether a key has signed a token: the one of that id, without an id any. Raises LookupError for an unknown id.
+    def verify(self, token: Parsed) -> bool:
+        """Whether a key has signed a token: the one of its key id, without an id any. Raises LookupError for an unknown id.
 
         Raises OSError, ValueError for the server's own key.
         """
-        keys = [key for key in self.public() if not key_id or key.id == key_id]
+        keys = [key for key in self.public() if not token.key_id or key.id == token.key_id]
         if not keys:
-            raise LookupError(key_id)
-        return any(_has_signed(key, text) for key in keys)
+            raise LookupError(token.key_id)
+        return any(_has_signed(key, token) for key in keys)
 
 
-def _has_signed(key: PublicKey, text: str) -> bool:
+def _has_signed(key: PublicKey, token: Parsed) -> bool:
     from jwt.api_jws import PyJWS
-    from jwt.exceptions import PyJWTError
 
-    try:
-        PyJWS().decode_complete(text, key.key, algorithms=key.algorithms)
-    except (PyJWTError, ValueError):
+    if token.algorithm not in key.algorithms:
         return False
-    return True
+    return PyJWS().get_algorithm_by_name(token.algorithm).verify(token.signed, key.key, token.signature)
 
 
 def read_public_keys(text: bytes) -> list[PublicKey]:
