@@ -45,6 +45,7 @@ from noxu.apiserver.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.apiserver.listeners import Listeners
 from noxu.apiserver.observability import logs
 from noxu.apiserver.own_version import own_version
+from noxu.apiserver.secret_files import warn_if_shared
 from noxu.apiserver.security import settings
 from noxu.apiserver.security.credentials import ADMINISTRATOR
 from noxu.apiserver.stores import open_store
@@ -466,6 +467,7 @@ def _signing_ca(config: Config, secured: Secured | None) -> Callable[[], Signing
     def read() -> SigningCA:
         return SigningCA(certificate.read_bytes(), key.read_bytes())
 
+    warn_if_shared(key, "--cluster-signing-key-file")
     try:
         check_authority(read())
     except OSError as error:

@@ -16,6 +16,7 @@ from typing import Final
 from noxu.apiserver.config import Authentication, Config, Tls
 from noxu.apiserver.kubeconfig import Access
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.secret_files import warn_if_shared
 from noxu.apiserver.security import pki
 from noxu.apiserver.security.authentication import CertificateAuthenticator
 from noxu.apiserver.security.certificates import Identity, TlsError, is_dns_name
@@ -73,9 +74,14 @@ def secure(config: Config, tls: Tls, own_names: Sequence[str]) -> Secured:
         return pki.in_memory(names, _now) if config.data is None else pki.kept(config.data / pki.DIRECTORY, names, _now)
 
     default = _files(tls, own)
+    named = tuple(map(parse_named, tls.named))
+    if default is not None:
+        warn_if_shared(default.key, "--tls-private-key-file" if tls.key is not None else "--cert-dir")
+    for each in named:
+        warn_if_shared(each.files.key, "--tls-sni-cert-key")
     material = Material(
         own().server if default is None else default,
-        tuple(map(parse_named, tls.named)),
+        named,
         (own().authority.certificate,) if tls.own_clients else (),
         tls.client_authority,
         config.authentication.requestheader_client_ca_file,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.config import Config, Etcd, StartError
@@ -9,6 +10,7 @@ from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.server_leases import LEASE_SECONDS
 from noxu.apiserver.registry.stored_objects import SERVER_LEASES
+from noxu.apiserver.secret_files import keep_private, warn_if_shared
 from noxu.storage.store import Store
 from noxu.storage.types import OpenError
 
@@ -48,11 +50,23 @@ async def open_store(config: Config) -> Store:
 
     try:
         create_directory(config.data)
+        _keep_private(config.data)
         return await SqliteStore.open(config.data / FILE, durability=config.durability)
     except OpenError as error:
         raise StartError(str(error)) from None
     except OSError as error:
         raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
+
+
+def _keep_private(data: Path) -> None:
+    """The files of the store have secrets. Whoever may write into the directory may replace them."""
+    warn_if_shared(data, "--data")
+    for suffix in ("", "-wal", "-shm"):
+        path = data / f"{FILE}{suffix}"
+        try:
+            keep_private(path)
+        except OSError:  # it is another user's, who lets this one write
+            warn_if_shared(path)
 
 
 def lifetimes(event_ttl: float) -> dict[str, int]:
@@ -79,4 +93,7 @@ def etcd_access(options: Etcd) -> EtcdAccess:
         password = options.password_file.read_text().rstrip("\n") if options.password_file is not None else ""
     except OSError as error:
         raise StartError(f"--etcd-password-file {options.password_file}: {error.strerror or error}") from None
+    for option, path in (("--etcd-keyfile", options.key_file), ("--etcd-password-file", options.password_file)):
+        if path is not None:
+            warn_if_shared(path, option)
     return EtcdAccess(options.servers, layout, tls, User(options.username, password) if options.username else None)

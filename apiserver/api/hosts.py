@@ -11,7 +11,8 @@ from typing import Final
 
 from noxu.apiserver.expressions import expression
 
-_AUTHORITY: Final = expression(r"(?:\[([^\[\]]*:[^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
+_AUTHORITY: Final = expression(r"(?:\[([^\[\]]*:[^\[\]]*)\]|([^:\[\]]*))(?::([0-9]*))?")
+_PORTS: Final = {"http": "80", "https": "443"}
 _NAME: Final = expression(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 
@@ -24,8 +25,27 @@ def split_host(authority: str) -> str:
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
         return authority.lower()
-    address, name = found.groups()
+    address, name, _ = found.groups()
     return (name if address is None else address).lower()
+
+
+def is_origin_of(origin: str, scheme: str, authority: str) -> bool:
+    """Whether a header Origin names the scheme, the host and the port of an authority (RFC 6454, 4).
+
+    A port that is not given is that of the scheme: `http://localhost` is the origin of `localhost:80`. The opaque origin `null`,
+    several origins and malformed text are never equal to one.
+    """
+    given, separator, place = origin.partition("://")
+    return (
+        bool(separator) and given.lower() == scheme and _place(scheme, place) == _place(scheme, authority) != ("", "")
+    )
+
+
+def _place(scheme: str, authority: str) -> tuple[str, str]:
+    """The host and the port of an authority, empty if it has no host or is malformed."""
+    found = _AUTHORITY.fullmatch(authority)
+    host = split_host(authority) if found is not None else ""
+    return (host, (found[3] or "").lstrip("0") or _PORTS[scheme]) if found is not None and host else ("", "")
 
 
 def is_loopback(authority: str) -> bool:

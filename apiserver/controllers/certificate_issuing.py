@@ -4,14 +4,23 @@ As k8s.io/kubernetes: pkg/apis/certificates/helpers.go for the requests of kubel
 for users, and pkg/controller/certificates/authority for the certificate: subject and alternative names of the request, the
 usages of the object, no other extension of the request, never a CA. It begins five minutes early, because clocks differ,
 and ends at the latest with its issuer.
+
+The names are those that `go.x509` has read and the signer has checked, and are written anew from what was read: of the
+request nothing else gets into the certificate but its key.
 """
 
 from __future__ import annotations
 
+import ipaddress
+import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from noxu.apiserver.go import der, distinguished_names
+from noxu.apiserver.go import x509 as go_x509
+from noxu.apiserver.go.distinguished_names import COMMON_NAME, ORGANIZATION
+from noxu.apiserver.go.x509 import CertificateRequest
 from noxu.apiserver.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -28,8 +37,10 @@ _SHORT: Final = timedelta(hours=8)
 
 _DIGITAL, _ENCIPHERMENT = "digital signature", "key encipherment"
 _SERVER, _CLIENT = "server auth", "client auth"
-_NODE_GROUPS: Final = ["system:nodes"]
+_NODE_GROUPS: Final = ("system:nodes",)
 _NODE_PREFIX: Final = "system:node:"
+_ECDSA_WITH_SHA256: Final = bytes.fromhex("2a8648ce3d040302")
+_ATTRIBUTES: Final = 0xA0
 
 
 class SigningCA(NamedTuple):
@@ -46,21 +57,10 @@ class Refused(Exception):
     """The signer does not sign such a request. The message is upstream's."""
 
 
-class Names(NamedTuple):
-    """The names in a request that are checked."""
-
-    common_name: str
-    organizations: list[str]
-    dns: list[str]
-    addresses: list[str]
-    emails: list[str]
-    uris: list[str]
-
-
 # -- signers ----------------------------------------------------------------------------------------------------------
 
 
-def _check_client(names: Names, usages: Sequence[str]) -> None:  # noqa: ARG001
+def _check_client(asked: CertificateRequest, usages: Sequence[str]) -> None:  # noqa: ARG001
     for usage in usages:
         if usage not in (_DIGITAL, _ENCIPHERMENT, _CLIENT):
             raise Refused(f"invalid usage for client certificate: {usage}")
@@ -68,27 +68,27 @@ def _check_client(names: Names, usages: Sequence[str]) -> None:  # noqa: ARG001
         raise Refused(f"missing required usage for client certificate: {_CLIENT}")
 
 
-def _check_kubelet_client(names: Names, usages: Sequence[str]) -> None:
-    if names.organizations != _NODE_GROUPS:
+def _check_kubelet_client(asked: CertificateRequest, usages: Sequence[str]) -> None:
+    if asked.subject.values(ORGANIZATION) != _NODE_GROUPS:
         raise Refused("subject organization is not system:nodes")
-    for given, what in ((names.dns, "DNS"), (names.emails, "Email"), (names.addresses, "IP"), (names.uris, "URI")):
+    for given, what in ((asked.dns, "DNS"), (asked.emails, "Email"), (asked.addresses, "IP"), (asked.uris, "URI")):
         if given:
             raise Refused(f"{what} subjectAltNames are not allowed")
-    if not names.common_name.startswith(_NODE_PREFIX):
+    if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
         raise Refused("subject common name does not begin with system:node:")
     _check_exactly(usages, _CLIENT)
 
 
-def _check_kubelet_serving(names: Names, usages: Sequence[str]) -> None:
-    if names.organizations != _NODE_GROUPS:
+def _check_kubelet_serving(asked: CertificateRequest, usages: Sequence[str]) -> None:
+    if asked.subject.values(ORGANIZATION) != _NODE_GROUPS:
         raise Refused("subject organization is not system:nodes")
-    if not names.dns and not names.addresses:
+    if not asked.dns and not asked.addresses:
         raise Refused("DNS or IP subjectAltName is required")
-    for given, what in ((names.emails, "Email"), (names.uris, "URI")):
+    for given, what in ((asked.emails, "Email"), (asked.uris, "URI")):
         if given:
             raise Refused(f"{what} subjectAltNames are not allowed")
     _check_exactly(usages, _SERVER)
-    if not names.common_name.startswith(_NODE_PREFIX):
+    if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
         raise Refused("subject common name does not begin with system:node:")
 
 
@@ -99,10 +99,10 @@ def _check_exactly(usages: Sequence[str], purpose: str) -> None:
         raise Refused(f"usages did not match [{expected}]")
 
 
-def _accept(names: Names, usages: Sequence[str]) -> None: ...
+def _accept(asked: CertificateRequest, usages: Sequence[str]) -> None: ...
 
 
-SIGNERS: Final[dict[str, Callable[[Names, Sequence[str]], None]]] = {
+SIGNERS: Final[dict[str, Callable[[CertificateRequest, Sequence[str]], None]]] = {
     "kubernetes.io/kube-apiserver-client": _check_client,
     "kubernetes.io/kube-apiserver-client-kubelet": _check_kubelet_client,
     "kubernetes.io/kubelet-serving": _check_kubelet_serving,
@@ -122,49 +122,63 @@ def issue(
     Raises Refused, and ValueError if the request or the CA cannot be used.
     """
     from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
 
-    asked = x509.load_pem_x509_csr(request)
-    SIGNERS[signer](_names_in(asked), usages)
-    if not asked.is_signature_valid:
+    try:
+        asked = go_x509.read_request(request)
+    except ValueError as error:
+        raise Refused(f"unable to parse csr: {error}") from None
+    SIGNERS[signer](asked, usages)
+    try:
+        signed = x509.load_der_x509_csr(asked.der)
+        is_valid = signed.is_signature_valid
+        key: Any = signed.public_key()
+    except (ValueError, TypeError, LookupError, UnsupportedAlgorithm, x509.InvalidVersion):
+        raise Refused("unable to parse csr: its key or its signature cannot be used") from None
+    if not is_valid:
         raise ValueError("unable to verify certificate request signature")
-    return _sign(asked, usages, _lifetime(seconds), authority, now)
+    return _sign(asked, key, usages, _lifetime(seconds), authority, now)
 
 
 def _lifetime(seconds: int | None) -> timedelta:
     return LIFETIME if seconds is None else min(max(timedelta(seconds=seconds), _SHORTEST), LIFETIME)
 
 
-def _alternative_names(asked: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
+def _subject(request: CertificateRequest) -> x509.Name:
+    """The subject, written anew.
+
+    `cryptography` makes no Name from DER but in a request, which is put together here: its key and its signature mean
+    nothing. What it says about long names does not matter: those of nodes may exceed RFC 5280's 64 bytes.
+    """
+    from cryptography import x509
+
+    name = distinguished_names.write(request.subject)
+    algorithm = der.encode(der.SEQUENCE, der.encode(der.IDENTIFIER, _ECDSA_WITH_SHA256))
+    nothing = der.encode(der.BIT_STRING, b"\0")
+    key = der.encode(der.SEQUENCE, algorithm, nothing)
+    info = der.encode(der.SEQUENCE, der.encode(der.INTEGER, b"\0"), name, key, der.encode(_ATTRIBUTES))
+    with warnings.catch_warnings(action="ignore"):
+        return x509.load_der_x509_csr(der.encode(der.SEQUENCE, info, algorithm, nothing)).subject
+
+
+def _alternative_names(asked: CertificateRequest) -> list[x509.GeneralName]:
+    """Those of one kind after those of another, as Go writes them. Raises Refused."""
     from cryptography import x509
 
     try:
-        return list(asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except x509.ExtensionNotFound:
-        return []
-
-
-def _names_in(asked: x509.CertificateSigningRequest) -> Names:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    subject, others = asked.subject, _alternative_names(asked)
-
-    def values(kind: type[Any]) -> list[str]:
-        return [str(each.value) for each in others if isinstance(each, kind)]
-
-    common = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    return Names(
-        common[-1] if common else "",
-        [str(each.value) for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)],
-        values(x509.DNSName),
-        values(x509.IPAddress),
-        values(x509.RFC822Name),
-        values(x509.UniformResourceIdentifier),
-    )
+        return [
+            *map(x509.DNSName, asked.dns),
+            *map(x509.RFC822Name, asked.emails),
+            *(x509.IPAddress(ipaddress.ip_address(each)) for each in asked.addresses),
+            *map(x509.UniformResourceIdentifier, asked.uris),
+        ]
+    except ValueError as error:
+        raise Refused(f"unable to parse csr: {error}") from None
 
 
 def _sign(
-    asked: x509.CertificateSigningRequest,
+    asked: CertificateRequest,
+    public_key: Any,
     usages: Sequence[str],
     lifetime: timedelta,
     authority: SigningCA,
@@ -176,13 +190,14 @@ def _sign(
 
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     key = cast("Any", _key_of(authority))
+    subject = _subject(asked)
     begins = now - _EARLY
     ends = now + lifetime if lifetime < _SHORT else begins + lifetime
     builder = (
         x509.CertificateBuilder()
-        .subject_name(asked.subject)
+        .subject_name(subject)
         .issuer_name(issuer.subject)
-        .public_key(asked.public_key())
+        .public_key(public_key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(begins)
         .not_valid_after(min(ends, issuer.not_valid_after_utc))
@@ -195,7 +210,7 @@ def _sign(
         oids = [x509.ObjectIdentifier(oid) for oid in dict.fromkeys(purposes)]
         builder = builder.add_extension(x509.ExtendedKeyUsage(oids), critical=False)
     if others := _alternative_names(asked):
-        is_only_name = not list(asked.subject)
+        is_only_name = not list(subject)
         builder = builder.add_extension(x509.SubjectAlternativeName(others), critical=is_only_name)
     digest = None if isinstance(key, ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey) else hashes.SHA256()
     return builder.sign(key, digest).public_bytes(serialization.Encoding.PEM)

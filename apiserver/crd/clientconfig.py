@@ -9,8 +9,8 @@ from noxu.apiserver.api.field import FieldError, Path, child, forbidden, index, 
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.api.names import dns1035_label, dns1123_subdomain
 from noxu.apiserver.go import base64 as go_base64
-from noxu.apiserver.go import pem
 from noxu.apiserver.go import url as go_url
+from noxu.apiserver.go import x509
 from noxu.apiserver.values import Object
 
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
@@ -130,5 +130,5 @@ def _service_path_errors(path: str) -> Iterator[str]:
 
 def ca_bundle_errors(bundle: str, path: Path) -> Iterator[FieldError]:
     """The errors in a webhook's CA bundle, the base64 text in its JSON."""
-    if why := pem.load_error(go_base64.decode(bundle)):
+    if why := x509.load_error(go_base64.decode(bundle)):
         yield invalid(path, bundle, why)

@@ -15,8 +15,8 @@ from noxu.apiserver.api.field import FieldError, invalid
 from noxu.apiserver.crd.accepted_names import AcceptedNames
 from noxu.apiserver.crd.types import CONDITION, NAMES
 from noxu.apiserver.go import base64 as go_base64
-from noxu.apiserver.go import pem
 from noxu.apiserver.go import url as go_url
+from noxu.apiserver.go import x509
 from noxu.apiserver.go.structs import arrange
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
@@ -139,7 +139,7 @@ def _establishing(crd: Object, *, accepted: bool) -> Condition:
 def established(crd: Object) -> Condition:
     """The condition Established of a CRD whose names have been accepted."""
     config = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
-    if pem.load_error(go_base64.decode(config.get("caBundle", ""))):
+    if x509.load_error(go_base64.decode(config.get("caBundle", ""))):
         return Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
     return Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
 

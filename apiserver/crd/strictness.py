@@ -15,7 +15,7 @@ from noxu.apiserver.crd.default_values import has_unknown_fields
 from noxu.apiserver.crd.internal import Internal, nodes, same
 from noxu.apiserver.crd.lists import has_composite_items, presence_errors
 from noxu.apiserver.crd.types import SELECTABLE_FIELD, VALIDATION
-from noxu.apiserver.go import pem
+from noxu.apiserver.go import x509
 from noxu.apiserver.go.base64 import decode as decode_base64
 from noxu.apiserver.go.structs import List
 from noxu.apiserver.schema.lint import structural_errors
@@ -84,7 +84,7 @@ class Strictness:
     def readable_ca(self) -> bool:
         """Whether an unreadable CA bundle is an error. Before a CRD is established, it only keeps it from becoming so."""
         bundle = (_webhook(self.old).get("clientConfig") or {}).get("caBundle")
-        return self.immutable_names and not (bundle and pem.load_error(decode_base64(bundle)))
+        return self.immutable_names and not (bundle and x509.load_error(decode_base64(bundle)))
 
     def few_selectable_fields(self, version: str) -> bool:
         """Whether the number of selectable fields is limited; `version` is "" for hoisted ones."""

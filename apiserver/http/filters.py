@@ -37,7 +37,7 @@ from time import perf_counter
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, internal_error
-from noxu.apiserver.api.hosts import is_loopback, split_host
+from noxu.apiserver.api.hosts import is_loopback, is_origin_of, split_host
 from noxu.apiserver.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.apiserver.crd import types as crd_types
 from noxu.apiserver.http import auditing, framing, negotiation
@@ -59,6 +59,8 @@ from noxu.apiserver.security.authorization import NOSNIFF, refusal
 from noxu.apiserver.security.credentials import MASTERS, Credentials
 
 MAX_CACHED_HOST: Final = 260  # characters: a DNS name and a port. Longer Host headers are not cached
+_OTHER_SITES: Final = frozenset({"cross-site", "same-site"})
+"""Values of Sec-Fetch-Site: pages of other sites, and of other origins of this one."""
 DEFINITIONS: Final = f"{crd_types.GROUP}/{crd_types.RESOURCE}"  # their collection
 _READ_FROM: Final = ("resourceVersion", "continue")  # in a query: the state to read
 _READING: Final = frozenset({"get", "list", "watch"})
@@ -101,9 +103,10 @@ class Origin(Filter):
     """Refuse requests under another host's name or from another server's web pages.
 
     A development server on loopback without TLS is reachable from any web page through the browser of its user. So Host
-    must be loopback (DNS rebinding), and so must an Origin: other programs of this machine, such as kubectl proxy, serve
-    web pages and forward their requests. `own_names` are allowed besides loopback, as an Origin only under that Host.
-    A browser that calls a request cross-site is believed. Pages of `allowed` origins may use the server, too.
+    must be loopback (DNS rebinding) or one of `own_names`, and an Origin the server's own: the same scheme, host and port as
+    the request. A page of another port of this machine is another program's. A browser that calls a request cross-site or
+    same-site is believed: the latter comes from another port or subdomain. Pages of `allowed` origins may use the server, too.
+    Clients that are no browsers send neither header.
 
     Over TLS (`any_host`) Host may be any name, as upstream: a certificate says which server this is. The rest applies: a
     browser may have a client certificate, and would send it for any web page.
@@ -115,20 +118,18 @@ class Origin(Filter):
         self._own_names = own_names
         self._allowed = allowed
         self._any_host = any_host
+        self._scheme = "https" if any_host else "http"
 
     def enter(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
-        own_names = self._own_names
-        if self._any_host:
-            if "Origin" not in headers and "Sec-Fetch-Site" not in headers:
+        if not self._any_host:
+            check_host(exchange.host, self._own_names)
+        if "Origin" in headers:
+            origins = headers.getall("Origin")
+            if len(origins) == 1 and self._allowed is not None and origins[0] in self._allowed:
                 return
-            own_names |= {split_host(exchange.host)}
-        origin = headers.get("Origin")
-        if origin is not None and self._allowed is not None and origin in self._allowed:
-            check_origin(exchange.host, None, own_names)
-            return
-        check_origin(exchange.host, origin, own_names)
-        if headers.get("Sec-Fetch-Site") == "cross-site":
+            check_origin(", ".join(origins), self._scheme, exchange.host)
+        if "Sec-Fetch-Site" in headers and not _OTHER_SITES.isdisjoint(headers.getall("Sec-Fetch-Site")):
             raise ApiError(403, "web pages of other sites may not use this server", "Forbidden")
 
 
@@ -441,16 +442,19 @@ def _is_ours(header: str, own_names: frozenset[str]) -> bool:
     return not host or is_loopback(host) or host in own_names
 
 
-def check_origin(host_header: str, origin: str | None, own_names: frozenset[str]) -> None:
-    """Raises ApiError Forbidden for a foreign Host or Origin."""
+def check_host(host_header: str, own_names: frozenset[str]) -> None:
+    """Raises ApiError Forbidden for a foreign Host."""
     is_ours = _is_ours if len(host_header) <= MAX_CACHED_HOST else _is_ours.__wrapped__
     if not is_ours(host_header, own_names):
         host = split_host(host_header)
         raise ApiError(
             403, f"Host {host!r} is not this server: use its loopback address, or name it in --host", "Forbidden"
         )
-    if origin is not None:
-        scheme, _, place = origin.partition("://")
-        is_own = split_host(place) in own_names and place.lower() == host_header.lower()
-        if scheme.lower() not in ("http", "https") or not (is_own or is_loopback(place)):
-            raise ApiError(403, f"Origin {origin!r} may not use this server from a browser", "Forbidden")
+
+
+def check_origin(origin: str, scheme: str, host_header: str) -> None:
+    """Raises ApiError Forbidden for an Origin that is not that of this server, which was asked by this scheme and Host."""
+    if not is_origin_of(origin, scheme, host_header):
+        shown = origin if len(origin) <= MAX_CACHED_HOST else f"{origin[:MAX_CACHED_HOST]}…"
+        text = f"Origin {shown!r} may not use this server from a browser: --cors-allowed-origins allows origins"
+        raise ApiError(403, text, "Forbidden")

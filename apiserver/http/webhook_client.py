@@ -23,6 +23,7 @@ import aiohttp
 from yarl import URL
 
 from noxu.apiserver.api.hosts import is_loopback
+from noxu.apiserver.go import x509
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.http.webhook_failures import address_failure, failure_text
 from noxu.apiserver.webhook.client import (
@@ -172,7 +173,7 @@ def _context(ca_bundle: bytes) -> ssl.SSLContext:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
         return context
     try:
-        context.load_verify_locations(cadata=ca_bundle.decode("ascii", "replace"))
+        context.load_verify_locations(cadata=x509.authorities(ca_bundle))
     except ssl.SSLError as error:
         raise Unusable(f"unable to load root certificates: {error.reason}") from None
     return context

@@ -13,7 +13,7 @@ from noxu.apiserver.api import field
 from noxu.apiserver.api.field import FieldError, Path, as_json
 from noxu.apiserver.api.names import dns1123_label, dns1123_subdomain, subdomain_name
 from noxu.apiserver.go import base64 as go_base64
-from noxu.apiserver.go import pem
+from noxu.apiserver.go import pem, x509
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.kinds import checks, conditions
 from noxu.apiserver.kinds.checks import Errors
@@ -140,10 +140,11 @@ def _request(spec: Object) -> Errors:
 
 
 def _request_error(content: bytes) -> str:
-    block = next(pem.blocks(content), None)
-    if block is None or block.type != pem.REQUEST:
-        return "PEM block type must be CERTIFICATE REQUEST"
-    return pem.request_error(block.content)
+    try:
+        x509.read_request(content)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _certificates_error(content: bytes) -> str:
@@ -156,7 +157,7 @@ def _certificates_error(content: bytes) -> str:
             return f"only CERTIFICATE PEM blocks are allowed, found {quote(block.type)}"
         if block.has_headers:
             return "no PEM block headers are permitted"
-        why = pem.certificate_error(block.content)
+        why = x509.certificate_error(block.content)
         if why:
             return f"x509: {why}"
     return "" if found else "must contain at least one CERTIFICATE PEM block"
@@ -241,9 +242,9 @@ def _anchor_error(block: pem.Block) -> str:
         return f"has bad block type: {block.type}"
     if block.has_headers:
         return "has PEM block headers"
-    if pem.certificate_error(block.content):
+    if x509.certificate_error(block.content):
         return "does not parse as X.509"
-    return "" if pem.is_authority(block.content) else "does not have the CA bit set"
+    return "" if x509.is_authority(block.content) else "does not have the CA bit set"
 
 
 # -- PodCertificateRequest --------------------------------------------------------------------------------------------
@@ -281,8 +282,16 @@ def _pod_request(spec: Object) -> Errors:
         yield field.invalid("spec.maxExpirationSeconds", seconds, f"must be in the range [{lowest}, {highest}]")
     if not spec.get("stubPKCS10Request"):
         yield field.required("spec.stubPKCS10Request")
-    elif why := pem.request_error(go_base64.decode(spec["stubPKCS10Request"])):
+    elif why := _stub_error(go_base64.decode(spec["stubPKCS10Request"])):
         yield field.invalid("spec.stubPKCS10Request", "<stub PKCS#10 request>", why)
+
+
+def _stub_error(der: bytes) -> str:
+    try:
+        x509.parse_request(der)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 RULES: Final = {

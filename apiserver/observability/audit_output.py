@@ -9,6 +9,7 @@ from pathlib import Path
 from noxu.apiserver.config import Audit
 from noxu.apiserver.observability.line_writer import LineWriter
 from noxu.apiserver.observability.log_files import MEGABYTE, STDOUT, RotatingFile, Rotation, StandardOutput
+from noxu.apiserver.secret_files import warn_if_shared
 from noxu.apiserver.security import audit_policy
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.audit_policy import EVERYTHING, Policy
@@ -48,6 +49,8 @@ async def audit_log(config: Audit) -> AsyncIterator[AuditLog | None]:
         rotation = Rotation(config.max_size * MEGABYTE, config.max_age, config.max_backups, config.compress)
         output = RotatingFile(Path(config.log_path), rotation)
     output.open()
+    if config.log_path != STDOUT:
+        warn_if_shared(Path(config.log_path), "--audit-log-path")
     writer = LineWriter(output, "the audit log")
     try:
         yield AuditLog(policy, writer, mode=config.mode, format_=config.format)

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.expressions import expression
+from noxu.apiserver.go import pem
 from noxu.apiserver.records import NamedTuple, record
 
 if TYPE_CHECKING:
@@ -233,10 +234,10 @@ def parse_key(data: bytes) -> ec.EllipticCurvePrivateKey:
     """Raises ValueError, without a part of the data, if it is no such key in PEM."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
 
     try:
-        key = load_pem_private_key(data, None)
+        key = load_der_private_key(next(pem.private_keys(data), b""), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ValueError("it is not a private key in PEM") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
@@ -249,7 +250,7 @@ def parse(data: bytes) -> x509.Certificate:
     from cryptography import x509
 
     try:
-        return x509.load_pem_x509_certificate(data)
+        return x509.load_der_x509_certificate(next(pem.certificates(data), b""))
     except ValueError:
         raise ValueError("it is not a certificate in PEM") from None
 

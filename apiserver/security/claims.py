@@ -1,14 +1,19 @@
-"""The claims of service account tokens (RFC 7519), bound and legacy ones (pkg/serviceaccount/claims.go, legacy.go)."""
+"""The claims of service account tokens (RFC 7519), bound and legacy ones (pkg/serviceaccount/claims.go, legacy.go).
+
+A token is taken apart here and nowhere else: the keys get the algorithm and the signature that were read here. One whose header
+or payload has a key twice is none, as go-jose says, because readers differ about which of them counts. No key verifies one whose
+header names extensions that must be understood (`crit`).
+"""
 
 from __future__ import annotations
 
-import binascii
 from base64 import urlsafe_b64decode
 from typing import Final
 
 import orjson
 
 from noxu.apiserver.expressions import expression
+from noxu.apiserver.go import json as go_json
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.credentials import AUTHENTICATED
@@ -16,7 +21,7 @@ from noxu.apiserver.values import Json, Object
 
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 MAX_TOKEN: Final = 64 * 1024  # characters of a token that may be one of ours
-_COMPACT: Final = expression(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
+_COMPACT: Final = expression(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
 _LEGACY: Final = "kubernetes.io/serviceaccount/"
 _ACCOUNTS: Final = "system:serviceaccounts"
 USER_PREFIX: Final = "system:serviceaccount:"
@@ -58,6 +63,11 @@ class Parsed(NamedTuple):
     key_id: str
     issuer: str
     payload: Object
+    algorithm: str
+    """"" if no key can verify the token."""
+    signed: bytes
+    """What the signature is about: the encoded header and payload."""
+    signature: bytes
 
 
 def parse(text: str) -> Parsed | None:
@@ -65,19 +75,29 @@ def parse(text: str) -> Parsed | None:
     found = _COMPACT.fullmatch(text) if len(text) <= MAX_TOKEN else None
     if found is None:
         return None
-    header, payload = _part(found[1]), _part(found[2])
-    if header is None or payload is None or not isinstance(issuer := payload.get("iss", ""), str):
-        return None
-    key_id = header.get("kid", "")
-    return Parsed(key_id if isinstance(key_id, str) else "", issuer, payload)
-
-
-def _part(encoded: str) -> Object | None:
     try:
-        value: Json = orjson.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))  # which limits the depth
-    except (binascii.Error, ValueError):
+        header, payload, signature = _object_in(found[1]), _object_in(found[2]), _decoded(found[3])
+    except ValueError:
         return None
-    return value if isinstance(value, dict) else None
+    key_id, issuer, algorithm = header.get("kid", ""), payload.get("iss", ""), header.get("alg", "")
+    if not isinstance(issuer, str):
+        return None
+    if not isinstance(algorithm, str) or "crit" in header:
+        algorithm = ""
+    signed = text.rpartition(".")[0].encode("ascii")
+    return Parsed(key_id if isinstance(key_id, str) else "", issuer, payload, algorithm, signed, signature)
+
+
+def _object_in(encoded: str) -> Object:
+    """Raises ValueError, also for a key that is there twice."""
+    document = go_json.read(_decoded(encoded))
+    if document.duplicates or document.error or not isinstance(document.value, dict):
+        raise ValueError("it is not an object, or not only one")
+    return document.value
+
+
+def _decoded(encoded: str) -> bytes:
+    return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
 
 
 def read(payload: Object) -> Claims:

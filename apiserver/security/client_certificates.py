@@ -1,6 +1,7 @@
 """Users by client certificate: CN is the name, each O a group (pkg/authentication/request/x509).
 
-TLS has verified the chain. What remains for each request is the time, because a connection may outlive the certificate, and
+Subjects have one reader, `go.distinguished_names`, which the signers of requests for certificates and admission use, too: who
+is in a group here was in it there. TLS has verified the chain. What remains for each request is the time, because a connection may outlive the certificate, and
 which CA has certified it: those of clients and those of front proxies are separate. A certificate is read once.
 """
 
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from noxu.apiserver.go import x509 as go_x509
+from noxu.apiserver.go.distinguished_names import COMMON_NAME, ORGANIZATION
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import User
 from noxu.apiserver.security.certificates import malformed
@@ -20,6 +23,8 @@ from noxu.apiserver.security.credentials import Credentials, Rejected, with_auth
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 UID: Final = "1.3.6.1.4.1.57683.2"
 """The attribute of the subject that has the uid."""
+_UID: Final = bytes.fromhex("2b0601040183c25302")
+"""Its object identifier as certificates have it."""
 MALFORMED: Final = "x509: malformed certificate"
 MAX_CACHED: Final = 1024  # certificates
 
@@ -91,14 +96,12 @@ def read(der: bytes) -> Certificate:
 
 def _read(der: bytes) -> Certificate:
     from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+    from cryptography.x509.oid import ExtendedKeyUsageOID
 
     found = x509.load_der_x509_certificate(der)
-    subject = [(each.oid, each.value) for each in found.subject]
-    common_names = [str(value) for oid, value in subject if oid == NameOID.COMMON_NAME]
-    name = common_names[-1] if common_names else ""
-    groups = tuple(str(value) for oid, value in subject if oid == NameOID.ORGANIZATION_NAME)
-    uid = _uid([value for oid, value in subject if oid.dotted_string == UID])
+    subject = go_x509.subject_of(der)
+    name, groups = subject.last(COMMON_NAME), subject.values(ORGANIZATION)
+    uid = _uid(subject.values(_UID))
     extra = ((CREDENTIAL_ID, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
     try:
         usages = list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
@@ -113,14 +116,12 @@ def _read(der: bytes) -> Certificate:
     )
 
 
-def _uid(values: list[str | bytes]) -> str:
+def _uid(values: tuple[str, ...]) -> str:
     """Raises Rejected."""
     if not values:
         return ""
     if len(values) > 1:
         raise Rejected("expected 1 UID, but found multiple")
-    if not isinstance(values[0], str):
-        raise Rejected("unable to parse UID into a string")
     if not values[0]:
         raise Rejected("UID cannot be an empty string")
     return values[0]

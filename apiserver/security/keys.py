@@ -10,15 +10,15 @@ private keys and certificates in a file of public keys the public key counts.
 from __future__ import annotations
 
 import hashlib
-import re
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from noxu.apiserver.expressions import expression
 from noxu.apiserver.files import locked, write_whole
+from noxu.apiserver.go import pem
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.security.claims import Parsed
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
-_PEM: Final = expression(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
 _RSA_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _CURVE_NAMES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
@@ -98,40 +97,37 @@ class Keys:
             self._public = tuple(unique.values())
         return self._public
 
-    def verify(self, text: str, key_id: str) -> bool:
-        """Whether a key has signed a token: the one of that id, without an id any. Raises LookupError for an unknown id.
+    def verify(self, token: Parsed) -> bool:
+        """Whether a key has signed a token: the one of its key id, without an id any. Raises LookupError for an unknown id.
 
         Raises OSError, ValueError for the server's own key.
         """
-        keys = [key for key in self.public() if not key_id or key.id == key_id]
+        keys = [key for key in self.public() if not token.key_id or key.id == token.key_id]
         if not keys:
-            raise LookupError(key_id)
-        return any(_has_signed(key, text) for key in keys)
+            raise LookupError(token.key_id)
+        return any(_has_signed(key, token) for key in keys)
 
 
-def _has_signed(key: PublicKey, text: str) -> bool:
+def _has_signed(key: PublicKey, token: Parsed) -> bool:
     from jwt.api_jws import PyJWS
-    from jwt.exceptions import PyJWTError
 
-    try:
-        PyJWS().decode_complete(text, key.key, algorithms=key.algorithms)
-    except (PyJWTError, ValueError):
+    if token.algorithm not in key.algorithms:
         return False
-    return True
+    return PyJWS().get_algorithm_by_name(token.algorithm).verify(token.signed, key.key, token.signature)
 
 
-def read_public_keys(pem: bytes) -> list[PublicKey]:
+def read_public_keys(text: bytes) -> list[PublicKey]:
     """The public keys in PEM, in order. Raises ValueError."""
-    found = [public_key(key) for block in _PEM.finditer(pem) if (key := _public_of(block[1], block[0])) is not None]
+    found = [public_key(key) for block in pem.blocks(text) if (key := _public_of(block)) is not None]
     if not found:
         raise ValueError(NO_PUBLIC_KEY)
     return found
 
 
-def read_signing_key(pem: bytes) -> SigningKey:
+def read_signing_key(text: bytes) -> SigningKey:
     """The first private key in PEM. Raises ValueError."""
-    for block in _PEM.finditer(pem):
-        if block[1].endswith(b"PRIVATE KEY") and (key := _private(block[0])) is not None:
+    for der in pem.private_keys(text):
+        if (key := _private(der)) is not None:
             return SigningKey(key, public_key(key.public_key()))
     raise ValueError(NO_PRIVATE_KEY)
 
@@ -148,7 +144,7 @@ def public_key(key: Any) -> PublicKey:
     return PublicKey(_base64(hashlib.sha256(der).digest()), key, algorithms)
 
 
-def _public_of(kind: bytes, pem: bytes) -> Any:
+def _public_of(block: pem.Block) -> Any:
     """The RSA or ECDSA key of a block of PEM, None if it has none."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
@@ -157,13 +153,13 @@ def _public_of(kind: bytes, pem: bytes) -> Any:
     from noxu.apiserver.security.certificates import malformed
 
     try:
-        if kind.endswith(b"PRIVATE KEY"):
-            private = _private(pem)
+        if block.type.endswith("PRIVATE KEY"):
+            private = _private(block.content)
             return None if private is None else private.public_key()
-        if kind.endswith(b"PUBLIC KEY"):
-            key: Any = serialization.load_pem_public_key(pem)
-        elif kind == b"CERTIFICATE":
-            key = x509.load_pem_x509_certificate(pem).public_key()
+        if block.type.endswith("PUBLIC KEY"):
+            key: Any = serialization.load_der_public_key(block.content)
+        elif block.type == pem.CERTIFICATE:
+            key = x509.load_der_x509_certificate(block.content).public_key()
         else:
             return None
     except malformed():
@@ -171,14 +167,14 @@ def _public_of(kind: bytes, pem: bytes) -> Any:
     return key if isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey) else None
 
 
-def _private(pem: bytes) -> PrivateKey | None:
+def _private(der: bytes) -> PrivateKey | None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     from noxu.apiserver.security.certificates import malformed
 
     try:
-        key = serialization.load_pem_private_key(pem, None)
+        key = serialization.load_der_private_key(der, None)
     except malformed():
         return None
     return key if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) else None

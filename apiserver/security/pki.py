@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.files import locked, write_whole
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.secret_files import keep_private
 from noxu.apiserver.security import certificates
 from noxu.apiserver.security.certificates import Authority, Identity, TlsError
 
@@ -108,6 +109,7 @@ def _key(path: Path, certificate: Path) -> ec.EllipticCurvePrivateKey:
     """The key in a file, made if there is neither a key nor a certificate. Raises TlsError, OSError."""
     data = _read(path)
     if data is not None:
+        keep_private(path)
         with _naming(path):
             return certificates.parse_key(data)
     if certificate.exists():

@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW
 from noxu.apiserver.config import Config
+from noxu.apiserver.go.pem import private_keys
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import User
+from noxu.apiserver.secret_files import keep_private, warn_if_shared
 from noxu.apiserver.security.authentication import CertificateAuthenticator
 from noxu.apiserver.security.keys import Keys, read_public_keys, read_signing_key
 from noxu.apiserver.security.static_tokens import read_file
@@ -57,6 +59,7 @@ def read(config: Config, modes: Sequence[str]) -> Settings:
     users = {}
     if options.token_auth_file is not None:
         users = _read("--token-auth-file", options.token_auth_file, read_file)
+        warn_if_shared(options.token_auth_file, "--token-auth-file")
     verifying = [
         key
         for path in options.service_account_key_files
@@ -66,6 +69,12 @@ def read(config: Config, modes: Sequence[str]) -> Settings:
     if options.service_account_signing_key_file is not None:
         path = options.service_account_signing_key_file
         signing = _read("--service-account-signing-key-file", path, lambda path: read_signing_key(path.read_bytes()))
+        warn_if_shared(path, "--service-account-signing-key-file")
+    for path in options.service_account_key_files:
+        if _read("--service-account-key-file", path, _has_private_key):
+            warn_if_shared(path, "--service-account-key-file")
+    if data is not None:
+        _read("the key of service account tokens", data / OWN_KEY, keep_private)
     return Settings(
         users,
         Keys(verifying, signing, None if data is None else data / OWN_KEY),
@@ -75,6 +84,10 @@ def read(config: Config, modes: Sequence[str]) -> Settings:
         int(options.service_account_max_token_expiration),
         _allows_anonymous(config, modes),
     )
+
+
+def _has_private_key(path: Path) -> bool:
+    return next(private_keys(path.read_bytes()), None) is not None
 
 
 def _allows_anonymous(config: Config, modes: Sequence[str]) -> bool:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import re
 import ssl
 import sys
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from typing import Final
 
 from noxu.apiserver import key_files
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
+from noxu.apiserver.go import pem
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.security import certificates
 from noxu.apiserver.security.certificates import Identity, TlsError
@@ -34,7 +34,6 @@ RELOAD_EVERY: Final = 10.0  # seconds; upstream watches the files, and reads the
 VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 """Values of --tls-min-version. Upstream has older ones, too."""
 
-_CERTIFICATE: Final = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 log = logging.getLogger("noxu")
 
@@ -156,9 +155,8 @@ def _load(material: Material) -> _Loaded:
 
 @lru_cache(maxsize=8)
 def _in_der(authorities: tuple[bytes, ...]) -> frozenset[bytes]:
-    """The certificates in texts in PEM, all of which ssl has accepted."""
-    texts = [each.decode("ascii", "replace") for each in authorities]
-    return frozenset(ssl.PEM_cert_to_DER_cert(block) for text in texts for block in _CERTIFICATE.findall(text))
+    """The certificates in texts in PEM: those that ssl has got."""
+    return frozenset(block for each in authorities for block in pem.certificates(each))
 
 
 def _identity(files: Files) -> Identity:
@@ -267,7 +265,7 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
     if authorities:
         try:
             for each in authorities:
-                context.load_verify_locations(cadata=each.decode("ascii", "ignore"))
+                context.load_verify_locations(cadata=b"".join(pem.certificates(each)))
         except (ssl.SSLError, ValueError) as error:
             reason = _reason(error) if isinstance(error, ssl.SSLError) else str(error)
             raise TlsError(

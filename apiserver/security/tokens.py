@@ -164,7 +164,7 @@ class Tokens:
         if parsed is None or (parsed.issuer not in self.issuers and parsed.issuer != LEGACY_ISSUER):
             return None
         try:
-            is_signed = self.keys.verify(token.text, parsed.key_id)
+            is_signed = self.keys.verify(parsed)
         except LookupError:
             raise Rejected(NO_KEYS) from None
         except (OSError, ValueError) as error:

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from noxu.apiserver.go import der as go_der
 from noxu.apiserver.go import pem
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.records import NamedTuple
 
 _MAX_NAMES: Final = 100  # in a message
-_SEQUENCE, _OID, _CONTEXT_0, _CONTEXT_3 = 0x30, 0x06, 0xA0, 0xA3
+_CONTEXT_0, _CONTEXT_3 = 0xA0, 0xA3
 _UTC_TIME: Final = 0x17
 _DNS_NAME, _IP_ADDRESS = 0x82, 0x87
 _COMMON_NAME, _ORGANIZATION, _SUBJECT_ALT_NAME = b"\x55\x04\x03", b"\x55\x04\x0a", b"\x55\x1d\x11"
@@ -148,7 +149,7 @@ def parse(der: bytes) -> Certificate:
 def _alternative_names(extensions: bytes) -> tuple[list[str], list[str]] | None:
     for _, extension in _elements(_content(extensions)):
         parts = list(_elements(extension))
-        if parts[0] == (_OID, _SUBJECT_ALT_NAME):
+        if parts[0] == (go_der.IDENTIFIER, _SUBJECT_ALT_NAME):
             found = list(_elements(_content(parts[-1][1])))
             names = [content.decode("ascii", "replace") for tag, content in found if tag == _DNS_NAME]
             return names, [str(ipaddress.ip_address(content)) for tag, content in found if tag == _IP_ADDRESS]
@@ -176,14 +177,5 @@ def _content(der: bytes) -> bytes:
 
 
 def _elements(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """A sequence of DER elements as (tag, content): `02 01 05 04 00` is (02, 05), (04, ""). Raises IndexError if one is cut off."""
-    position = 0
-    while position < len(der):
-        tag, length, start = der[position], der[position + 1], position + 2
-        if length >= 0x80:
-            size = length & 0x7F
-            length, start = int.from_bytes(der[start : start + size], "big"), start + size
-        if start + length > len(der):
-            raise IndexError
-        yield tag, der[start : start + length]
-        position = start + length
+    """Raises ValueError if one is malformed or cut off."""
+    return go_der.elements(der, "certificate")

@@ -16,8 +16,8 @@ from noxu.apiserver.api.errors import no_kind_registered
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go import base64 as go_base64
-from noxu.apiserver.go import pem
 from noxu.apiserver.go import url as go_url
+from noxu.apiserver.go import x509
 from noxu.apiserver.go.json import string_of
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.go.text import quote
@@ -77,7 +77,7 @@ def endpoint_of(config: Object) -> Endpoint:
         reference, url = None, _without_query(config["url"])
     else:
         raise Unusable("webhook configuration must have either service or URL")
-    if error := pem.load_error(ca_bundle):
+    if error := x509.load_error(ca_bundle):
         raise Unusable(error)
     return Endpoint(url, ca_bundle, reference)
 

@@ -15,7 +15,8 @@ SIGNER = "kubernetes.io/kube-apiserver-client"
 
 def element(tag: int, *parts: bytes) -> bytes:
     content = b"".join(parts)
-    size = bytes([len(content)]) if len(content) < 128 else bytes([0x82]) + len(content).to_bytes(2, "big")
+    digits = len(content).to_bytes((len(content).bit_length() + 7) // 8, "big")
+    size = bytes([len(content)]) if len(content) < 128 else bytes([0x80 + len(digits)]) + digits
     return bytes([tag]) + size + content
 
 

@@ -1,61 +1,62 @@
-"""CA bundles as Go reads them; the messages were made by client-go."""
+"""PEM as Go reads it: `encoding/pem` has found the same blocks in every row."""
 
 from __future__ import annotations
 
-import base64
+import time
 
 import pytest
 
-from noxu.apiserver.go.pem import certificates, load_error
+from noxu.apiserver.go.pem import blocks, certificates, private_keys
+
+A = "-----BEGIN A-----\nQUJD\n-----END A-----\n"
+B = A.replace("A-----", "B-----")
+BLOCKS: list[tuple[str, str, list[str]]] = [
+    ("a block", A, ["A"]),
+    ("two blocks", A + B, ["A", "B"]),
+    ("text around them", f"x\n{A}y\n{B}z", ["A", "B"]),
+    ("line ends of Windows", A.replace("\n", "\r\n"), ["A"]),
+    ("a space before BEGIN", f" {A}", []),
+    ("a NUL before BEGIN", f"\0{A}", []),
+    ("a form feed before BEGIN", f"\f{A}", []),
+    ("a form feed on its own line", f"\f\n{A}", ["A"]),
+    ("text before BEGIN", f"x{A}{B}", ["B"]),
+    ("a block in one line", "-----BEGIN A-----QUJD-----END A-----\n" + B, ["B"]),
+    ("END in the line of the content", "-----BEGIN A-----\nQUJD-----END A-----\n" + B, ["B"]),
+    ("a form feed in the content", A.replace("QUJD", "QU\fJD") + B, ["B"]),
+    ("white space in the content", A.replace("QUJD", "QU \tJ\r\nD"), ["A"]),
+    ("text behind END", A.replace("END A-----", "END A-----x") + B, ["B"]),
+    ("white space behind END", A.replace("END A-----", "END A----- \t"), ["A"]),
+    ("no line end behind END", A.strip(), ["A"]),
+    ("END of another type", A.replace("END A", "END B") + B, ["B"]),
+    ("BEGIN twice", f"-----BEGIN A-----\n{A}", ["A"]),
+    ("BEGIN of another type", f"-----BEGIN B-----\n{A}", ["A"]),
+    ("headers", A.replace("QUJD", "x: y\n\nQUJD"), ["A with headers"]),
+    ("headers and nothing else", "-----BEGIN A-----\nx: y\n-----END A-----\n", []),
+    ("no content", "-----BEGIN A-----\n-----END A-----\n", ["A"]),
+    ("not base64", A.replace("QUJD", "QU%D"), []),
+    ("a type with lower case and symbols", A.replace(" A-", " a_1.-"), ["a_1."]),
+    ("the first END before the first BEGIN", f"-----END A-----\n{A}", ["A"]),
+]
 
 
-def der(tag: int, *parts: bytes) -> bytes:
-    content = b"".join(parts)
-    size = len(content)
-    length = bytes([size]) if size < 0x80 else bytes([0x82]) + size.to_bytes(2, "big")
-    return bytes([tag]) + length + content
+@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in BLOCKS], ids=[row[0] for row in BLOCKS])
+def test_the_blocks_of(text: str, expected: list[str]) -> None:
+    found = list(blocks(text.encode()))
+    assert [f"{block.type} with headers" if block.has_headers else block.type for block in found] == expected
+    assert {block.content for block in found} <= {b"ABC", b""}
 
 
-SEQUENCE, INTEGER, BITS, ALGORITHM = 0x30, 2, 3, b"\x30\x03\x06\x01\x2a"
-FILL = der(SEQUENCE, b"x" * 200)
-TBS = der(SEQUENCE, der(0xA0, b"\2\1\2"), der(INTEGER, b"\1"), ALGORITHM, FILL, FILL, FILL, FILL)
-CERTIFICATE = der(SEQUENCE, TBS, ALGORITHM, der(BITS, b"\0sig"))
+def test_certificates_and_keys() -> None:
+    text = A.replace(" A-", " CERTIFICATE-") + A.replace(" A-", " EC PRIVATE KEY-") + A.replace(" A-", " PRIVATE KEY-")
+    assert (list(certificates(text.encode())), list(private_keys(text.encode()))) == ([b"ABC"], [b"ABC"] * 2)
+    encrypted = text.replace("QUJD", "DEK-Info: x\n\nQUJD").encode()
+    assert (list(certificates(encrypted)), list(private_keys(encrypted))) == ([], [])
 
 
-def pem(content: bytes, type_: str = "CERTIFICATE", headers: str = "") -> str:
-    body = base64.encodebytes(content).decode()
-    return f"-----BEGIN {type_}-----\n{headers}{body}-----END {type_}-----\n"
-
-
-GOOD = pem(CERTIFICATE)
-PREFIX = "unable to load root certificates: "
-BUNDLES: list[tuple[str, str, str]] = [
-    ("nothing", "", ""),
-    ("a certificate", GOOD, ""),
-    ("text around it", f"hello\n{GOOD}world", ""),
-    ("one good certificate is enough", pem(b"x") + GOOD, ""),
-    ("text", "foo", "unable to parse bytes as PEM block"),
-    ("a key", pem(b"x", "PRIVATE KEY"), "no valid certificate authority data seen"),
-    ("a key and text", pem(b"x", "PRIVATE KEY") + "foo", "unable to parse bytes as PEM block"),
-    ("a certificate with headers", pem(CERTIFICATE, headers="A: b\n\n"), "no valid certificate authority data seen"),
-    ("ends do not match", GOOD.replace("END CERTIFICATE", "END CERT"), "unable to parse bytes as PEM block"),
-    ("not base64", GOOD.replace("\n-----END", "\n%\n-----END"), "unable to parse bytes as PEM block"),
-    ("no certificate inside", pem(b"foo"), "failed to parse certificate: x509: malformed certificate"),
-    ("a cut certificate", pem(CERTIFICATE[:-1]), "failed to parse certificate: x509: malformed certificate"),
-    ("one byte too many", pem(CERTIFICATE + b"x"), "failed to parse certificate: x509: trailing data"),
-    ("an empty certificate", pem(der(SEQUENCE)), "failed to parse certificate: x509: malformed tbs certificate"),
-    ("no serial number", pem(der(SEQUENCE, der(SEQUENCE))), "failed to parse certificate: x509: malformed serial number"),
-    ("two algorithms", pem(der(SEQUENCE, TBS, ALGORITHM[:-1] + b"\x2b", der(BITS, b"\0s"))), "failed to parse certificate: x509: inner and outer signature algorithm identifiers don't match"),
-    ("no signature", pem(der(SEQUENCE, TBS, ALGORITHM)), "failed to parse certificate: x509: malformed signature"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("bundle", "message"), [row[1:] for row in BUNDLES], ids=[row[0] for row in BUNDLES])
-def test_why_a_bundle_cannot_be_loaded(bundle: str, message: str) -> None:
-    assert load_error(bundle.encode()) == (PREFIX + message if message else "")
-
-
-def test_the_certificates_of_a_bundle() -> None:
-    bundle = f"text\n{GOOD}{pem(b'key', 'PRIVATE KEY')}{pem(CERTIFICATE, headers='A: b' + chr(10) * 2)}{GOOD}"
-    assert list(certificates(bundle.encode())) == [CERTIFICATE, CERTIFICATE]
-    assert list(certificates(b"")) == []
+@pytest.mark.parametrize("line", ["-----BEGIN A-----\n", "\n-----END A-----", "-----BEGIN A-----\nx: y\n", A, "x: y\n"])
+def test_a_megabyte_takes_time_in_proportion(line: str) -> None:
+    text = line.encode() * (1024 * 1024 // len(line))
+    began = time.process_time()
+    for _ in blocks(text):
+        pass
+    assert time.process_time() - began < 2

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
 from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
@@ -198,10 +199,23 @@ ORIGINS: list[tuple[str, str, str | None, bool]] = [
     ("an address of the network", "192.168.0.1", None, False),
     ("a name too long to be cached", "a" * 300, None, False),
     ("its own web page", "127.0.0.1:80", "http://127.0.0.1:80", True),
-    ("the web page of an own name", "noxu.test:80", "https://noxu.test:80", True),
-    ("in other letters", "LOCALHOST:80", "http://localhost:80", True),
-    ("a web page of another program", "127.0.0.1:80", "http://127.0.0.1:81", True),
-    ("a web page of kubectl proxy", "127.0.0.1:80", "http://localhost:8001", True),
+    ("its own web page on the usual port", "127.0.0.1:80", "http://127.0.0.1", True),
+    ("its own web page on the usual port that Host leaves out", "127.0.0.1", "http://127.0.0.1:80", True),
+    ("the web page of an own name", "noxu.test:81", "http://noxu.test:81", True),
+    ("the web page of an IPv6 address", "[::1]:81", "http://[::1]:81", True),
+    ("in other letters", "LOCALHOST:80", "HTTP://localhost:80", True),
+    ("a web page of another program", "127.0.0.1:80", "http://127.0.0.1:81", False),
+    ("a web page of kubectl proxy", "127.0.0.1:80", "http://localhost:8001", False),
+    ("a web page of another program on the usual port", "127.0.0.1:81", "http://127.0.0.1", False),
+    ("a web page of another scheme", "noxu.test:80", "https://noxu.test:80", False),
+    ("a web page of another scheme on its usual port", "127.0.0.1:443", "https://127.0.0.1", False),
+    ("its own web page under another name", "127.0.0.1:80", "http://localhost:80", False),
+    ("a page in a zone of IPv6", "[::1]:80", "http://[::1%25lo]:80", False),
+    ("a page of a name with a dot behind it", "localhost:80", "http://localhost.:80", False),
+    ("a path behind its own page", "127.0.0.1:80", "http://127.0.0.1:80/", False),
+    ("a user before its own page", "127.0.0.1:80", "http://a@127.0.0.1:80", False),
+    ("a host that is not there", "", "http://", False),
+    ("a long origin", "127.0.0.1:80", f"http://{'a' * 5000}", False),
     ("an extension of a browser", "127.0.0.1:80", "chrome-extension://localhost", False),
     ("an origin without a scheme", "127.0.0.1:80", "localhost", False),
     ("an own name's web page under another name", "127.0.0.1:80", "https://noxu.test:80", False),
@@ -222,11 +236,26 @@ def test_origin(host: str, origin: str | None, passes: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "passes"), [("same-origin", True), ("same-site", True), ("none", True), ("cross-site", False)]
+    ("site", "passes"), [("same-origin", True), ("same-site", False), ("none", True), ("cross-site", False)]
 )
 def test_requests_that_a_browser_calls_cross_site_are_refused(site: str, passes: bool) -> None:
     refused = refusal(Origin(frozenset()), parsed(Host="127.0.0.1", Sec_Fetch_Site=site))
     assert refused is None if passes else refused is not None and refused[0] == 403
+
+
+def test_one_of_several_origins_is_not_enough() -> None:
+    given = CIMultiDict([("Host", "127.0.0.1"), ("Origin", "http://127.0.0.1"), ("Origin", "http://127.0.0.1:81")])
+    exchange = Exchange(make_mocked_request("GET", MAPS, given), None, "id", received=100.0)  # type: ignore[arg-type]
+    Target().enter(exchange)
+    refused = refusal(Origin(frozenset(), AllowedOrigins(["^http://127\\.0\\.0\\.1$"])), exchange)
+    assert refused is not None
+    assert refused[0] == 403
+
+
+@pytest.mark.parametrize(("origin", "passes"), [("https://noxu.test", True), ("http://noxu.test", False)])
+def test_over_tls_the_scheme_is_another(origin: str, passes: bool) -> None:
+    refused = refusal(Origin(frozenset(), any_host=True), parsed(Host="noxu.test", Origin=origin))
+    assert (refused is None) == passes
 
 
 def test_the_host_of_a_whole_url_is_checked() -> None:

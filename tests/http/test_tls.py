@@ -147,7 +147,9 @@ def test_requests_have_the_certificate_of_their_client(
 HOSTS: list[tuple[str, dict[str, str], int]] = [
     ("another name of the server", {"Host": "noxu.example.com"}, 200),
     ("a page of the server itself", {"Host": "noxu.example.com:6440", "Origin": "https://noxu.example.com:6440"}, 200),
-    ("a page on this machine", {"Origin": "http://localhost:3000"}, 200),
+    ("a page without TLS", {"Host": "noxu.example.com", "Origin": "http://noxu.example.com"}, 403),
+    ("a page of another port of this machine", {"Origin": "http://localhost:3000"}, 403),
+    ("a page of a neighbour", {"Sec-Fetch-Site": "same-site"}, 403),
     ("a page elsewhere", {"Origin": "https://example.com"}, 403),
     ("a page elsewhere, whose name is also that of the server", {"Host": "example.com", "Sec-Fetch-Site": "cross-site"}, 403),
 ]  # fmt: skip

@@ -164,7 +164,10 @@ def test_there_is_no_websocket_with(peer: Peer, why: str) -> None:
     assert peer.headers.get("sec-websocket-version") == ("13" if "version" in why else None)
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "https://127.0.0.1.evil.example", "http://127.0.0.1:1", "http://localhost"],
+)
 def test_web_pages_of_others_get_none(peer: Peer, origin: str) -> None:
     assert peer.ask(WATCH, headers={"Origin": origin}) == 403
 

@@ -79,6 +79,7 @@ def test_without_a_name_there_is_no_user() -> None:
 
 
 JANE = certificate((CN, "jane"))
+GROUP = certificate((CN, "jane"), (O, "dev"))
 ENDED = "x509: certificate has expired or is not yet valid"
 REJECTED: list[tuple[str, bytes, float, bytes, str]] = [
     ("before it is valid", JANE, BEGIN.timestamp() - 1, CA, ENDED),
@@ -88,6 +89,7 @@ REJECTED: list[tuple[str, bytes, float, bytes, str]] = [
      "x509: certificate specifies an incompatible key usage"),
     ("with two uids", certificate((CN, "jane"), (UID_ATTRIBUTE, "1"), (UID_ATTRIBUTE, "2")), NOW, CA,
      "expected 1 UID, but found multiple"),
+    ("with a group of a type that Go does not know", GROUP.replace(b"\x0c\x03dev", b"\x1c\x03dev"), NOW, CA, MALFORMED),
     ("that is cut off", JANE[:-1], NOW, CA, MALFORMED),
     ("that is none", b"", NOW, CA, MALFORMED),
 ]  # fmt: skip

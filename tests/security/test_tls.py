@@ -58,6 +58,28 @@ def written(directory: Path, name: str, identity: Identity) -> Files:
 
 # -- certificates of clients
 
+OTHER = new_authority(lambda: dt.datetime.now(dt.UTC))
+BUNDLES: list[tuple[str, bytes, list[bytes]]] = [
+    ("one", CA.certificate, [CA.certificate]),
+    ("two", CA.certificate + OTHER.certificate, [CA.certificate, OTHER.certificate]),
+    ("one with text around it", b"x\n" + CA.certificate + b"y", [CA.certificate]),
+    ("one behind a space", b" " + OTHER.certificate + CA.certificate, [CA.certificate]),
+    ("one behind a NUL", b"\0" + OTHER.certificate + CA.certificate, [CA.certificate]),
+    ("one in a single line", OTHER.certificate.replace(b"\n", b"") + b"\n" + CA.certificate, [CA.certificate]),
+    ("one with headers", OTHER.certificate.replace(b"-\n", b"-\na: b\n\n", 1) + CA.certificate, [CA.certificate]),
+    ("one of another type", OTHER.certificate.replace(b" CERT", b" X509 CERT") + CA.certificate, [CA.certificate]),
+    ("one with the line ends of Windows", CA.certificate.replace(b"\n", b"\r\n"), [CA.certificate]),
+]
+
+
+@pytest.mark.parametrize(("bundle", "expected"), [row[1:] for row in BUNDLES], ids=[row[0] for row in BUNDLES])
+def test_handshakes_and_authentication_know_the_same_cas(bundle: bytes, expected: list[bytes]) -> None:
+    server = ServerTls(Material(SERVER, authorities=(bundle,)))
+    certificates = {x509.load_pem_x509_certificate(each).public_bytes(Encoding.DER) for each in expected}
+    assert server.client_authorities == certificates
+    assert set(server.context("").get_ca_certs(binary_form=True)) == certificates
+
+
 OWN = CA.issue_client("bob", ["g1", "g2"])
 ALONE = self_signed("kubeapitest", "system:masters")
 FOREIGN = new_authority().issue_client("eve", ["system:masters"])

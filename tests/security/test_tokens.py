@@ -323,6 +323,11 @@ def part(value: Any) -> str:
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
+def repeated(name: str, *values: str) -> bytes:
+    """An object that has a key several times."""
+    return f"{{{','.join(f'{json.dumps(name)}:{json.dumps(value)}' for value in values)}}}".encode()
+
+
 NO_OPINION: list[tuple[str, str]] = [
     ("nothing", ""),
     ("a word", "x"),
@@ -333,6 +338,8 @@ NO_OPINION: list[tuple[str, str]] = [
     ("claims that are a list", f"{part({})}.{part([])}.c"),
     ("claims that are nested too deep", f"{part({})}.{part(b'[' * 20_000)}.c"),
     ("a header that is nested too deep", f"{part(b'[' * 20_000)}.{part({'iss': ISSUER})}.c"),
+    ("an issuer twice", f"{part({})}.{part(repeated('iss', 'x', ISSUER))}.c"),
+    ("an algorithm twice", f"{part(repeated('alg', 'none', 'ES256'))}.{part({'iss': ISSUER})}.c"),
     ("an issuer that is a number", f"{part({})}.{part({'iss': 1})}.c"),
     ("another issuer", f"{part({})}.{part({'iss': 'x'})}.c"),
     ("a letter outside ASCII", f"{part({})}.{part({'iss': ISSUER})}.é"),

@@ -6,7 +6,8 @@ from typing import Final
 
 from noxu.apiserver.admission.attributes import Attributes, refusal
 from noxu.apiserver.admission.builtin.rules import Rules
-from noxu.apiserver.go import base64, pem
+from noxu.apiserver.go import base64, x509
+from noxu.apiserver.go.distinguished_names import ORGANIZATION
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.registry import access
 
@@ -50,19 +51,11 @@ async def _restrict_subject(request: Attributes) -> None:
     if spec.get("signerName") != _CLIENT_SIGNER:
         return
     try:
-        found = _organizations(spec.get("request") or "")
+        asked = x509.read_request(base64.decode(spec.get("request") or ""))
     except ValueError as error:
         raise refusal(request, f"failed to parse CSR: {error}") from None
-    if _MASTERS in found:
+    if _MASTERS in asked.subject.values(ORGANIZATION):
         raise refusal(request, f"use of {_CLIENT_SIGNER} signer with {_MASTERS} group is not allowed")
-
-
-def _organizations(request: str) -> list[str]:
-    """The organizations in the subject of a request, which is PEM in base64. Raises ValueError."""
-    block = next(pem.blocks(base64.decode(request)), None)
-    if block is None or block.type != pem.REQUEST:
-        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    return pem.organizations(block.content)
 
 
 SUBJECT_RESTRICTION: Final = Rules(validate=_restrict_subject)
