@@ -25,7 +25,7 @@ from noxu.apiserver.registry.conversion.entries import entry_at
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
 from noxu.apiserver.registry.finalizing import await_grace, check_preconditions, finalize
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.offload import LOOP_LIMIT, loop_turn, offload
 from noxu.apiserver.registry.persistence import attempt_again
 from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.scaling import (
@@ -197,11 +197,16 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
     while at < len(stages):
         draft.in_loop = draft.weight <= LOOP_LIMIT
         if draft.in_loop:
-            token = CURRENT.set(LoopBudget())
+            if loop_turn.is_over:
+                await loop_turn.free()
+            budget = LoopBudget()
+            token = CURRENT.set(budget)
             try:
                 at, waits = _run_until_wait(draft, stages, at)
             finally:
                 CURRENT.reset(token)
+                if seconds := budget.seconds():
+                    loop_turn.spend(seconds)
         else:
             at, waits = await offload(draft.weight, _run_until_wait, draft, stages, at)
         if waits is not None:
