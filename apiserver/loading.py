@@ -33,6 +33,7 @@ from noxu.apiserver.manifests import CRD, Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.apiserver.registry.entry import Entry, key_of, object_at
 from noxu.apiserver.registry.offload import LOOP_LIMIT
+from noxu.apiserver.registry.persistence import attempt_again
 from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.resource import DEFINITION, Resource
 from noxu.apiserver.registry.trace import Trace
@@ -398,7 +399,7 @@ async def update(
 
     The result of `change` has the resourceVersion of its argument.
     """
-    resource, reader = request.resource, plane.reader
+    resource, reader, attempts = request.resource, plane.reader, 1
     while True:
         entry = await reader.get(resource, request.namespace, name)
         body = request.body._replace(content=change(object_at(entry, resource)))
@@ -410,6 +411,7 @@ async def update(
             newest = (await reader.find(resource, request.namespace, name)).revision
             if error.reason != "Conflict" or newest == entry.revision:
                 raise
+        attempts = await attempt_again(attempts, resource.group_resource, name)
 
 
 async def ensure_namespace(plane: ControlPlane, name: str) -> None:

@@ -9,11 +9,15 @@ are functions that all records share, and what `dataclasses.fields` needs is mad
 `typing.NamedTuple` compiles each annotation, to see whether it is an expression, and for each class a constructor and five
 methods. This one leaves annotations as they are, classes share the methods, and the constructors of classes with the same
 number of fields share their instructions. For mypy both are those of the standard library.
+
+`cached_property` is that of Python 3.12 and later. That of Python 3.11 holds a lock while it computes, one for all instances:
+the event loop would wait while a thread compiles another object, for as long as that thread waits for its turn.
 """
 
 from __future__ import annotations
 
 import collections
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
@@ -21,13 +25,34 @@ from operator import attrgetter, itemgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-__all__ = ["NamedTuple", "record"]
+__all__ = ["NamedTuple", "cached_property", "record"]
 
 C = TypeVar("C")
 
 _FEW: Final = 3
 """Calls of `__init__` after which it is compiled."""
 _FIELDS: Final = "__dataclass_fields__"
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+
+    class cached_property:  # noqa: N801 - as in the standard library
+        """An attribute that is computed when it is first asked for. Two threads may compute it at the same time."""
+
+        def __init__(self, func):
+            self.func = func
+            self.__doc__ = func.__doc__
+
+        def __set_name__(self, owner, name):
+            self._name = name
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = vars(instance)[self._name] = self.func(instance)
+            return value
+
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record

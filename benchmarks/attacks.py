@@ -2,9 +2,10 @@
 
     python -m benchmarks.attacks [NAME ...] [--scale FRACTION] [--seconds S]
 
-Prints for each attack how long the event loop was blocked, the processor time of the server, how much its memory grew at
-most, the statuses of the answers, and how many of the attacker's connections are still open at the end. Attacks on the
-stop print the time from SIGTERM to the end of the process instead.
+Prints for each attack how long the event loop was blocked, how long another client waited at most for an answer, on a new
+connection each time, the processor time of the server, how much its memory grew at most and when the attacker had left, the
+statuses of the answers, and how many of the attacker's connections are still open at the end. The other client GETs an object,
+where PROBES says nothing else. Attacks on the stop print the time from SIGTERM to the end of the process instead.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -206,12 +208,91 @@ def _patterns(server: Measured, scale: float, found: list[str]) -> Sockets:
     return _posted(server, f"{DEFINITIONS}?dryRun=All", body, int(8 * scale))
 
 
-def _posted(server: Measured, path: str, body: bytes, count: int, media_type: str = JSON) -> Sockets:
-    """Connections that POST the same body at the same time."""
+def alternatives(server: Measured, scale: float) -> Sockets:
+    """Six requests of 1.3 KB, each on a connection of its own, against 1,500 alternatives, again and again."""
+    numbers = {"type": "array", "items": {"type": "integer", "anyOf": [{"minimum": 10 + n} for n in range(1_500)]}}
+    schema = {"type": "object", "properties": {"numbers": numbers, "text": {"type": "string"}}}
+    _created(server, DEFINITIONS, definition("drops", schema))
+    body = json.dumps(custom_resource("Drop", "x", {"numbers": [5] * 400})).encode()
+    return _posted(server, DROPS, body, int(6 * scale), times=20)
+
+
+def medium_creates(server: Measured) -> None:
+    """Create an object of 26 KB, and delete it."""
+    body = json.dumps(custom_resource("Drop", "medium", {"text": "x" * 26_000})).encode()
+    reply = server.target.send("POST", DROPS, body)
+    assert reply.status == 201, reply.message
+    server.target.send("DELETE", f"{DROPS}/medium")
+
+
+def watches_of_many_clients(server: Measured, scale: float) -> Sockets:
+    """1,000 watches, each with its own selector of 3,000 requirements."""
+    selectors = [",".join(f"k{n}-{one}" for one in range(3_000)) for n in range(int(1000 * scale))]
+    return _connected(server, len(selectors), *(_get(f"{MAPS}?watch=1&labelSelector={text}") for text in selectors))
+
+
+def watches_of_many_fields(server: Measured, scale: float) -> Sockets:
+    """1,000 watches, each with its own selector of 3,000 fields."""
+    selectors = [",".join(f"metadata.name!=k{n}-{one}" for one in range(3_000)) for n in range(int(1000 * scale))]
+    return _connected(server, len(selectors), *(_get(f"{MAPS}?watch=1&fieldSelector={text}") for text in selectors))
+
+
+def endless_trailers(server: Measured, scale: float) -> Sockets:
+    """40 connections with a body in chunks whose trailers do not end."""
+    _created(server, DEFINITIONS, definition("drops"))
+    head = f"POST {DROPS} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n".encode()
+    peers = _connected(server, int(40 * scale), head)
+    piece = b"".join(b"X%d: %b\r\n" % (n, b"x" * 4_000) for n in range(4))
+    for _ in range(500):
+        for peer in peers:
+            peer.settimeout(0.05)
+            with contextlib.suppress(OSError):
+                peer.sendall(piece)
+    return peers
+
+
+def empty_frames(server: Measured, scale: float) -> Sockets:
+    """20 watches over WebSockets, whose clients send a megabyte of empty fragments of one message."""
+    upgrade = (
+        f"GET {MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    ).encode()
+    peers = _connected(server, int(20 * scale), upgrade)
+    for peer in peers:
+        peer.settimeout(5)
+        with contextlib.suppress(OSError):
+            peer.recv(4096)
+            peer.sendall(b"\x01\x80\x00\x00\x00\x00" + b"\x00\x80\x00\x00\x00\x00" * 170_000)
+    return peers
+
+
+def index_of_many_versions(server: Measured, scale: float) -> Sockets:
+    """40 definitions with 150 versions each; the index of OpenAPI, again after each of them, and the other documents."""
+    count = max(1, int(40 * scale))
+    for n in range(count):
+        versions = [
+            {
+                "name": f"v{number}",
+                "served": True,
+                "storage": number == 1,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}},
+            }
+            for number in range(1, 151)
+        ]
+        value = definition(f"drops{n}s")
+        value["spec"]["versions"] = versions
+        _created(server, DEFINITIONS, value)
+        server.target.send("GET", "/openapi/v3")
+    documents = ("/openapi/v3", "/openapi/v2", "/apis", "/apis/hostile.example.com")
+    return _connected(server, 8, *map(_get, documents))
+
+
+def _posted(server: Measured, path: str, body: bytes, count: int, media_type: str = JSON, *, times: int = 1) -> Sockets:
+    """Connections that POST the same body at the same time, and so often one after the other."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    return _connected(server, max(1, count), head.encode() + body)
+    return _connected(server, max(1, count), (head.encode() + body) * times)
 
 
 ATTACKS: Final[dict[str, Attack]] = {
@@ -227,7 +308,45 @@ ATTACKS: Final[dict[str, Attack]] = {
     "defaults": defaults,
     "repeated classes": repeated_classes,
     "patterns": patterns,
+    "alternatives": alternatives,
+    "watches of many clients": watches_of_many_clients,
+    "watches of many fields": watches_of_many_fields,
+    "endless trailers": endless_trailers,
+    "empty frames": empty_frames,
+    "index of many versions": index_of_many_versions,
 }
+
+
+def _reads(server: Measured) -> None:
+    """GET an object that does not exist."""
+    server.target.send("GET", f"{MAPS}/none")
+
+
+PROBES: Final[dict[str, Callable[[Measured], None]]] = {"alternatives": medium_creates}
+"""What another client does meanwhile, by the attack."""
+
+
+class Probe:
+    """Another client, which sends one request after the other. `longest` are the seconds that one took at most."""
+
+    def __init__(self, server: Measured, ask: Callable[[Measured], None]) -> None:
+        self.longest = 0.0
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(server, ask))
+        self._thread.start()
+
+    def _run(self, server: Measured, ask: Callable[[Measured], None]) -> None:
+        while not self._ends.wait(0.01):
+            began = time.monotonic()
+            try:
+                ask(server)
+            except AssertionError:
+                continue  # what it needs does not exist yet
+            self.longest = max(self.longest, time.monotonic() - began)
+
+    def stop(self) -> None:
+        self._ends.set()
+        self._thread.join()
 
 
 def run_attack(name: str, scale: float, seconds: float) -> str:
@@ -237,19 +356,24 @@ def run_attack(name: str, scale: float, seconds: float) -> str:
         before, cpu = server.memory(), cpu_seconds_of(server.process.pid)
         server.longest_block()
         start = time.monotonic()
+        probe = Probe(server, PROBES.get(name, _reads))
         peers = ATTACKS[name](server, scale)
         peak = server.memory()
         while time.monotonic() - start < seconds:
             time.sleep(STEP)
             peak = max(peak, server.memory())
+        probe.stop()
         block, cpu = server.longest_block(), cpu_seconds_of(server.process.pid) - cpu
         statuses = collections.Counter(_status(peer) for peer in peers)
         still_open = sum(map(_is_open, peers))
         for peer in peers:
             peer.close()
+        time.sleep(8 * STEP)
+        after = server.memory()
     answers = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
     return (
-        f"{name:32} loop blocked {block * 1000:5.0f} ms   {cpu:5.1f} s CPU   +{(peak - before) / MEBIBYTE:5.0f} MiB   "
+        f"{name:32} loop blocked {block * 1000:5.0f} ms   others wait {probe.longest * 1000:5.0f} ms   {cpu:5.1f} s CPU   "
+        f"+{(peak - before) / MEBIBYTE:5.0f} MiB, then +{(after - before) / MEBIBYTE:.0f}   "
         f"{still_open:4} of {len(peers)} open   answers: {answers}"
     )
 

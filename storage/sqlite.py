@@ -359,11 +359,12 @@ class SqliteStore:
                 revision = await write.result
                 if revision is not None:
                     return revision
-            elif pending is not None:
-                await pending.transaction.finished()  # a write that may still fail is no reason for a Conflict
+            elif pending is not None and keys.get(key, 0) <= expected:
+                # A write that may still fail is no reason for a Conflict. A committed one is, whatever others add meanwhile.
+                await pending.transaction.finished()
             else:
                 current = await self.get(key)
-                if keys.get(key, 0) == found:  # else the key has changed meanwhile, perhaps to what is expected
+                if keys.get(key, 0) != expected:  # else the key has changed meanwhile to what is expected
                     raise Conflict(key, current)
 
     async def _run_writer(self) -> None:

@@ -8,7 +8,6 @@ that match, as the policy's failurePolicy says.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from noxu.apiserver.admission.attributes import Attributes
@@ -19,6 +18,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.selectors import label_selector
 from noxu.apiserver.cel import Composition
 from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.records import cached_property
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.conversion.entries import entries_at
 from noxu.apiserver.registry.entry import Entry, key_of, object_at, packed_labels

@@ -28,10 +28,10 @@ from noxu.apiserver.cel import (
     activation,
     match_condition,
 )
-from noxu.apiserver.cpu_budget import CpuBudget
+from noxu.apiserver.cpu_budget import CpuBudget, limited_by
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.offload import LOOP_LIMIT, loop_turn, offload
 from noxu.apiserver.values import Object
 
 BUDGET: Final = 10_000_000
@@ -146,12 +146,21 @@ class Deadline(RuleBudget):
 
 
 async def run_within_budget(weight: int, evaluate: Callable[[CpuBudget | None], T]) -> T:
-    """Evaluate on the event loop if that is fast, else in the worker thread. `weight`: the bytes that are read."""
+    """Evaluate on the event loop if that is fast, else in the worker thread. `weight`: the bytes that are read.
+
+    Many fast evaluations, of many policies or params, leave the loop to others between them.
+    """
     if weight <= LOOP_LIMIT:
+        if loop_turn.is_over:
+            await loop_turn.free()
+        budget, began = LoopBudget(), thread_time()
         try:
-            return evaluate(LoopBudget())
+            with limited_by(budget):
+                return evaluate(budget)
         except LoopBudgetExceeded:
             pass
+        finally:
+            loop_turn.spend(thread_time() - began)
     return await offload(max(weight, LOOP_LIMIT + 1), lambda: evaluate(Deadline()))
 
 

@@ -6,12 +6,11 @@ Errors in a configuration are kept in its hook: they are reported to the request
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from noxu.apiserver.admission import reviews
 from noxu.apiserver.admission.expressions import MatchConditions
 from noxu.apiserver.admission.matching import Criteria, criteria_of_webhook
-from noxu.apiserver.records import record
+from noxu.apiserver.records import cached_property, record
 from noxu.apiserver.values import Object
 from noxu.apiserver.webhook.client import Caller, Endpoint, Unusable, endpoint_of
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import Final
 
 from noxu.apiserver.admission.attributes import Attributes, refusal
@@ -42,7 +42,7 @@ from noxu.apiserver.cel import Expression, PatchError, Purpose, Value, apply_con
 from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.go.fmt import GoValue
 from noxu.apiserver.go.text import compact_json, quote
-from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.records import NamedTuple, cached_property
 from noxu.apiserver.registry import ownership
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object, copy, equal

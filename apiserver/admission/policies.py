@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Final
 
 from noxu.apiserver.admission.attributes import Attributes, refusal
@@ -26,7 +26,7 @@ from noxu.apiserver.admission.inputs import for_conditions, inputs_of, namespace
 from noxu.apiserver.cel import PER_CALL_LIMIT, Expression, Purpose
 from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.go.text import compact_json, trim_space
-from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.records import NamedTuple, cached_property
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.trace import Note
 from noxu.apiserver.values import Object

@@ -29,6 +29,7 @@ from noxu.apiserver.registry.cache import Collection
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.turns import own_context
 from noxu.storage.types import Revision, StoreError
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ class Reconciler(ABC, Generic[K]):
                     await work()
                 await asyncio.sleep(RESYNC_DELAY)
 
-        return asyncio.get_running_loop().create_task(run(), name=f"{self.name}: {work.__name__}")
+        name = f"{self.name}: {work.__name__}"
+        return asyncio.get_running_loop().create_task(run(), name=name, context=own_context())
 
     # -- synchronising
 

@@ -30,7 +30,7 @@ from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.converters import Conversions
 from noxu.apiserver.registry.entry import Entry, key_of, stored_spec, taken_object
 from noxu.apiserver.registry.offload import offload
-from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.persistence import Persistence, attempt_again
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.values import Object
@@ -137,6 +137,7 @@ class DefinitionController(Controller[str]):
 
         If that state is what this controller has `written` last, it is not decoded again.
         """
+        attempts = 1
         while True:
             entry = self.collection.entries.get(key_of(self.resource, "", name))
             if entry is None:
@@ -152,6 +153,7 @@ class DefinitionController(Controller[str]):
                 self._to_read.pop(name, None)
                 self._serve(entry, parsed)
                 return entry, parsed.crd
+            attempts = await attempt_again(attempts, self.resource.group_resource, name)
 
     def _parse(self, entry: Entry, known: Object | None) -> _Parsed:
         """`known` is the decoded definition, None: it has to be decoded."""

@@ -36,7 +36,7 @@ from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.draft import Follower
 from noxu.apiserver.registry.entry import Entry, new_entry
 from noxu.apiserver.registry.offload import offload_if_long
-from noxu.apiserver.registry.persistence import Persistence
+from noxu.apiserver.registry.persistence import Persistence, attempt_again
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.registry.revalidation import revalidate
@@ -119,7 +119,7 @@ class InvalidObjectController(Controller[WorkItem]):
 
     async def _check(self, objects: _Objects, versions: Versions, key: Key) -> None:
         """Correct the annotation of one object."""
-        invalid = objects.invalid
+        invalid, attempts = objects.invalid, 1
         while True:
             await self._pause()
             entry = (await self.reader.collection(versions.storage)).entries.get(key)
@@ -138,6 +138,7 @@ class InvalidObjectController(Controller[WorkItem]):
                 if not valid:
                     invalid[key] = annotated.revision
                 return
+            attempts = await attempt_again(attempts, versions.storage.group_resource, key.name)
 
     async def _pause(self) -> None:
         loop = asyncio.get_running_loop()

@@ -7,7 +7,6 @@ ValidateCustomResourceDefinitionUpdate). The stored CRD is examined only if a ru
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Final
 
 from noxu.apiserver.crd.clientconfig import REVIEW_VERSIONS
@@ -18,6 +17,7 @@ from noxu.apiserver.crd.types import SELECTABLE_FIELD, VALIDATION
 from noxu.apiserver.go import x509
 from noxu.apiserver.go.base64 import decode as decode_base64
 from noxu.apiserver.go.structs import List
+from noxu.apiserver.records import cached_property
 from noxu.apiserver.schema.lint import structural_errors
 from noxu.apiserver.schema.structural import NoStructuralForm, parse
 from noxu.apiserver.values import Object

@@ -22,7 +22,7 @@ import asyncio
 import contextlib
 import socket
 import struct
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Hashable
 from http import HTTPStatus
 from typing import Final
 
@@ -30,11 +30,13 @@ from aiohttp import web_protocol, web_request, web_response, web_server
 from aiohttp.http import RawRequestMessage, StreamWriter
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.http import framing, methods
 from noxu.apiserver.http.incoming import Incoming
 from noxu.apiserver.http.open_connections import OpenConnections
 from noxu.apiserver.http.unsent import Unsent
+from noxu.apiserver.registry.turns import CLIENT
 
 HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
 SEND_DEADLINE: Final = 30.0  # seconds for which a client may read nothing
@@ -135,6 +137,7 @@ class Connection(web_protocol.RequestHandler):
 
     async def start(self) -> None:
         """Answer the requests of this connection until it closes. It is cancelled when the client is gone."""
+        CLIENT.set(self._client())  # until a user is authenticated
         is_done = False
         try:
             with contextlib.suppress(ConnectionError), Contained("a connection", passing=ConnectionError) as contained:
@@ -145,6 +148,12 @@ class Connection(web_protocol.RequestHandler):
                 self._end()
             else:
                 self.force_close()
+
+    def _client(self) -> Hashable:
+        """Who shares turns in the threads with whom: an address, or on this machine the connection."""
+        peer = self.transport.get_extra_info("peername") if self.transport is not None else None
+        address = peer[0] if isinstance(peer, tuple) else ""
+        return object() if not address or is_loopback(f"[{address}]" if ":" in address else address) else address
 
     async def _answer_requests(self) -> None:
         """Return when the connection may be closed. Raises ConnectionError if the client is gone."""

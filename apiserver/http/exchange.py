@@ -105,8 +105,8 @@ class Exchange:
     """Which limit of requests in flight it counts in: 0 for those that only read, 1 for others; None: it does not count."""
     passed: int = 0
     """The number of filters that have let it pass."""
-    has_slot: bool = False
-    """It holds one of the slots for large requests."""
+    room: int = 0
+    """The weight for which it holds room among the large requests; 0: none."""
     times: dict[str, float] = field(default_factory=dict)
     """When a stage was completed. "routed": the resource is known. "handled": there is an answer or an error.
     "answered": the answer has been sent: the kernel has it."""

@@ -21,7 +21,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Fresh             waits for what other servers have answered, if they may have the same store
     Authorize         refuses what the user may not do
     Tracing           traces a write on request
-    LargeRequestSlot  releases the slot that a handler has taken for a large body
+    LargeRequestRoom  gives back the room that a handler has taken for a large body
 
 To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: injected faults
 after Authorize. What observes requests and refuses none (metrics, an access log) is not a filter but a sink, see
@@ -50,8 +50,9 @@ from noxu.apiserver.http.traces import HEADER, Traces, is_requested
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.observability.health import ENDPOINTS
 from noxu.apiserver.registry import access
-from noxu.apiserver.registry.access import User
+from noxu.apiserver.registry.access import ANONYMOUS, User
 from noxu.apiserver.registry.freshness import be_fresh
+from noxu.apiserver.registry.turns import CLIENT
 from noxu.apiserver.security import cors, impersonation
 from noxu.apiserver.security.audit_log import AuditLog
 from noxu.apiserver.security.authentication import Authenticator
@@ -187,18 +188,24 @@ class Authenticate(Filter):
             self._refused(exchange, began)
             raise
         if isinstance(found, User):
-            exchange.user = found
+            self._keep(exchange, found)
             self._metrics.identified(found.name, perf_counter() - began)
             return None
         return self._set_user(exchange, found, began)
 
     async def _set_user(self, exchange: Exchange, found: Awaitable[User], began: float) -> None:
         try:
-            exchange.user = await found
+            self._keep(exchange, await found)
         except ApiError:
             self._refused(exchange, began)
             raise
         self._metrics.identified(exchange.user.name, perf_counter() - began)
+
+    def _keep(self, exchange: Exchange, found: User) -> None:
+        """Set the user, who also is the client whose work takes turns with that of others."""
+        exchange.user = found
+        if found is not ANONYMOUS:
+            CLIENT.set(found.name)
 
     def _refused(self, exchange: Exchange, began: float) -> None:
         is_error = "Authorization" in exchange.request.headers
@@ -388,13 +395,13 @@ class Warnings(Filter):
             exchange.headers += [("Warning", text) for text in texts]
 
 
-class LargeRequestSlot(Filter):
-    """Release the slot of a large request."""
+class LargeRequestRoom(Filter):
+    """Give back the room of a large request."""
 
     def leave(self, exchange: Exchange) -> None:
-        if exchange.has_slot:
-            exchange.has_slot = False
-            exchange.backend.large_requests.leave()
+        if exchange.room:
+            exchange.backend.large_requests.leave(exchange.room)
+            exchange.room = 0
 
 
 def chain(
@@ -428,7 +435,7 @@ def chain(
         *((Fresh(),) if shares_store else ()),
         Authorize(authorize, metrics),
         Tracing(traces),
-        LargeRequestSlot(),
+        LargeRequestRoom(),
     )
 
 

@@ -358,7 +358,7 @@ def _media_types(exchange: Exchange) -> tuple[str, ...]:
 
 
 async def receive_body(exchange: Exchange) -> bytes:
-    """The body. A large request waits for a slot here and keeps it until it is answered. Raises ApiError."""
+    """The body. A large request waits for room here and keeps it until it is answered. Raises ApiError."""
     body = await read_body(exchange.request)
     backend, name = exchange.backend, exchange.info.name
     exchange.weight = exchange.received_bytes = len(body)
@@ -366,9 +366,9 @@ async def receive_body(exchange: Exchange) -> bytes:
         auditing.observe_body(exchange, exchange.record, body)
     if name:
         exchange.weight += backend.reader.size(exchange.resource, namespace_of(exchange), name)
-    if exchange.weight > LOOP_LIMIT and not exchange.has_slot:
-        await backend.large_requests.enter()
-        exchange.has_slot = True
+    if exchange.weight > LOOP_LIMIT and not exchange.room:
+        await backend.large_requests.enter(exchange.weight)
+        exchange.room = exchange.weight
     return body
 
 

@@ -209,6 +209,7 @@ class WatchCache:
                 return
             except (Compacted, Corrupt):
                 self.reset(self.store.revision)
+                await asyncio.sleep(0)  # however often: other tasks come first
 
     async def _in_json(self, batch: Batch) -> Batch:
         """The batch without values in CBOR that take long to decode, unless their writers have prepared entries."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 from noxu.apiserver.crd.versions import version_priority
-from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.records import NamedTuple, cached_property
 from noxu.apiserver.registry.group_priorities import order, order_in_group
 from noxu.apiserver.registry.resource import Path, Resource, Versions
 

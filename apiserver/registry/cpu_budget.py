@@ -8,6 +8,7 @@ The limits are on processor time of the thread, not wall time, so the load of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import thread_time
 from typing import Final
 
@@ -71,19 +72,36 @@ class LoopBudget(_Budget):
         if upcoming_cost > MAX_LOOP_COST or self._is_over(MAX_LOOP_SECONDS):
             raise LoopBudgetExceeded
 
+    def seconds(self) -> float:
+        """The processor time since the first check, 0 if there was none."""
+        return thread_time() - self._end + MAX_LOOP_SECONDS if self._end else 0.0
+
     def require_imported(self, name: str) -> None:
         """Raise LoopBudgetExceeded if using that name of `noxu.apiserver.cel` would import modules of the engine."""
         if not cel.is_imported(name):
             raise LoopBudgetExceeded
 
 
+def _nothing() -> None: ...
+
+
 class ThreadBudget(_Budget):
     """For work in a thread: it ends with an error when it takes too long, and without one when it is cancelled.
 
-    It is created where the work is awaited, and starts in the thread.
+    It is created where the work is awaited, and starts in the thread. After each `slice_` seconds it calls `pass_on`, which
+    may let other work run first.
     """
 
     _is_cancelled = False
+    _slice_ends = 0.0
+
+    def __init__(self, slice_: float = MAX_THREAD_SECONDS) -> None:
+        self._slice = slice_
+        self.pass_on: Callable[[], None] = _nothing
+
+    def end(self) -> None:
+        """The work has ended: forget what passes its turn on."""
+        self.pass_on = _nothing
 
     def cancel(self) -> None:
         """End the work at its next check. Callable from any thread."""
@@ -91,10 +109,14 @@ class ThreadBudget(_Budget):
 
     def check(self, upcoming_cost: int = 0) -> None:
         """Raises ApiError Timeout, WorkCancelled."""
-        if self._is_cancelled:
-            raise WorkCancelled
         if self._is_over(MAX_THREAD_SECONDS) or upcoming_cost > MAX_THREAD_COST:
             raise errors.timeout(TOO_MUCH_WORK.format(seconds=MAX_THREAD_SECONDS), 0)
+        if (now := thread_time()) > self._slice_ends:
+            if self._slice_ends:
+                self.pass_on()
+            self._slice_ends = now + self._slice  # what others do meanwhile is not in the time of this thread
+        if self._is_cancelled:
+            raise WorkCancelled
 
 
 class RuleBudget:

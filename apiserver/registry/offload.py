@@ -2,13 +2,14 @@
 
 The work of a request grows with its weight in bytes: those of its body and those of the stored object. Up to LOOP_LIMIT it
 runs in the event loop, under a budget of processor time if it may multiply (`cpu_budget`). Larger work runs in a thread:
-the interpreter switches threads after SWITCH_INTERVAL, so the loop continues to serve other requests. There are only a
-few threads, because with each one the loop waits longer for its turn; and each piece of work has a ThreadBudget, so that
-none of them occupies a thread for long. When the request ends, because its client has left, its deadline has passed or the
-server stops, its work in a thread ends, too.
+the interpreter switches threads after SWITCH_INTERVAL, so the loop continues to serve other requests. Only a few pieces of
+work run at a time, because with each one the loop waits longer for its turn; which ones, `turns` decides. Each has a
+ThreadBudget, so that none of them takes too long. When the request ends, because its client has left, its deadline has
+passed or the server stops, its work in a thread ends, too.
 
-A decoded object takes up to fifty times the memory of its text (seventy times that of CBOR), so a large request waits for a
-slot before it is decoded, and keeps the slot until it is answered.
+A decoded object takes up to fifty times the memory of its text (seventy times that of CBOR), so a large request waits for
+room before it is decoded, and keeps it until it is answered: for one of SLOTS if it weighs more than MEDIUM, else for its
+own weight of MEDIUM_ROOM. So those of usual sizes do not wait for the largest ones.
 
 Offloaded functions are pure: they work on a draft or on bytes that nothing else changes at the same time.
 """
@@ -19,23 +20,23 @@ import asyncio
 import gc
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from noxu.apiserver.cpu_budget import limited_by
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, ThreadBudget
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from noxu.apiserver.registry.cpu_budget import MAX_LOOP_SECONDS, LoopBudget, LoopBudgetExceeded, ThreadBudget
+from noxu.apiserver.registry.turns import SLICE, Piece, Turns
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
-SLOTS: Final = 4  # large requests that are decoded at the same time
-THREADS: Final = 2
+MEDIUM: Final = 256 * 1024  # bytes
+MEDIUM_ROOM: Final = 4 * 1024 * 1024  # bytes of medium requests that are decoded at the same time
+SLOTS: Final = 4  # larger requests that are decoded at the same time
 SWITCH_INTERVAL: Final = (
     0.001  # seconds; each thread that computes may make the loop wait for so long, many times a request
 )
@@ -47,11 +48,7 @@ _imported: Final[set[str]] = set()  # completely: while a module is being import
 _has_threads: Final[ContextVar[bool]] = ContextVar("has_threads", default=True)
 
 
-@cache
-def _threads() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # a server has nothing to offload before its first request
-
-    return ThreadPoolExecutor(THREADS, "noxu-offload")
+_turns: Final = Turns()  # of all servers in this process, which share the interpreter
 
 
 @contextmanager
@@ -71,26 +68,66 @@ async def offload(weight: int, function: Callable[P, T], *args: P.args, **kwargs
     """
     if weight <= LOOP_LIMIT:
         return function(*args, **kwargs)
-    budget = ThreadBudget()
     if not _has_threads.get():
-        return _in_thread(budget, partial(function, *args, **kwargs))
+        return _in_thread(ThreadBudget(), partial(function, *args, **kwargs))
+    budget = ThreadBudget(SLICE)
+    piece = Piece(partial(_in_thread, budget, partial(function, *args, **kwargs)))
+    budget.pass_on = partial(_turns.pass_on, piece)
     try:
-        return await asyncio.get_running_loop().run_in_executor(
-            _threads(), _in_thread, budget, partial(function, *args, **kwargs)
-        )
+        _turns.begin(piece)
+        return await asyncio.wrap_future(piece.result)
     except asyncio.CancelledError:
         budget.cancel()
+        _turns.withdraw(piece)
         raise
+    finally:
+        del piece, budget  # which refer to an error, and its frames to them
+
+
+class _LoopTurn:
+    """The processor time that work with a budget has taken in this iteration of the event loop.
+
+    Many requests that arrive together, each of which may take MAX_LOOP_SECONDS, share one iteration.
+    """
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+
+    async def free(self) -> None:
+        """Return when there is time for more work in this iteration."""
+        while self.is_over:  # noqa: ASYNC110 - the next iteration begins by itself
+            await asyncio.sleep(0)
+
+    def spend(self, seconds: float) -> None:
+        """Account for work that was done in this iteration."""
+        self._spent += seconds
+        asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        self._spent = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        return self._spent > MAX_LOOP_SECONDS / 2
+
+
+loop_turn: Final = _LoopTurn()
 
 
 async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """As `offload`, but what takes too long in the loop is repeated in a thread. For functions that change nothing."""
     if weight <= LOOP_LIMIT:
+        if loop_turn.is_over:
+            await loop_turn.free()
+        budget = LoopBudget()
         try:
-            with limited_by(LoopBudget()):
+            with limited_by(budget):
                 return function(*args, **kwargs)
         except LoopBudgetExceeded:
             weight = LOOP_LIMIT + 1
+        finally:
+            if seconds := budget.seconds():
+                loop_turn.spend(seconds)
     return await offload(weight, function, *args, **kwargs)
 
 
@@ -105,25 +142,70 @@ async def imported(name: str) -> ModuleType:
 def _in_thread(budget: ThreadBudget, function: Callable[[], T]) -> T:
     if sys.getswitchinterval() > SWITCH_INTERVAL:
         sys.setswitchinterval(SWITCH_INTERVAL)
-    with limited_by(budget):
-        budget.check()
-        return _collector.paused(function)
+    try:
+        with limited_by(budget):
+            budget.check()
+            return _collector.paused(function)
+    finally:
+        budget.end()
 
 
 class LargeRequests:
-    """The slots for large requests of a server."""
+    """The room for large requests of a server."""
 
-    def __init__(self, slots: int = SLOTS) -> None:
-        self._slots = asyncio.Semaphore(slots)
+    def __init__(self, slots: int = SLOTS, medium: int = MEDIUM_ROOM) -> None:
+        """`medium` in bytes."""
+        self._slots = _Room(slots)
+        self._medium = _Room(medium)
 
-    async def enter(self) -> None:
-        """Take a slot; wait until one is free."""
-        await self._slots.acquire()
+    async def enter(self, weight: int) -> None:
+        """Take the room for a request of so many bytes; wait until there is some."""
+        if weight > MEDIUM:
+            await self._slots.take(1)
+        else:
+            await self._medium.take(weight)
         _collector.pause()
 
-    def leave(self) -> None:
+    def leave(self, weight: int) -> None:
+        """Give back what `enter` has taken for the same weight."""
         _collector.resume()
-        self._slots.release()
+        if weight > MEDIUM:
+            self._slots.give(1)
+        else:
+            self._medium.give(weight)
+
+
+class _Room:
+    """Units that requests share. Those for which there are too few wait, in the order in which they came."""
+
+    def __init__(self, units: int) -> None:
+        self._free = units
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    async def take(self, units: int) -> None:
+        if not self._waiting and units <= self._free:
+            self._free -= units
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((units, place))
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.give(units)
+            else:
+                if (units, place) in self._waiting:
+                    self._waiting.remove((units, place))
+                self.give(0)  # those behind it may need less
+            raise
+
+    def give(self, units: int) -> None:
+        self._free += units
+        while self._waiting and self._waiting[0][0] <= self._free:
+            taken, place = self._waiting.popleft()
+            if not place.cancelled():
+                self._free -= taken
+                place.set_result(None)
 
 
 class _GarbageCollector:

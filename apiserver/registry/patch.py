@@ -6,14 +6,13 @@ an object that does not exist is answered 404 (upstream's pkg/endpoints/handlers
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from noxu.apiserver.api import codec, errors, field, patch_bodies
 from noxu.apiserver.apply.patch import json_patch, merge_patch
 from noxu.apiserver.apply.strategic import strategic_patch
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.fmt import default_format
 from noxu.apiserver.go.structs import Struct, decode
+from noxu.apiserver.records import cached_property
 from noxu.apiserver.registry.entry import in_declared_order
 from noxu.apiserver.registry.patch_types import (
     APPLY_CBOR,

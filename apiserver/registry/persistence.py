@@ -1,9 +1,15 @@
-"""Entries written to the store: optimistic locking by revision, and readable when the call returns."""
+"""Entries written to the store: optimistic locking by revision, and readable when the call returns.
+
+Whoever is overtaken by another writer repeats its work with the newer object. How often depends on others, so it is
+counted (`attempt_again`): a change of one object waits for at most MAX_ATTEMPTS others, and is refused then. Upstream
+repeats it until the request's deadline.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from typing import Final
 
 from noxu.apiserver.api import codec, errors
 from noxu.apiserver.api.errors import ApiError
@@ -13,6 +19,10 @@ from noxu.apiserver.registry.store_metrics import StoreMetrics
 from noxu.apiserver.values import Object
 from noxu.storage.store import Store
 from noxu.storage.types import Conflict, Key, OutcomeUnknown, Revision, StoreError, TooLarge
+
+MAX_ATTEMPTS: Final = (
+    1000  # five times as many as requests that write at the same time; each means that another has written
+)
 
 
 class Persistence:
@@ -66,7 +76,7 @@ class Persistence:
         try:
             await self._put(new, entry.revision, _stored(entry))
         except Conflict as conflict:
-            await self._catch_up(conflict)
+            await self.catch_up(conflict)
             return False
         return True
 
@@ -96,7 +106,7 @@ class Persistence:
         try:
             revision = await self._delete(entry.key, entry.revision, _stored(entry))
         except Conflict as conflict:
-            await self._catch_up(conflict)
+            await self.catch_up(conflict)
             return 0
         except OutcomeUnknown:
             raise unknown_outcome() from None
@@ -111,7 +121,7 @@ class Persistence:
         delete = self._store.delete(key, expected=expected, replaced=replaced)
         return await self.metrics.measured("delete", key, delete)
 
-    async def _catch_up(self, conflict: Conflict) -> None:
+    async def catch_up(self, conflict: Conflict) -> None:
         """Wait until the cache has the write that won."""
         await self._cache.reached(conflict.current.revision if conflict.current else self._store.revision)
 
@@ -119,6 +129,17 @@ class Persistence:
 def _stored(entry: Entry) -> bytes | None:
     """The stored bytes of an entry, None if it has them in another form."""
     return None if entry.is_cbor else entry.stored
+
+
+async def attempt_again(attempts: int, what: errors.Qualified, name: str) -> int:
+    """The number of the next attempt at what another writer has prevented, when other tasks have had their turn.
+
+    `attempts` is the number of those that have failed. Raises ApiError Conflict after MAX_ATTEMPTS.
+    """
+    if attempts >= MAX_ATTEMPTS:
+        raise errors.modified(what, name)
+    await asyncio.sleep(0)
+    return attempts + 1
 
 
 def unknown_outcome() -> ApiError:

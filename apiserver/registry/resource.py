@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum, auto
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from noxu.apiserver.api import codec
@@ -20,7 +19,7 @@ from noxu.apiserver.api.errors import Qualified
 from noxu.apiserver.api.meta import GroupVersionKind
 from noxu.apiserver.go.structs import Struct, decode
 from noxu.apiserver.kinds.kind import METADATA_LABELS, Kind
-from noxu.apiserver.records import NamedTuple, record
+from noxu.apiserver.records import NamedTuple, cached_property, record
 from noxu.apiserver.registry import collection_names
 from noxu.apiserver.values import Object
 

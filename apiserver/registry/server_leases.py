@@ -11,6 +11,7 @@ The generation counts the writes. Servers with the same address share a key: it 
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import Final
 
@@ -18,8 +19,9 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.registry.stored_objects import SERVER_LEASES
 from noxu.apiserver.values import Json, Object
 from noxu.storage.store import Store
-from noxu.storage.types import Conflict, Key, Prefix, Revision
+from noxu.storage.types import Conflict, Key, Prefix, Revision, Unavailable
 
+MAX_ATTEMPTS: Final = 1000  # to renew a lease that servers with the same address renew, too
 LEASE_SECONDS: Final = 15  # upstream's --apiserver-endpoint-reconciler-ttl
 
 
@@ -35,7 +37,7 @@ class ServerLeases:
 
     async def renew(self) -> None:
         """Write the own lease. Raises StoreError."""
-        while True:
+        for _ in range(MAX_ATTEMPTS):
             found = await self._store.get(self._key)
             generation = 0 if found is None else _generation(_decoded(found.value))
             value = codec.encode(_lease(self.address, generation + 1), sort_keys=False)
@@ -43,7 +45,8 @@ class ServerLeases:
                 self._revision = await self._store.put(self._key, value, expected=found.revision if found else 0)
                 return
             except Conflict:
-                continue  # it expired, or a server with the same address wrote it
+                await asyncio.sleep(0)  # it expired, or a server with the same address wrote it
+        raise Unavailable(f"other servers renew the lease of {self.address}, too")
 
     async def addresses(self) -> list[str]:
         """The addresses of the servers whose leases exist, in lexical order. Raises StoreError."""

@@ -125,7 +125,7 @@ async def _create(draft: Draft, entry: Entry) -> None:
     if is_dry_run(draft):
         existing = (await draft.environment.reader.collection(resource)).entries.get(entry.key)
         if existing is not None:
-            raise _key_exists(draft, existing.stored)
+            raise _key_exists(draft, entry.key, existing.stored)
         draft.note(DRY_RUN)
         version = draft.new["metadata"].get("resourceVersion") or ""
         draft.written = Written(entry, created=True, unstored_version=version)
@@ -138,7 +138,10 @@ async def _create(draft: Draft, entry: Entry) -> None:
         await draft.environment.persistence.create(entry)
     except Conflict as conflict:
         stored = conflict.current.value if conflict.current else b"{}"
-        raise await offload(len(stored), _key_exists, draft, stored) from None
+        exists = await offload(len(stored), _key_exists, draft, entry.key, stored)
+        if isinstance(exists, Superseded):
+            await draft.environment.persistence.catch_up(conflict)  # so that it is found now
+        raise exists from None
     except Corrupt as corrupt:
         raise unreadable(resource, entry.key, corrupt.keys.get(entry.key, 0)) from None
     if draft.trace is not None:
@@ -213,15 +216,22 @@ UNCHANGED: Final = "nothing changed: nothing is written"
 REMOVED: Final = "the last finalizer is removed: the object is deleted"
 
 
-def _key_exists(draft: Draft, stored: bytes) -> Exception:
-    """The exception for a new object whose key exists. A replace or apply that found no object restarts, and finds it."""
-    if draft.request.action is not Action.CREATE:
+def _key_exists(draft: Draft, key: Key, stored: bytes) -> Exception:
+    """The exception for a new object whose key exists.
+
+    A replace or apply that found no object restarts, and finds it: unless mutating admission has given it another name,
+    under which it would find nothing again. Upstream stores the object under the name of the URL then, with the other name
+    inside.
+    """
+    request = draft.request
+    is_generated = request.action is Action.CREATE and bool(draft.name)
+    if request.action is not Action.CREATE and key == key_of(draft.resource, request.namespace, request.name):
         return Superseded()
     make = errors.generate_name_conflict if draft.new["metadata"].get("generateName") else errors.already_exists
     error = make(draft.resource.group_resource, draft.new["metadata"]["name"])
     if (codec.decode_stored(as_json(stored)).get("metadata") or {}).get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"
-    return NameTaken(error) if draft.name else error
+    return NameTaken(error) if is_generated else error
 
 
 def settle(draft: Draft) -> Awaitable[None] | None:

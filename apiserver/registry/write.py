@@ -7,7 +7,7 @@ Each action is a tuple of the same stages, here CREATE and REPLACE; they are in 
 `registry.finalizing`, and the last ones in `registry.storing`. The driver runs them in order, small drafts in the event
 loop, and drafts that are large, or take too long, in a thread. If another write changes the object meanwhile, the driver
 restarts the tuple with the new stored object. Decoding is repeated, too, because the decoded body has become part of the
-new object.
+new object. The restarts are counted (`persistence.attempt_again`).
 
 After mutating admission the object is pruned again, as KEP-2332 says (the reference does not do this).
 """
@@ -25,7 +25,8 @@ from noxu.apiserver.registry.conversion.entries import entry_at
 from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.apiserver.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
 from noxu.apiserver.registry.finalizing import await_grace, check_preconditions, finalize
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.offload import LOOP_LIMIT, loop_turn, offload
+from noxu.apiserver.registry.persistence import attempt_again
 from noxu.apiserver.registry.preparation import prepared
 from noxu.apiserver.registry.scaling import (
     check_scale,
@@ -161,7 +162,7 @@ async def write(
         await prepared(request.resource.versions)
     draft = draft_of(request, environment, outcome, trace)
     stages = WRITE_STAGES[request.action]
-    warned, attempts, is_certain = len(draft.outcome.warnings), 0, False
+    warned, names, attempts, is_certain = len(draft.outcome.warnings), 1, 1, False
     try:
         while True:
             draft.now = format_time(environment.clock.now())
@@ -169,12 +170,13 @@ async def write(
                 await (run(draft, stages) if trace is None else explain.run(draft, stages, run))
                 break
             except NameTaken as taken:
-                attempts += 1
-                if attempts == GENERATE_NAME_ATTEMPTS:
+                if names == GENERATE_NAME_ATTEMPTS:
                     raise taken.error from None
+                names += 1
             except Superseded:
                 pass
             release(draft)
+            attempts = await attempt_again(attempts, request.resource.group_resource, request.name)
             draft.restart(warned)
         is_certain = True
     except ApiError as error:
@@ -195,11 +197,16 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
     while at < len(stages):
         draft.in_loop = draft.weight <= LOOP_LIMIT
         if draft.in_loop:
-            token = CURRENT.set(LoopBudget())
+            if loop_turn.is_over:
+                await loop_turn.free()
+            budget = LoopBudget()
+            token = CURRENT.set(budget)
             try:
                 at, waits = _run_until_wait(draft, stages, at)
             finally:
                 CURRENT.reset(token)
+                if seconds := budget.seconds():
+                    loop_turn.spend(seconds)
         else:
             at, waits = await offload(draft.weight, _run_until_wait, draft, stages, at)
         if waits is not None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import select
 import socket
@@ -18,7 +19,8 @@ import pytest
 
 from noxu.apiserver.registry import cpu_budget
 from noxu.apiserver.registry.cpu_budget import TOO_MUCH_WORK
-from noxu.apiserver.registry.offload import THREADS
+from noxu.apiserver.registry.offload import SLOTS
+from noxu.apiserver.registry.turns import THREADS
 from noxu.apiserver.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import JSON, Target, custom_resource, definition, path_of
@@ -220,18 +222,21 @@ def start_endless_work(target: Target) -> socket.socket:
     connection = target.connect()
     working = time.process_time()
     connection.sendall(head.encode() + sent)
-    eventually(lambda: time.process_time() > working + 0.5)
+    eventually(lambda: time.process_time() > working + 0.1)
     return connection
 
 
-def test_a_large_request_does_not_wait_for_another_one(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While one thread computes, the other one serves."""
+@pytest.mark.parametrize("count", [1, 3 * THREADS], ids=["one", "more than there are threads, or slots"])
+def test_a_large_request_does_not_wait_for_others(target: Target, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Each of them is a client of its own, which takes turns with the others."""
     monkeypatch.setattr(cpu_budget, "MAX_THREAD_SECONDS", 1000.0)
-    assert THREADS > 1
-    with start_endless_work(target) as slow:
+    assert count == 1 or count > SLOTS
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(start_endless_work(target)) for _ in range(count)]
         large = body({"numbers": []}) + b" " * 20_000
-        assert target.send("POST", f"{DROPS}?dryRun=All", large).status == 201
-        assert select.select([slow], [], [], 0)[0] == []  # it is not answered yet
+        for _ in range(3):
+            assert target.send("POST", f"{DROPS}?dryRun=All", large).status == 201
+        assert select.select(slow, [], [], 0)[0] == []  # they are not answered yet
     eventually(_rests)
 
 

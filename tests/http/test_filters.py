@@ -24,7 +24,7 @@ from noxu.apiserver.http.filters import (
     Deadline,
     Filter,
     InFlight,
-    LargeRequestSlot,
+    LargeRequestRoom,
     Origin,
     Target,
     Tracing,
@@ -83,7 +83,7 @@ def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
         "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Fresh",
         "Authorize", "Tracing",
-        "LargeRequestSlot",
+        "LargeRequestRoom",
     ]  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def test_an_earlier_refusal_hides_the_later_ones() -> None:
     assert found == [
         ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
         ("InFlight", 0),
-        ("Authorize", 403), ("Tracing", 400), ("LargeRequestSlot", 0),
+        ("Authorize", 403), ("Tracing", 400), ("LargeRequestRoom", 0),
     ]  # fmt: skip
 
 
@@ -539,7 +539,7 @@ def test_a_trace_that_is_refused(traces: Traces | None, header: str, message: st
     assert refusal(Tracing(traces), parsed("POST", X_Noxu_Trace=header)) == (400, message)
 
 
-# -- Warnings and LargeRequestSlot ------------------------------------------------------------------------------------
+# -- Warnings and LargeRequestRoom ------------------------------------------------------------------------------------
 
 
 def test_warnings_become_headers() -> None:
@@ -550,25 +550,25 @@ def test_warnings_become_headers() -> None:
     assert exchange.headers == [("X", "y"), ("Warning", '299 - "a"'), ("Warning", '299 - "b\\""')]
 
 
-class Slots:
+class Rooms:
     def __init__(self) -> None:
-        self.released = 0
+        self.released: list[int] = []
 
-    def leave(self) -> None:
-        self.released += 1
+    def leave(self, weight: int) -> None:
+        self.released.append(weight)
 
 
-class SlotsOnly:
+class RoomsOnly:
     def __init__(self) -> None:
-        self.large_requests = Slots()
+        self.large_requests = Rooms()
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_a_slot_is_released_once(held: bool) -> None:
-    backend = SlotsOnly()
+@pytest.mark.parametrize("held", [0, 20_000])
+def test_the_room_of_a_large_request_is_given_back_once(held: int) -> None:
+    backend = RoomsOnly()
     exchange = parsed(backend=backend)
-    exchange.has_slot = held
+    exchange.room = held
     for _ in range(2):
-        LargeRequestSlot().leave(exchange)
-    assert backend.large_requests.released == held
-    assert not exchange.has_slot
+        LargeRequestRoom().leave(exchange)
+    assert backend.large_requests.released == [held] * bool(held)
+    assert not exchange.room

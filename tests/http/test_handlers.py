@@ -280,15 +280,15 @@ async def test_the_refusal_of(
     assert cast("Recorder", exchange.backend.writer).requests == []
 
 
-async def test_a_large_request_takes_a_slot_and_keeps_it() -> None:
+async def test_a_large_request_takes_room_and_keeps_it() -> None:
     exchange = exchange_of("POST", THINGS, b'{"a":"%b"}' % (b"x" * 20_000), JSON)
     request = await written(exchange)
     assert request.weight == 20_008
-    assert exchange.has_slot
-    exchange.backend.large_requests.leave()
+    assert exchange.room == 20_008
+    exchange.backend.large_requests.leave(exchange.room)
 
 
 async def test_a_small_one_takes_none() -> None:
     exchange = exchange_of("POST", THINGS, b"{}", JSON)
     await handle(exchange)
-    assert not exchange.has_slot
+    assert not exchange.room

@@ -14,13 +14,15 @@ from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.registry import cpu_budget
 from noxu.apiserver.registry.offload import (
     LOOP_LIMIT,
+    MEDIUM,
+    MEDIUM_ROOM,
     SLOTS,
-    THREADS,
     LargeRequests,
     offload,
     offload_if_long,
     without_threads,
 )
+from noxu.apiserver.registry.turns import THREADS
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 
@@ -127,33 +129,63 @@ async def test_no_garbage_is_collected_during_large_work() -> None:
     assert await offload(LOOP_LIMIT, gc.isenabled) is True
 
 
-async def test_a_limited_number_of_large_requests_has_a_slot() -> None:
+@pytest.mark.parametrize(
+    ("weight", "places"),
+    [(MEDIUM + 1, SLOTS), (3 * MEDIUM, SLOTS), (MEDIUM, MEDIUM_ROOM // MEDIUM), (MEDIUM - 1, MEDIUM_ROOM // MEDIUM)],
+)
+async def test_a_limited_number_of_large_requests_has_room(weight: int, places: int) -> None:
     requests = LargeRequests()
-    tasks = [asyncio.create_task(requests.enter()) for _ in range(SLOTS + 2)]
+    tasks = [asyncio.create_task(requests.enter(weight)) for _ in range(places + 2)]
     await loop_turns()
-    assert [task.done() for task in tasks] == [True] * SLOTS + [False] * 2
+    assert [task.done() for task in tasks] == [True] * places + [False] * 2
     assert not gc.isenabled()
     for n in range(2):
-        requests.leave()
+        requests.leave(weight)
         await loop_turns()
-        assert tasks[SLOTS + n].done()
-    for _ in range(SLOTS):
+        assert tasks[places + n].done()
+    for _ in range(places):
         assert not gc.isenabled()
-        requests.leave()
+        requests.leave(weight)
     assert gc.isenabled()
 
 
-async def test_a_request_that_is_cancelled_while_it_waits_takes_no_slot() -> None:
+async def test_a_request_of_usual_size_does_not_wait_for_the_largest_ones() -> None:
+    requests = LargeRequests()
+    largest = [asyncio.create_task(requests.enter(3 * 1024 * 1024)) for _ in range(SLOTS + 1)]
+    async with hang_guard():
+        for _ in range(100):  # more than there are slots: each takes as much room as it weighs
+            await requests.enter(26_000)
+    for _ in range(100):
+        requests.leave(26_000)
+    for task in largest:
+        await task
+        requests.leave(3 * 1024 * 1024)
+
+
+async def test_those_for_which_there_is_no_room_wait_in_the_order_in_which_they_came() -> None:
+    requests = LargeRequests(medium=100)
+    await requests.enter(60)
+    second, third = (asyncio.create_task(requests.enter(weight)) for weight in (50, 30))
+    await loop_turns()
+    assert [second.done(), third.done()] == [False, False]
+    second.cancel()
+    await loop_turns()
+    assert third.done()
+    requests.leave(60)
+    requests.leave(30)
+
+
+async def test_a_request_that_is_cancelled_while_it_waits_takes_no_room() -> None:
     requests = LargeRequests(1)
-    await requests.enter()
-    waiting = asyncio.create_task(requests.enter())
+    await requests.enter(MEDIUM + 1)
+    waiting = asyncio.create_task(requests.enter(MEDIUM + 1))
     await loop_turns()
     waiting.cancel()
     await loop_turns()
-    requests.leave()
+    requests.leave(MEDIUM + 1)
     assert gc.isenabled()
-    await requests.enter()
-    requests.leave()
+    await requests.enter(MEDIUM + 1)
+    requests.leave(MEDIUM + 1)
 
 
 async def test_a_collector_that_was_disabled_stays_disabled() -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import persistence
+from noxu.apiserver.api.errors import ApiError, Qualified
+from noxu.apiserver.config import MAX_MUTATING_IN_FLIGHT
+from noxu.apiserver.registry import persistence, server_leases
 from noxu.apiserver.registry.cache import WatchCache
-from noxu.apiserver.registry.draft import Action
+from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
 from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.server_leases import ServerLeases
+from noxu.apiserver.registry.stored_objects import SERVER_LEASES
+from noxu.apiserver.registry.subresources import pods
 from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Conflict, Corrupt, Key, OutcomeUnknown, StoreError, Unavailable
+from noxu.storage.types import Conflict, Corrupt, Key, OutcomeUnknown, Revision, StoreError, Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.registry.world import MERGE_PATCH, World, error_of, widget, world_of
 from tests.timing import loop_turns
@@ -165,3 +169,74 @@ async def test_a_corrupt_object_can_be_removed(world: World) -> None:
     assert things.corrupt == {}
     with pytest.raises(StoreError):
         await world.persistence.remove_corrupt(key, revision)
+
+
+# -- attempts at what others prevent ------------------------------------------------------------------------------------
+
+
+class Overtaken(MemoryStore):
+    """Another writer always comes first: each write of an existing key, and of a lease, conflicts, without any waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attempts = 0
+
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
+        if not expected and key.collection != SERVER_LEASES:
+            return await super().put(key, value, expected=expected)
+        self.attempts += 1
+        raise Conflict(key, await self.get(key))
+
+
+POD: Final = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+
+
+async def change_a_pod(world: World) -> None:
+    pod = world.resource("pods")
+    await world.create(POD, resource=pod)
+    draft = draft_of(WriteRequest(Action.CREATE, pod, "default", "p"), world.environment)
+    await pods.update(draft, "p", lambda value: value["metadata"].update(labels={"a": "b"}), dry_run=False)
+
+
+async def renew_a_lease(world: World) -> None:
+    await ServerLeases(world.store, "192.0.2.7").renew()
+
+
+async def patch_an_object(world: World) -> None:
+    await world.create()
+    await world.patch({"spec": {"size": 2}})
+
+
+@pytest.mark.parametrize("work", [change_a_pod, renew_a_lease, patch_an_object])
+async def test_whoever_is_overtaken_every_time_gives_up(
+    work: Callable[[World], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(persistence, "MAX_ATTEMPTS", 7)
+    monkeypatch.setattr(server_leases, "MAX_ATTEMPTS", 7)
+    store, turns = Overtaken(), 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with world_of(store) as world:
+        running = asyncio.create_task(others())
+        with pytest.raises((ApiError, Unavailable)):
+            await work(world)
+        running.cancel()
+    assert store.attempts == 7
+    assert turns >= 6
+
+
+async def test_the_number_of_attempts_has_room_for_all_writes_in_flight() -> None:
+    assert persistence.MAX_ATTEMPTS >= 5 * MAX_MUTATING_IN_FLIGHT
+    assert await persistence.attempt_again(1, Qualified("", "pods"), "p") == 2
+    with pytest.raises(ApiError, match='Operation cannot be fulfilled on pods "p": the object has been modified'):
+        await persistence.attempt_again(persistence.MAX_ATTEMPTS, Qualified("", "pods"), "p")

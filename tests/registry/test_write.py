@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.registry import persistence
 from noxu.apiserver.registry.draft import OPERATIONS, SUCCESS, Act, Action, DeleteOptions, Draft, Options, Outcome
 from noxu.apiserver.registry.explain import SUPERSEDED
 from noxu.apiserver.registry.offload import LOOP_LIMIT
@@ -21,7 +23,7 @@ from noxu.apiserver.registry.storing import DRY_RUN, REMOVED, UNCHANGED
 from noxu.apiserver.registry.trace import Trace
 from noxu.apiserver.registry.write import GENERATE_NAME_ATTEMPTS, WRITE_STAGES
 from noxu.apiserver.values import Object
-from tests.registry.world import APPLY_PATCH, GROUP, MERGE_PATCH, Hooks, World, error_of, widget
+from tests.registry.world import APPLY_PATCH, GROUP, MERGE_PATCH, NOW, Hooks, World, error_of, widget
 
 APISERVER: Final = Path(__file__).parents[2] / "apiserver"
 APPLIED: Final = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
@@ -379,6 +381,132 @@ async def test_an_apply_that_finds_no_object_starts_again_when_another_writer_cr
     value = await send(world, Action.APPLY)
     assert value["spec"] == {"size": 2, "color": "red"}
     assert stages_of(ran).count("read_applied") == 2
+
+
+async def test_restarts_are_counted_and_leave_the_loop_to_others(
+    world: World, monkeypatch: pytest.MonkeyPatch, ran: list[Ran]
+) -> None:
+    """Neither the store in memory nor this admission ever waits, and another writer comes first each time."""
+    monkeypatch.setattr(persistence, "MAX_ATTEMPTS", 20)
+    await world.create()
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def interfere(draft: Draft) -> None:
+        await world.interfere(paint(f"{turns}-{len(ran)}"))
+
+    running = asyncio.create_task(others())
+    world.use(admission=Hooks(None, interfere))
+    ran.clear()
+    for action in (Action.PATCH, Action.APPLY, Action.PATCH_SCALE, Action.DELETE):
+        before, turns = stages_of(ran).count("find"), 0
+        assert "the object has been modified" in await error_of(send(world, action)), action
+        assert stages_of(ran).count("find") - before == 2 * 20  # those of the others, too
+        assert turns >= 20 - 1
+    running.cancel()
+
+
+async def test_a_write_that_never_gets_its_turn_ends_with_its_request(world: World) -> None:
+    """The deadline and the stop of the server cancel its task."""
+    await world.create()
+    began = asyncio.Event()
+
+    async def interfere(draft: Draft) -> None:
+        began.set()
+        await world.interfere(paint(draft.environment.identifiers.new_uid()))
+
+    world.use(admission=Hooks(None, interfere))
+    writing = asyncio.create_task(send(world, Action.PATCH))
+    await began.wait()
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+
+
+# -- names that admission gives ----------------------------------------------------------------------------------------
+
+
+def renaming(**metadata: Any) -> Hooks:
+    """Mutating admission that sets these fields of metadata."""
+
+    async def rename(draft: Draft) -> None:
+        draft.new = {**draft.new, "metadata": {**draft.new["metadata"], **metadata}}
+        draft.mutated = True
+
+    return Hooks(rename)
+
+
+CONFIG_MAP: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+NAMESPACE: Final = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "c"}}
+
+
+@pytest.mark.parametrize("dry_run", [False, True], ids=["stored", "dry run"])
+@pytest.mark.parametrize("weight", [0, LOOP_LIMIT + 1], ids=["in the loop", "in a thread"])
+@pytest.mark.parametrize(
+    ("value", "plural", "actions"),
+    [
+        (widget("c"), "", [Action.CREATE, Action.APPLY]),
+        (CONFIG_MAP, "configmaps", [Action.CREATE, Action.APPLY]),
+        (NAMESPACE, "namespaces", [Action.CREATE, Action.APPLY]),
+        ({**CONFIG_MAP, "kind": "Secret"}, "secrets", [Action.CREATE, Action.APPLY]),
+        ({**CONFIG_MAP, "kind": "Event", "involvedObject": {"namespace": "default"}}, "events", [Action.CREATE, Action.REPLACE]),
+    ],
+    ids=["a custom resource", "a ConfigMap", "a Namespace", "a Secret", "what a PUT creates"],
+)  # fmt: skip
+async def test_a_name_that_admission_gives_and_another_object_has_is_refused(
+    world: World, value: Object, plural: str, actions: list[Action], weight: int, *, dry_run: bool, ran: list[Ran]
+) -> None:
+    """Whoever creates: as a POST is. What is found under the requested name is still nothing."""
+    resource = world.resource(plural) if plural else world.widgets
+    taken = {**value, "metadata": {"name": "other"}}
+    await world.create(taken, resource=resource)
+    world.use(admission=renaming(name="other"))
+    options = Options(dry_run=dry_run, field_manager="test")
+    for action in actions:
+        ran.clear()
+        media_type = APPLY_PATCH if action is Action.APPLY else "application/json"
+        name = "" if action is Action.CREATE else "c"
+        sent = world.write(
+            action, value, resource=resource, name=name, media_type=media_type, options=options, weight=weight
+        )
+        assert await error_of(sent) == f'{resource.group_resource} "other" already exists', action
+        assert stages_of(ran).count("persist") == 1
+    assert not await world.exists("c", resource=resource)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"name": "other"}, 'metadata.name: Invalid value: "other": field is immutable'),
+        ({"namespace": "other"}, "the namespace of the provided object does not match"),
+        ({"uid": "other"}, 'metadata.uid: Invalid value: "other": field is immutable'),
+        ({"resourceVersion": "1"}, "the object has been modified"),
+        ({"resourceVersion": "x"}, "invalid syntax"),
+        ({"creationTimestamp": NOW, "generation": 9}, ""),
+        ({"deletionTimestamp": NOW}, "metadata.deletionTimestamp: Invalid value"),
+        ({"finalizers": ["example.com/f"]}, ""),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+@pytest.mark.parametrize("action", [Action.REPLACE, Action.PATCH, Action.APPLY], ids=lambda action: action.name)
+async def test_what_admission_changes_in_an_update_is_answered_once(
+    world: World, action: Action, changed: Object, error: str, ran: list[Ran]
+) -> None:
+    """The object keeps its key, and no attempt is repeated."""
+    await world.create()
+    world.use(admission=renaming(**changed))
+    ran.clear()
+    message = await error_of(send(world, action))
+    assert error in message
+    assert (message == "") == (error == "")
+    assert stages_of(ran).count("find") == 1
+    stored = await world.stored()
+    assert (stored["metadata"]["name"], stored["metadata"]["namespace"]) == ("a", "default")
 
 
 # -- generated names --------------------------------------------------------------------------------------------------

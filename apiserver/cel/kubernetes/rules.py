@@ -7,7 +7,7 @@ An error of compilation is a part of the result, not an exception: all errors of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final
 
 from noxu.apiserver.cel.checking.environment import KUBERNETES, ONLY_STORED, STORED, Environment
@@ -18,6 +18,7 @@ from noxu.apiserver.cel.syntax.source import CompileError
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.schema_types import DeclType, decl_type
 from noxu.apiserver.cpu_budget import checkpoint
+from noxu.apiserver.records import cached_property
 from noxu.apiserver.schema.fieldpath import resolve
 from noxu.apiserver.schema.structural import Rule, Structural, has_rules
 

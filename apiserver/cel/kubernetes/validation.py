@@ -12,7 +12,6 @@ A rule that fails on an unchanged value gives a warning, unless it is a transiti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Final, TypeAlias
 
 from noxu.apiserver.api.field import (
@@ -37,7 +36,7 @@ from noxu.apiserver.cel.types.schema_types import DeclType, decl_type, with_type
 from noxu.apiserver.cel.values.values import NONE, Optional, Value, from_json_or_failed
 from noxu.apiserver.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.apiserver.go.text import quote, trim_space
-from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.records import NamedTuple, cached_property
 from noxu.apiserver.schema.correlation import Correlated
 from noxu.apiserver.schema.structural import Rule, Structural, has_rules
 from noxu.apiserver.values import Json

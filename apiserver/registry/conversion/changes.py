@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.errors import ApiError, internal_error
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.conversion.entries import entries_before_failure
 from noxu.apiserver.registry.entry import Entry
 from noxu.apiserver.registry.resource import Resource
+
+MAX_ATTEMPTS: Final = 100  # to convert a change that others start to convert together with one that fails
 
 
 async def changes_before_failure(
@@ -53,7 +56,7 @@ def _to_convert(change: Change, with_before: bool) -> Iterator[tuple[bool, Entry
 
 async def _result(change: Change, resource: Resource, is_before: bool, with_before: bool) -> Entry:
     """Raises ApiError."""
-    while True:
+    for _ in range(MAX_ATTEMPTS):
         _start_conversions([change], resource, with_before)
         assert change.converted is not None
         task, n = conversion = change.converted[resource, is_before]
@@ -64,6 +67,7 @@ async def _result(change: Change, resource: Resource, is_before: bool, with_befo
             del change.converted[resource, is_before]
         if result is not None:
             raise result
+    raise internal_error("other changes, converted together with this one, failed too often")
 
 
 def _start_conversions(changes: Sequence[Change], resource: Resource, with_before: bool) -> None:

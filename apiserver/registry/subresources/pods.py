@@ -9,6 +9,7 @@ from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.entry import check_path_name, new_entry, object_at
+from noxu.apiserver.registry.persistence import attempt_again
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object, copy, equal
 
@@ -44,6 +45,7 @@ async def update(draft: Draft, name: str, change: Callable[[Object], None], *, d
     """
     resource, environment = resource_of(draft), draft.environment
     check_name(name)
+    attempts = 1
     while True:
         found = await environment.reader.find(resource, draft.request.namespace, name)
         old = object_at(found, resource)
@@ -55,6 +57,7 @@ async def update(draft: Draft, name: str, change: Callable[[Object], None], *, d
         if await environment.persistence.replace(found, entry):
             stored: Object = object_at(entry, resource)
             return stored
+        attempts = await attempt_again(attempts, resource.group_resource, name)
 
 
 def set_condition(pod: Object, condition: Object, now: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from noxu.apiserver.api.errors import plain_error
 from noxu.apiserver.registry.change import Change
+from noxu.apiserver.registry.conversion import changes
 from noxu.apiserver.registry.conversion.changes import changes_before_failure
 from noxu.apiserver.registry.entry import Entry, key_of, new_entry
 from noxu.apiserver.registry.resource import Converted, Resource, Versions
@@ -117,6 +118,27 @@ async def test_a_failure_is_not_kept(v2: Resource, recorder: Recorder) -> None:
     found, error = await changes_before_failure(changes, v2, with_before=False)
     assert (len(found), error) == (3, None)
     assert [name for review in recorder.reviews for name in review] == ["a2", "a3"]  # a1 is kept
+
+
+async def test_a_change_is_given_up_if_those_converted_with_it_fail_each_time(
+    v2: Resource, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other watches start to convert it together with one that fails whenever its conversion is to be repeated."""
+    bad, change_after = change(v2, None, 1, 1), change(v2, None, 2, 2)
+    recorder.broken = {1}
+    start, attempts = changes._start_conversions, 0
+
+    def with_the_bad_one(of: Sequence[Change], resource: Resource, with_before: bool) -> None:
+        nonlocal attempts
+        attempts += 1
+        bad.converted = None
+        start([bad, *of], resource, with_before)
+
+    monkeypatch.setattr(changes, "_start_conversions", with_the_bad_one)
+    found, error = await changes_before_failure([change_after], v2, with_before=False)
+    assert (found, attempts) == ([], 1 + changes.MAX_ATTEMPTS)
+    assert error is not None
+    assert "failed too often" in error.message
 
 
 async def test_a_watch_that_ends_does_not_cancel_the_conversion_for_others(v2: Resource, recorder: Recorder) -> None:

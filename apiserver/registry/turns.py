@@ -1,0 +1,213 @@
+"""Whose work runs in the threads: clients take turns, and so do the pieces of their work.
+
+At most THREADS pieces run at a time, and at most one of each client. A piece that has run for SLICE seconds of processor time
+passes its turn on, at the next check of its budget, if another one comes before it; then it waits in its thread until it
+comes first again. First comes the piece of the client that has been served the least (start-time fair queueing: a client
+that arrives begins with what the least served one of the others has), of its pieces the one that has run the least, of
+those the oldest:
+
+    six clients send a piece of 5 s each; a seventh sends one of 10 ms, 1 s later
+        the first two run, for 20 ms; then the next two; after 60 ms each has been served for 20 ms, and so on
+        the last one comes first as soon as one of the two that are running reaches the end of its slice: within 20 ms
+
+A client is the user who is authenticated; without one the address, and on this machine, where all have the same, the
+connection. What the server does by itself is a client, too. Because of the slices, short work also waits for little if one
+person makes many connections, or one user runs many programs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from contextvars import Context, ContextVar, copy_context
+from itertools import chain, count
+from time import thread_time
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+SLICE: Final = 0.02  # seconds of processor time
+MAX_PARKED: Final = 256  # pieces that wait in a thread of their own; beyond that a piece keeps its turn
+
+CLIENT: Final[ContextVar[Hashable]] = ContextVar("client", default=None)
+"""The client for whom this task works; None: the server itself."""
+
+
+def own_context() -> Context:
+    """A copy of the context in which the server works for itself: for tasks that a request may start, and that outlive it."""
+    context = copy_context()
+    context.run(CLIENT.set, None)
+    return context
+
+
+class Piece(Generic[T]):
+    """A piece of work: a function that is called in a thread. `result` is what it returns or raises."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self.client = CLIENT.get()
+        self.result: Future[T] = Future()
+        self.used = 0.0  # seconds
+        self.order = 0
+        self.began = 0.0  # when its thread got this turn, in the time of the thread
+        self.turn: threading.Event | None = None  # set when it is its turn again; None before it has begun
+        self._work: Callable[[], T] | None = work
+
+    def run(self) -> None:
+        """Call the function in this thread, unless nobody awaits the result any more."""
+        if not self.result.set_running_or_notify_cancel():
+            return
+        work, self._work = self._work, None  # it may refer to this piece
+        assert work is not None
+        self.turn, self.began = threading.Event(), thread_time()
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - whoever awaits the result raises it
+            self.result.set_exception(error)
+            del self  # to which the frames of the error refer
+        else:
+            self.result.set_result(result)
+
+
+class Turns:
+    """The pieces that run or wait, in the threads of a process. Its methods may be called in any thread."""
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._running: set[Piece[Any]] = set()
+        self._waiting: list[Piece[Any]] = []
+        self._parked = 0  # of those that wait: have begun
+        self._served: dict[Hashable, float] = {}  # seconds, by client, since the least served one had `_least`
+        self._least = 0.0
+        self._order = count()
+        self._executor: ThreadPoolExecutor | None = None
+        self._most = 0  # threads of the executor, about
+
+    def begin(self, piece: Piece[Any]) -> None:
+        """Run a piece when it is its turn. Raises RuntimeError at the end of the interpreter."""
+        with self._lock:
+            piece.order = next(self._order)
+            if all(each.client != piece.client for each in chain(self._running, self._waiting)):
+                self._served[piece.client] = max(self._served.get(piece.client, 0.0), self._least)
+            self._waiting.append(piece)
+            starting = self._fill()
+            executor = self._executor_for(starting)
+        self._start(starting, executor)
+
+    def pass_on(self, piece: Piece[Any]) -> None:
+        """Let others run that come before a running piece. Called in its thread; returns when it is its turn again."""
+        with self._lock:
+            self._charge(piece)
+            following = self._first(instead_of=piece)
+            if following is None or self._parked >= MAX_PARKED or self._rank(piece) < self._rank(following):
+                return
+            assert piece.turn is not None
+            piece.turn.clear()
+            self._running.remove(piece)
+            self._waiting.append(piece)
+            self._parked += 1
+            starting = self._fill()
+            executor = self._executor_for(starting)
+        self._start(starting, executor)
+        piece.turn.wait()
+        piece.began = thread_time()
+
+    def withdraw(self, piece: Piece[Any]) -> None:
+        """Nobody awaits a piece any more: it is not begun, or gets a turn at once, to end by itself."""
+        with self._lock:
+            piece.result.cancel()
+            if piece not in self._waiting:
+                return
+            self._waiting.remove(piece)
+            if piece.turn is None:
+                self._forget(piece.client)
+                return
+            self._parked -= 1
+            self._running.add(piece)
+            piece.turn.set()
+
+    def _run(self, first: list[Piece[Any]]) -> None:
+        """Run a piece in this thread, and then those whose turn comes with its end. It is taken from the list: the frames of
+        an error that it raises refer to the executor's, and these to the list."""
+        piece: Piece[Any] | None = first.pop()
+        while piece is not None:
+            piece.run()
+            piece = self._end(piece)
+
+    def _end(self, piece: Piece[Any]) -> Piece[Any] | None:
+        """The piece that has not begun whose turn it is now."""
+        with self._lock:
+            self._charge(piece)
+            self._running.remove(piece)
+            self._forget(piece.client)
+            starting = self._fill()
+            if not self._running and self._executor is not None and self._most > self._threads:
+                self._executor.shutdown(wait=False)  # the threads of those that were parked are no longer needed
+                self._executor, self._most = None, 0
+            executor = self._executor_for(starting[1:])
+        self._start(starting[1:], executor)
+        return starting[0] if starting else None
+
+    def _executor_for(self, starting: list[Piece[Any]]) -> ThreadPoolExecutor | None:
+        if starting and self._executor is None:
+            from concurrent.futures import (
+                ThreadPoolExecutor,  # a server has nothing to offload before its first request
+            )
+
+            self._executor = ThreadPoolExecutor(self._threads + MAX_PARKED, "noxu-offload")
+        self._most = max(self._most, len(self._running) + self._parked)
+        return self._executor
+
+    def _start(self, starting: list[Piece[Any]], executor: ThreadPoolExecutor | None) -> None:
+        for each in starting:
+            assert executor is not None
+            executor.submit(self._run, [each])
+
+    # -- the order; called with the lock
+
+    def _fill(self) -> list[Piece[Any]]:
+        """Give free turns to those that come first. Those of them that have not begun."""
+        starting: list[Piece[Any]] = []
+        while len(self._running) < self._threads and (piece := self._first()) is not None:
+            self._waiting.remove(piece)
+            self._running.add(piece)
+            if piece.turn is None:
+                starting.append(piece)
+            else:
+                self._parked -= 1
+                piece.turn.set()
+        return starting
+
+    def _first(self, instead_of: Piece[Any] | None = None) -> Piece[Any] | None:
+        """The piece that comes first, of those whose client has no turn already; None if there is none."""
+        busy = {each.client for each in self._running if each is not instead_of}
+        return min((each for each in self._waiting if each.client not in busy), key=self._rank, default=None)
+
+    def _rank(self, piece: Piece[Any]) -> tuple[int, int, int]:
+        """Lower ranks come first. Less than a slice makes no difference."""
+        return round(self._served[piece.client] / SLICE), round(piece.used / SLICE), piece.order
+
+    def _charge(self, piece: Piece[Any]) -> None:
+        """Account for what a piece has used since its turn began. Called in its thread."""
+        if piece.turn is None:  # it was cancelled before it began
+            return
+        now = thread_time()
+        seconds, piece.began = now - piece.began, now
+        piece.used += seconds
+        self._served[piece.client] += seconds
+        active = {each.client for each in chain(self._running, self._waiting)}
+        self._least = max(self._least, min(self._served[client] for client in active))
+
+    def _forget(self, client: Hashable) -> None:
+        """Forget a client without further pieces; not yet one that has been served for longer than others are."""
+        active = {each.client for each in chain(self._running, self._waiting)}
+        if not active:
+            self._served.clear()
+        elif client not in active:
+            least = self._least
+            self._served = {one: served for one, served in self._served.items() if one in active or served > least}
