@@ -26,8 +26,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import pytest
 
-from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.testing.source_paths import Source, names, path_of, several
+from noxu.apiserver.testing import unrewritten
+
+unrewritten.install()
+
+from noxu.apiserver.records import NamedTuple  # noqa: E402 - not rewritten
+from noxu.apiserver.testing.source_paths import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:
     from noxu.apiserver.testing.factory import MakeNoxu

@@ -172,6 +172,22 @@ def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pyteste
     project.runpytest_subprocess("-p", "no:aiohttp", "-p", "no:pytest_aiohttp").assert_outcomes(passed=1)
 
 
+def test_assertions_of_the_server_are_not_rewritten(project: pytest.Pytester) -> None:
+    """Rewriting hundreds of modules takes longer than the start of the first server."""
+    project.makepyfile(
+        """
+import sys
+BEFORE = {"noxu", "noxu.apiserver", "noxu.apiserver.testing", "noxu.apiserver.testing.plugin", "noxu.apiserver.testing.unrewritten"}
+def test_imports(noxu):
+    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "noxu"}
+    assert len(ours) > 100
+    rewritten = {name for name, module in ours.items() if "Rewriting" in type(module.__spec__.loader).__name__}
+    assert rewritten <= BEFORE
+"""
+    )
+    project.runpytest_subprocess().assert_outcomes(passed=1)
+
+
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"
 
 
