@@ -13,6 +13,8 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
+from noxu.apiserver.similar_names import meant
+
 GROUP: Final = "admissionregistration.k8s.io"
 """The API group of their configuration."""
 PLUGINS: Final = (
@@ -117,4 +119,4 @@ def select(enable: Iterable[str] = (), disable: Iterable[str] = (), *, controlle
 
 
 def _unknown(flag: str, name: str) -> str:
-    return f"{flag}-admission-plugins plugin {json.dumps(name)} is unknown ({_ALTERNATIVES})"
+    return f"{flag}-admission-plugins plugin {json.dumps(name)} is unknown ({_ALTERNATIVES}){meant(name, PLUGINS)}"

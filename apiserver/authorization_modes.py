@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from noxu.apiserver.similar_names import meant
+
 ALWAYS_ALLOW: Final = "AlwaysAllow"
 RBAC: Final = "RBAC"
 MODES: Final = (ALWAYS_ALLOW, "AlwaysDeny", "Node", RBAC)
@@ -33,7 +35,7 @@ def _fault(mode: str) -> str:
         return ""
     if mode in _WITHOUT:
         return f"authorization-mode {mode} is not available: this server cannot ask {_WITHOUT[mode]}; it has {', '.join(MODES)}"
-    return f'authorization-mode "{mode}" is not a valid mode'
+    return f'authorization-mode "{mode}" is not a valid mode{meant(mode, MODES)} (this server has {", ".join(MODES)})'
 
 
 def _quoted(texts: Sequence[str]) -> str:

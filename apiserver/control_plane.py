@@ -126,6 +126,13 @@ class ControlPlane:
         """Why the watch cache does not follow the log; empty if it does."""
         return self.log_failure
 
+    def inherit(self, before: ControlPlane) -> None:
+        """Have the tokens and the functions that were given to the control plane of which this one is a restart."""
+        self.static_tokens.add(before.static_tokens)
+        self.admission.local_mutating += before.admission.local_mutating
+        self.admission.local_validating += before.admission.local_validating
+        self.conversions.in_process.update(before.conversions.in_process)
+
     def convert_in_process(self, definition: str, convert: InProcess | None) -> None:
         """Convert the objects of a definition with a function instead of its `spec.conversion` (None: no longer)."""
         self.conversions.in_process.pop(definition, None)

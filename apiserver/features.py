@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.similar_names import meant
 
 
 class Features(NamedTuple):
@@ -43,7 +44,7 @@ def parse(texts: Iterable[str]) -> Features:
             if not equals:
                 raise ValueError(f"missing bool value for {gate}")
             if gate not in GATES:
-                raise ValueError(f"unrecognized feature gate: {gate} (known: {', '.join(GATES)})")
+                raise ValueError(f"unrecognized feature gate: {gate} (known: {', '.join(GATES)}){meant(gate, GATES)}")
             if value not in TRUE | FALSE:
                 raise ValueError(f"invalid value of {gate}={value}: must be true or false")
             chosen[GATES[gate]] = value in TRUE

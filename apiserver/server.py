@@ -114,7 +114,8 @@ class Server:
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
     that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
     long. What is `known` of the definitions in `documents` is not found out again, and is added to. `own_process`: the process
-    does nothing else, so the garbage collector is the server's.
+    does nothing else, so the garbage collector is the server's. `after`: the stopped server that this one is a restart of, whose
+    keys, certificates, tokens and functions it has, and its objects if they were in memory.
     """
 
     plane: ControlPlane
@@ -132,6 +133,7 @@ class Server:
         known: KnownDefinitions | None = None,
         *,
         own_process: bool = False,
+        after: Server | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -148,7 +150,9 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._late: LateApp
         self.is_stopping = False
+        self._after = after
         self._token = ""  # of the administrator, random
+        self._settings: settings.Settings
         self._closing = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -169,17 +173,22 @@ class Server:
         self.listeners = self._closing.enter_context(listeners.opened(self.config))
         self.config = protected(self.config, on_loopback=self.listeners.on_loopback)
         _check_names(self.config)
-        authentication = _authentication_of(self.config)
+        after, self._after = self._after, None
+        if after is not None:
+            self._token, self._settings = after._token, after._settings  # noqa: SLF001 - its own
+        else:
+            self._settings = _authentication_of(self.config)
+        authentication = self._settings
         raise_recursion_limit()  # for stored schemas, which may be deep
         outgoing = LateWebhooks(self.config.webhook_services)
         self._closing.push_async_callback(outgoing.close)
-        store = await open_store(self.config)
+        store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
         except BaseException:
             await store.close()
             raise
-        self.secured = await self._secure(store)
+        self.secured = await self._secure(store) if after is None else after.secured
         if self.secured is not None:
             found = self.secured.authenticators(self.config.authentication)
             authentication = authentication._replace(certificates=found)
@@ -203,6 +212,8 @@ class Server:
             elected=elected(self.config),
             as_protobuf=self.config.etcd is not None and self.config.etcd.media_type == PROTOBUF,
         )
+        if after is not None:
+            plane.inherit(after.plane)
         if self.config.annotate_invalid:
             plane.controllers.append(_invalid_object_controller(plane))
         async with _compiled(plane, self.compiling):

@@ -31,8 +31,8 @@ class EtcdAccess(NamedTuple):
     user: User | None
 
 
-async def open_store(config: Config) -> Store:
-    """Raises StartError."""
+async def open_store(config: Config, before: Store | None = None) -> Store:
+    """`before`: the closed store of a server that is restarted; what was in memory still is. Raises StartError."""
     if config.etcd is not None:
         access = etcd_access(config.etcd)
         from noxu.storage.etcd import EtcdStore
@@ -44,7 +44,10 @@ async def open_store(config: Config) -> Store:
     if config.data is None:
         from noxu.storage.memory import MemoryStore
 
-        return MemoryStore()
+        if not isinstance(before, MemoryStore):
+            return MemoryStore()
+        before.reopen()
+        return before
     from noxu.storage.database import create_directory
     from noxu.storage.sqlite import SqliteStore
 

@@ -15,6 +15,7 @@ from typing import Any, Final, get_overloads
 
 import noxu
 from noxu.apiserver.testing import plugin
+from noxu.apiserver.testing.registration import Registration
 from noxu.apiserver.testing.verbs import Verbs
 
 PAGE: Final = Path(__file__).with_name("api.md")
@@ -25,6 +26,7 @@ SECTIONS: Final = {
     "Errors": ("ApiError", "Denied", "LoadError", "StartError", "Stopped", "UnknownKind", "WaitTimeout"),
     "Warnings": ("ApiWarning", "UnknownFieldWarning"),
     "The factory": ("MakeNoxu",),
+    "Arguments of servers": ("Authentication", "Clock"),
 }
 _HEAD: Final = """# The Python API
 
@@ -40,13 +42,14 @@ _RESULTS: Final = {
     "AwaitableObject": "dict",
     "AwaitableRequests": "list[RecordedRequest]",
     "AwaitableNoxu": "Noxu",
+    "AwaitableNone": "None",
 }
 _MADE_BY: Final = {
     "__init__": {"Noxu": "Noxu", "Denied": "Denied", "ApiError": "ApiError"},
     "__call__": {"MakeNoxu": "make_noxu"},
 }
 """What a test makes itself: the method that describes its arguments, and the name that is called."""
-_TYPES: Final = {
+TYPES: Final = {
     "Object": "`dict[str, Any]`: an object, as JSON",
     "Source": "an `Object`, the path of a file or a directory (`str` or `Path`), or a text with manifests, which has several lines",
     "Patch": "`Object`, a merge patch or a configuration, or `list[Object]`, a JSON patch",
@@ -54,6 +57,7 @@ _TYPES: Final = {
     "Condition": "a `str`, or a function of an `Object`, which may be async in a coroutine",
     "Profile": '`"local"`, `"envtest"`, `"cluster"`',
     "Users": "names, or a dict of names and their groups",
+    "F": "the decorated function, which the decorator returns",
 }
 _WIDTH: Final = 110
 
@@ -96,7 +100,7 @@ def _of_class(name: str, class_: type) -> Iterator[str]:
 
 def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public methods. Those that a user shares with the handle are shown with the handle."""
-    for each in (Verbs, class_) if class_ is noxu.Noxu else (class_,):
+    for each in (Verbs, class_, Registration) if class_ is noxu.Noxu else (class_,):
         for name, function in vars(each).items():
             if inspect.isfunction(function) and not name.startswith("_") and "In the loop of the" not in _doc(function):
                 yield name, function
@@ -149,7 +153,7 @@ def _result(annotation: object) -> str:
     text = str(annotation)
     for name, shown in _RESULTS.items():
         text = re.sub(rf"\b{name}\b", shown, text)
-    return f" -> {text}"
+    return "" if text == "None" else f" -> {text}"
 
 
 def _code(lines: list[str]) -> str:
@@ -163,7 +167,7 @@ def _doc(documented: object) -> str:
 def _types() -> Iterator[str]:
     yield "## Types in signatures\n"
     yield "| | |\n|---|---|"
-    yield from (f"| `{name}` | {text} |" for name, text in _TYPES.items())
+    yield from (f"| `{name}` | {text} |" for name, text in TYPES.items())
     yield ""
 
 

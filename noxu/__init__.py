@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noxu.apiserver.api.errors import ApiError as ApiError
+    from noxu.apiserver.clock import Clock as Clock
+    from noxu.apiserver.config import Authentication as Authentication
     from noxu.apiserver.http.recent_requests import RecordedRequest as RecordedRequest
     from noxu.apiserver.manifests import LoadError as LoadError
     from noxu.apiserver.server import StartError as StartError
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "ApiError": "noxu.apiserver.api.errors",
     "ApiWarning": "noxu.apiserver.testing.client",
+    "Authentication": "noxu.apiserver.config",
+    "Clock": "noxu.apiserver.clock",
     "Denied": "noxu.apiserver.testing.functions",
     "LoadError": "noxu.apiserver.manifests",
     "MakeNoxu": "noxu.apiserver.testing.factory",
@@ -52,6 +56,8 @@ _HOMES = {
 __all__ = [
     "ApiError",
     "ApiWarning",
+    "Authentication",
+    "Clock",
     "Denied",
     "LoadError",
     "MakeNoxu",

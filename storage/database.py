@@ -12,8 +12,10 @@ back by itself, which any statement may cause that fails for lack of space or wi
 
 from __future__ import annotations
 
+import glob
 import os
 import sqlite3
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
@@ -52,6 +54,15 @@ _OPEN_ERRORS: Final = {
     sqlite3.SQLITE_READONLY: "cannot be written; the file and its directory must be writable for this user",
     sqlite3.SQLITE_FULL: "cannot be written because the disk is full; make room",
 }
+_UNFINISHED: Final = ".new"  # how the name of a store ends until it is complete
+_EMPTY: Final = (
+    "is empty, which a store never is: something has truncated or made it, and a new store would hide that objects are missing. "
+    "Restore a backup, or delete the file if no server has kept objects in it"
+)
+_WITHOUT_FILE: Final = (
+    "is missing, but its write-ahead log {wal} is there: a new store would hide that objects are missing. "
+    "Restore the file, or delete the log, too"
+)
 
 
 async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connection, Watermarks]:
@@ -64,6 +75,7 @@ async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connect
     try:
         await _prepare(connection, path, durability)
         [found] = await connection.execute_fetchall(migrations.SELECT_WATERMARKS)
+        _remove_unfinished(path)
         return connection, migrations.watermarks(str(path), *found)
     except BaseException as error:
         await disconnect(connection)
@@ -154,16 +166,65 @@ def result_code(error: Exception) -> int:
 
 
 def _create(path: Path) -> None:
-    """Create an empty file, which is a new store. Only its owner may read it: values can be secrets.
+    """Create a new store where there is no file. Only its owner may read it: values can be secrets.
+
+    It gets its name when it is complete, so a process that is killed meanwhile leaves nothing that the next one cannot use, and
+    a file that is empty, or lacks its header, was damaged. Then, and where only the WAL of a store is left, a new store would
+    hide that objects are missing.
 
     An existing file is not opened here: closing it would release the locks that another store of this process may hold
     on it (POSIX). Raises OpenError or OSError.
     """
     create_directory(path.parent)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if not path.exists() and not path.is_symlink():
+        wal = Path(f"{path}-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise OpenError(f"{path} {_WITHOUT_FILE.format(wal=wal.name)}")
+        _write_new(path)
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
         raise OpenError(f"{path} {_OPEN_ERRORS[sqlite3.SQLITE_CANTOPEN]}")
+    if path.stat().st_size == 0:
+        raise OpenError(f"{path} {_EMPTY}")
+
+
+def _write_new(path: Path) -> None:
+    """Make an empty store under another name, and then give it its own. Another process may do the same at the same time."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_UNFINISHED, dir=path.parent)  # mode 0600
+    temporary = Path(name)
+    try:
+        connection = sqlite3.connect(temporary, isolation_level=None)
+        try:
+            connection.executescript(
+                f"PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA page_size = {PAGE_SIZE}; "
+                + migrations.upgrade_script(0)
+            )
+        finally:
+            connection.close()
+        sync(handle)
+        with suppress(FileExistsError, FileNotFoundError):  # another process was faster, and has removed this one
+            _name(temporary, path)
+    finally:
+        os.close(handle)
+        temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def _name(temporary: Path, path: Path) -> None:
+    """Give a file a name that no other has. Raises OSError."""
+    try:
+        os.link(temporary, path)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:  # a file system without links
+        if not path.exists():
+            temporary.rename(path)
+
+
+def _remove_unfinished(path: Path) -> None:
+    """Remove what killed processes have left of a creation. The caller has locked the store."""
+    for unfinished in path.parent.glob(f".{glob.escape(path.name)}.*{_UNFINISHED}"):
+        with suppress(OSError):
+            unfinished.unlink()
 
 
 async def _prepare(connection: aiosqlite.Connection, path: Path, durability: Durability) -> None:

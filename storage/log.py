@@ -148,6 +148,11 @@ class Log:
         self.closed = True
         self._wake()
 
+    def reopen(self) -> None:
+        """Go on after `close`."""
+        self.closed = False
+        self._waiters = {}
+
     def read_tail(self, prefix: Prefix, after: Revision) -> Batch | None:
         """The events after a revision; None if the next one is no longer in the tail."""
         if after < self._start:

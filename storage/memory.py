@@ -206,6 +206,11 @@ class MemoryStore:
     async def close(self) -> None:
         self._log.close()
 
+    def reopen(self) -> None:
+        """Use the closed store again, perhaps in another event loop, with its contents and its history."""
+        self._log.reopen()
+        self._compacting = asyncio.Lock()
+
     def _current(self, key: Key) -> KeyValue | None:
         collection = self._collections.get(key.collection)
         history = collection.histories.get(key) if collection is not None else None

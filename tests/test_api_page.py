@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
+import collections.abc
 import inspect
+import re
+import typing
 
 import pytest
 
 import noxu
-from docs.api_page import PAGE, SECTIONS, page
+from docs.api_page import PAGE, SECTIONS, TYPES, page
 
 
 def test_the_page_is_that_of_the_docstrings() -> None:
@@ -22,6 +26,25 @@ def test_a_public_name_has_a_docstring_and_its_place_on_the_page(name: str) -> N
     for method, function in vars(public).items():
         if inspect.isfunction(function) and not method.startswith("_"):
             assert function.__doc__, f"{name}.{method}"
+
+
+def test_signatures_name_only_what_the_page_defines() -> None:
+    """A name is public, described among the types, or known from Python."""
+    signatures = "\n".join(re.findall(r"```python\n(.*?)```", page(), re.DOTALL))
+    cells = "\n".join(re.findall(r"^\| `\w+` \| `([^`]*)` \|$", page(), re.MULTILINE))
+    annotations = re.sub(r"'[^']*'|\"[^\"]*\"|\w+\(|\w+:|= [^,\n]*", " ", signatures + cells)
+    known = {
+        *noxu.__all__,
+        *TYPES,
+        *vars(builtins),
+        *vars(typing),
+        *vars(collections.abc),
+        "datetime",
+        "Path",
+        "os",
+        "PathLike",
+    }
+    assert {name for name in re.findall(r"[A-Za-z]\w*", annotations) if name not in known} == set()
 
 
 def test_names_that_are_not_documented_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

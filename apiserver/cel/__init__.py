@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.cel.kubernetes.admission import Purpose as Purpose
     from noxu.apiserver.cel.kubernetes.admission import match_condition as match_condition
     from noxu.apiserver.cel.kubernetes.conditions import Condition as Condition
+    from noxu.apiserver.cel.kubernetes.conditions import compilation_error as compilation_error
     from noxu.apiserver.cel.kubernetes.patches import PatchError as PatchError
     from noxu.apiserver.cel.kubernetes.patches import apply_configuration as apply_configuration
     from noxu.apiserver.cel.kubernetes.patches import json_patch as json_patch
@@ -53,6 +54,7 @@ _HOMES = {
     "Value": "values.values",
     "activation": "kubernetes.activation",
     "apply_configuration": "kubernetes.patches",
+    "compilation_error": "kubernetes.conditions",
     "json_patch": "kubernetes.patches",
     "match_condition": "kubernetes.admission",
     "object_type": "kubernetes.type_checking",
@@ -78,6 +80,7 @@ __all__ = [
     "Value",
     "activation",
     "apply_configuration",
+    "compilation_error",
     "is_imported",
     "json_patch",
     "match_condition",

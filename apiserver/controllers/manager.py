@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from noxu.apiserver.config import JITTER, LeaderElection, Profile
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.similar_names import meant
 
 if TYPE_CHECKING:
     from noxu.apiserver.clock import Clock
@@ -220,7 +221,7 @@ _NAMES: Final = {name: known for known in CONTROLLERS for name in (known.name, k
 def check_profile(profile: str) -> None:
     """Raises ValueError for an unknown profile."""
     if profile not in PROFILES:
-        raise ValueError(f'"{profile}" is not a profile: there are {", ".join(PROFILES)}')
+        raise ValueError(f'"{profile}" is not a profile: there are {", ".join(PROFILES)}{meant(profile, PROFILES)}')
 
 
 def check_controllers(items: Iterable[str]) -> None:
@@ -232,11 +233,12 @@ def check_controllers(items: Iterable[str]) -> None:
         if item == ALL:
             continue
         if known is None:
-            faults.append(f'"{name}" is not in the list of known controllers')
+            faults.append(f'"{name}" is not in the list of known controllers{meant(name, _NAMES)}')
         elif known.make is None and item == name:
-            faults.append(f'"{name}" is not available: this server has {", ".join(AVAILABLE)}')
+            faults.append(f'"{name}" is not available')
     if faults:
-        raise ValueError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+        text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+        raise ValueError(f"{text}: this server has {', '.join(AVAILABLE)}")
 
 
 def check_leader_election(election: LeaderElection) -> None:

@@ -35,8 +35,12 @@ class StaticTokens:
         common = tuple(audience for audience in audiences if audience in self._audiences)
         return Identity(user, common) if common else None
 
+    def add(self, others: StaticTokens) -> None:
+        """Accept the tokens that others accept, too."""
+        self._users |= others._users
+
     def issue(self, user: User) -> str:
-        """A new random token of a user, valid until the server stops."""
+        """A new random token of a user, valid until the server stops for good."""
         import secrets  # few servers issue tokens
 
         text = secrets.token_urlsafe(32)

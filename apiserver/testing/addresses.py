@@ -17,6 +17,7 @@ from noxu.apiserver import loading
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.similar_names import nearest
 from noxu.apiserver.testing.errors import UnknownKind, hidden
 from noxu.apiserver.values import Object
 
@@ -108,10 +109,6 @@ def _parts(text: str) -> tuple[str, str | None, str]:
 
 
 def _meant(catalog: Catalog, name: str) -> str:
-    import difflib  # imported late: rarely needed
-
-    known = {
-        known.lower(): f"{resource.group_resource}" for resource in catalog.resources for known in names_of(resource)
-    }
-    found = difflib.get_close_matches(name.lower(), known, n=1)
-    return f"; did you mean {known[found[0]]}?" if found else ""
+    known = {known: f"{resource.group_resource}" for resource in catalog.resources for known in names_of(resource)}
+    found = nearest(name, known)
+    return f"; did you mean {known[found]}?" if found else ""

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     class AwaitableObjects(list[dict[str, Any]]):
         def __await__(self) -> Generator[Any, None, list[dict[str, Any]]]: ...
 
+    class AwaitableNone:
+        def __await__(self) -> Generator[Any, None, None]: ...
+
     class AwaitableRequests(list[RecordedRequest]):
         def __await__(self) -> Generator[Any, None, list[RecordedRequest]]: ...
 

@@ -98,6 +98,7 @@ class Client:
             answer.close()
         if self._made is not None:
             await self._made.close()
+            self._made = None  # a server that is started again has another loop
 
     def _url(self, path: str, query: Query | None) -> URL:
         return URL(f"{self._access.url}{path}{f'?{urlencode(query)}' if query else ''}", encoded=True)

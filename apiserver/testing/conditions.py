@@ -12,7 +12,10 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.similar_names import nearest
 from noxu.apiserver.testing.errors import hidden
+from noxu.apiserver.testing.fields import unknown
 from noxu.apiserver.values import Json, Object
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ _TYPE: Final = re.compile(
 )
 CREATE: Final = "create"
 DELETE: Final = "delete"
+_WORDS: Final = (CREATE, DELETE)
 
 
 class Check(Protocol):
@@ -46,9 +50,14 @@ class Check(Protocol):
     def __call__(self, value: Object | None) -> object: ...
 
 
-def parse(condition: Condition) -> tuple[Check, str]:
-    """A check, and the text that messages have for it. Raises ValueError for an invalid expression."""
+def parse(condition: Condition, resource: Resource | None = None) -> tuple[Check, str]:
+    """A check, and the text that messages have for it; `resource` is that of the objects, None if it is not known.
+
+    Raises ValueError for an invalid expression, and for one with a field that no object of the resource can have.
+    """
     if not isinstance(condition, str):
+        if not callable(condition):
+            raise TypeError(f"a condition is a text or a function, and not {condition!r}")
         function = condition
         name = getattr(function, "__name__", "")
         name = "a lambda" if name == "<lambda>" else name or repr(function)
@@ -61,13 +70,18 @@ def parse(condition: Condition) -> tuple[Check, str]:
         raise ValueError(f"{condition!r} is no condition: fields are those of self: self.{condition}")
     if match := _TYPE.fullmatch(condition):
         type_, status = match[1], (match[2] or "True").capitalize()
-        return (lambda value: status_of(value, type_) == status), f"its condition {type_} is {status}"
+        text = f"its condition {type_} is {status}"
+        if similar := nearest(condition, _WORDS):
+            text += f' (did you mean "{similar}"?)'
+        return (lambda value: status_of(value, type_) == status), text
     from noxu.apiserver import cel  # the engine is large, and few tests need it
 
     try:
         compiled = cel.Condition(condition)
     except ValueError as error:
         raise ValueError(f"{condition!r} is no condition: {error}") from None
+    if resource is not None and (error_of_field := unknown(condition, resource)):
+        raise ValueError(f"{condition!r} is no condition: {error_of_field}")
     return (lambda value: value is not None and _evaluated(compiled, value)), f"{condition} is true"
 
 

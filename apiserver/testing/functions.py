@@ -21,6 +21,7 @@ from noxu.apiserver.api.difference import difference
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.http.recent_requests import hook_errors
+from noxu.apiserver.testing import spelling
 from noxu.apiserver.values import Json, Object, copy
 from noxu.apiserver.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Endpoint, Reply
 
@@ -28,8 +29,6 @@ Function = Callable[..., Any]
 
 _CALLING: Final = ("noxu.apiserver.", "asyncio.", "concurrent.futures.")
 """The modules whose frames are between the server and a function."""
-
-WRITES: Final = ("CREATE", "UPDATE")
 
 
 class Denied(Exception):
@@ -84,14 +83,13 @@ def hook(
     resource: str,
     *,
     mutating: bool,
-    operations: Iterable[str] = WRITES,
-    version: str = "*",
+    operations: Iterable[str] = spelling.WRITES,
+    version: str = spelling.ANY,
     name: str = "",
     reinvoke: bool = False,
 ) -> Hook:
     """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
-    plural_group, _, subresource = resource.partition("/")
-    plural, _, group = plural_group.partition(".")
+    plural, group, subresource = spelling.parts(resource)
     rule = Rule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
     name = name or getattr(function, "__name__", "function")
     return Hook(

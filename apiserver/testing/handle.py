@@ -10,10 +10,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
 from noxu.apiserver import admission_plugins, features
@@ -22,15 +21,18 @@ from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
 from noxu.apiserver.controllers import manager
 from noxu.apiserver.features import Features
+from noxu.apiserver.files import write_whole
 from noxu.apiserver.http.recent_requests import RecentRequests, RecordedRequest
 from noxu.apiserver.kubeconfig import Access, write_kubeconfig
 from noxu.apiserver.manifests import LoadError
 from noxu.apiserver.server import Server
-from noxu.apiserver.testing import addresses, calls, users
+from noxu.apiserver.testing import addresses, calls, spelling, users
 from noxu.apiserver.testing.addresses import Address
 from noxu.apiserver.testing.calls import Answered
+from noxu.apiserver.testing.circumstances import time_of
 from noxu.apiserver.testing.client import USER_AGENT, Client
 from noxu.apiserver.testing.errors import hidden
+from noxu.apiserver.testing.registration import Registration
 from noxu.apiserver.testing.runner import Runner
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.source_paths import Source as Source
@@ -41,13 +43,15 @@ from noxu.apiserver.testing.verbs import Verbs, selectors
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
-    from noxu.apiserver.testing.calls import AwaitableObjects, AwaitableRequests
+    from noxu.apiserver.testing.calls import AwaitableNone, AwaitableObjects, AwaitableRequests
+    from noxu.apiserver.testing.factory import AwaitableNoxu
 
 __tracebackhide__ = hidden
 
 T = TypeVar("T")
-Function = Callable[..., Any]
-F = TypeVar("F", bound=Function)
+KUBECONFIG: Final = "kubeconfig"
+USERS: Final = "users"
+"""The directory of their files."""
 Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 
@@ -55,7 +59,7 @@ running: WeakSet[Noxu] = WeakSet()
 """The servers of this process that run."""
 
 
-class Noxu(Verbs):
+class Noxu(Registration, Verbs):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
@@ -75,7 +79,6 @@ class Noxu(Verbs):
         controllers: Iterable[str] | None = None,
         disable_admission_plugins: Iterable[str] = (),
         enable_admission_plugins: Iterable[str] = (),
-        features: Features = Features(),
         gates: Mapping[str, bool] | None = None,
         authentication: Authentication = DEFAULT_AUTHENTICATION,
         tls: bool = False,
@@ -108,7 +111,7 @@ class Noxu(Verbs):
                     names(disable_admission_plugins),
                     controllers=manager.has_accounts(profile, controllers),
                 ),
-                features=features if gates is None else _features(gates),
+                features=_features(gates or {}),
                 authentication=authentication,
                 authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
                 tls=Tls() if tls else None,
@@ -121,65 +124,113 @@ class Noxu(Verbs):
         if self._directory is not None:
             self.kubeconfig = self._directory / "kubeconfig"
         self._temporary = False
-        self._wanted = dict(users) if isinstance(users, Mapping) else dict.fromkeys(names(users), ())
+        self._wanted = _with_groups(users)
         self._made = 0
+        self._named: set[str] = set()
+        self._files: dict[str, bytes] = {}  # by their paths below the directory; those of a server that is stopped
+        self._has_begun = False
+        self._announced = []
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
         self._runner = Runner(config, found, clock, self._requests)
         self._clients: list[Client] = []
+        self._session = self._session_of(Access(""))  # until it is started
         self.users = {}
 
     def __repr__(self) -> str:
         return f"<Noxu {self.url}>" if self._runner.is_running else "<Noxu, which does not run>"
 
-    def start(self) -> Self:
-        """Return when the server is ready; at once if it runs. Raises StartError."""
+    def start(self) -> AwaitableNoxu:
+        """Return when the server is ready; at once if it runs. Raises StartError.
+
+        A server that was stopped is restarted at the same address: with its objects, also those in memory, with its users,
+        certificates and functions, and without loading its manifests again. Clients find what they would after a restart of a
+        real server: connections are lost, and a watch can go on from the last resourceVersion that it has seen.
+        """
+        return cast("AwaitableNoxu", self._sync_or_awaited("start", self._start))
+
+    def stop(self) -> AwaitableNone:
+        """Stop the server: its thread ends, its port is free, the kubeconfig is removed. It may be called twice.
+
+        `start` makes it run again.
+        """
+        return cast("AwaitableNone", self._sync_or_awaited("stop", self._stop))
+
+    def _sync_or_awaited(self, name: str, work: Callable[[], T]) -> T | Coroutine[Any, Any, T]:
+        return calls.pending(name, asyncio.to_thread(work)) if calls.in_coroutine() else work()
+
+    def _start(self) -> Self:
         if self._runner.is_running:
             return self
         self._runner.start()
         try:
-            access = self._server.access()
-            self.url = self._server.url
-            if self._directory is None:
-                self._directory, self._temporary = Path(tempfile.mkdtemp(prefix="noxu-")), True
-                self.kubeconfig = self._directory / "kubeconfig"
-            write_kubeconfig(self.kubeconfig, access)
-            self._session = Session(self._runner, self._client(access), self._requests, self._strict)
-            self.users = {name: self.user(name, groups) for name, groups in self._wanted.items()}
+            if self._has_begun:
+                self._restore_files()
+            else:
+                self._begin()
+            self._follow_catalog()
             running.add(self)
         except BaseException:
-            self.stop()
+            self._stop()
             raise
         return self
 
-    def stop(self) -> None:
-        """Stop the server: its thread ends, its port is free, the kubeconfig is removed. It may be called twice."""
+    def _begin(self) -> None:
+        """What is done at the first start."""
+        access = self._server.access()
+        self.url = self._server.url
+        if self._directory is None:
+            self._directory, self._temporary = Path(tempfile.mkdtemp(prefix="noxu-")), True
+            self.kubeconfig = self._directory / KUBECONFIG
+        write_kubeconfig(self.kubeconfig, access)
+        self._session = self._session_of(access)
+        self.users = {name: self.user(name, groups) for name, groups in self._wanted.items()}
+        self._has_begun = True
+
+    def _stop(self) -> None:
         running.discard(self)
         if self._runner.is_running:
             self._runner.submit(self._close_clients()).result()
-        self._runner.stop()
+            self._runner.stop()
+            self._remember_files()
         if self._directory is None:
             return
-        (self._directory / "kubeconfig").unlink(missing_ok=True)
-        shutil.rmtree(self._directory / "users", ignore_errors=True)
+        (self._directory / KUBECONFIG).unlink(missing_ok=True)
+        shutil.rmtree(self._directory / USERS, ignore_errors=True)
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
 
+    def _remember_files(self) -> None:
+        """Keep the kubeconfig and the files of users for a restart."""
+        if self._directory is not None:
+            below = self._directory
+            found = [below / KUBECONFIG, *(path for path in (below / USERS).rglob("*") if path.is_file())]
+            self._files = {str(path.relative_to(below)): path.read_bytes() for path in found if path.exists()}
+
+    def _restore_files(self) -> None:
+        assert self._directory is not None
+        for name, content in self._files.items():
+            path = self._directory / name
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(path, content)
+
     def __enter__(self) -> Self:
-        return self.start()
+        return self._start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self._stop()
+        if error is None:
+            self._check_announced()
 
     async def __aenter__(self) -> Self:
-        return await asyncio.to_thread(self.start)
+        return await asyncio.to_thread(self._start)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self.stop)
+        await asyncio.to_thread(self.__exit__, kind, error, trace)
 
     # -- what happened
 
@@ -195,7 +246,7 @@ class Noxu(Verbs):
 
     async def _events(self, address: Address, query: Mapping[str, str]) -> Answered[list[Object]]:
         found = await self._list(address, query)
-        return Answered(sorted(found.value, key=_time_of))
+        return Answered(sorted(found.value, key=time_of))
 
     def requests(
         self,
@@ -212,10 +263,14 @@ class Noxu(Verbs):
     ) -> AwaitableRequests:
         """What clients asked, in the order of arrival, and how they were answered; every argument selects (an object: about this one).
 
-        `verb` is the API's: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. The requests of the handle itself
-        are left out (`by_handle=None`: they are included, True: only they). A request is listed before its client has the
-        answer. The newest 10,000 are kept.
+        `verb` is the API's: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. The requests of
+        the handle itself are left out (`by_handle=None`: they are included, True: only they). A request is listed before its
+        client has the answer. The newest 10,000 are kept. Raises UnknownKind, and ValueError for a verb, a subresource, a code,
+        a namespace or a user that nothing has.
         """
+        spelling.verb(verb)
+        spelling.code(code)
+        spelling.user(user, self._known_users())
         resource = None
         if what:
             address = addresses.of_any(self._session.catalog, what, name, namespace)
@@ -226,7 +281,7 @@ class Noxu(Verbs):
             "name": name or None,
             "namespace": namespace,
             "verb": verb or None,
-            "subresource": subresource,
+            "subresource": spelling.subresource(subresource, self._session.catalog, resource),
             "code": code or None,
             "user": user or None,
             "by_handle": by_handle,
@@ -234,7 +289,12 @@ class Noxu(Verbs):
         selected = {field: value for field, value in wanted.items() if value is not None}
         return cast("AwaitableRequests", self._ask("requests", self._recorded, selected))
 
+    def _known_users(self) -> set[str]:
+        """Those that were made, or have asked something."""
+        return {*self._named, *(request.user for request in self._requests.since())}
+
     async def _recorded(self, selected: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
+        await self._session.check_namespace(str(selected.get("namespace", "")))
         return Answered(
             [
                 request
@@ -249,13 +309,13 @@ class Noxu(Verbs):
         """A user of the server, with a kubeconfig: over HTTP with a random token, over TLS with a client certificate.
 
         It has the verbs of the handle, as that user. `system:authenticated` is added to its groups. It may do what the mode of
-        authorization allows.
+        authorization allows. Raises ValueError for a group `system:…` that Kubernetes does not have.
         """
         assert self._directory is not None
+        groups = spelling.groups(groups)
         self._made += 1
-        return users.make(
-            self._server, self._directory / "users" / str(self._made), name, groups, uid, self._session_of
-        )
+        self._named.add(name)
+        return users.make(self._server, self._directory / USERS / str(self._made), name, groups, uid, self._session_of)
 
     def _session_of(self, access: Access) -> Session:
         return Session(self._runner, self._client(access), self._requests, self._strict)
@@ -269,108 +329,11 @@ class Noxu(Verbs):
         for client in self._clients:
             await client.close()
 
-    # -- functions as webhooks
-
-    def mutating(
-        self,
-        resource: str,
-        *,
-        operations: Iterable[str] = ("CREATE", "UPDATE"),
-        version: str = "*",
-        name: str = "",
-        reinvoke: bool = False,
-    ) -> Callable[[F], F]:
-        """Decorates a function that is called like a mutating webhook; see docs/testing.md.
-
-        `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`. The function gets objects
-        in `version` (`*`: in the version of the request). `reinvoke`: reinvocationPolicy IfNeeded.
-
-        Raises ValueError if the plug-in that calls mutating webhooks is disabled.
-        """
-        self._require("MutatingAdmissionWebhook")
-
-        def register(function: F) -> F:
-            self._register(True, function, resource, operations, version, name, reinvoke)
-            return function
-
-        return register
-
-    def validating(
-        self,
-        resource: str,
-        *,
-        operations: Iterable[str] = ("CREATE", "UPDATE"),
-        version: str = "*",
-        name: str = "",
-    ) -> Callable[[F], F]:
-        """Decorates a function that is called like a validating webhook; see `mutating`."""
-        self._require("ValidatingAdmissionWebhook")
-
-        def register(function: F) -> F:
-            self._register(False, function, resource, operations, version, name, False)
-            return function
-
-        return register
-
-    def converting(self, definition: str) -> Callable[[F], F]:
-        """Decorates a function (object, apiVersion) → object that converts the objects of a CRD.
-
-        It takes the place of the CRD's `spec.conversion`.
-        """
-
-        def register(function: F) -> F:
-            self._convert(definition, function)
-            return function
-
-        return register
-
-    def _require(self, plugin: str) -> None:
-        if plugin not in self._config.admission_plugins:
-            raise ValueError(f"the function would not be called: the admission plug-in {plugin} is disabled")
-
-    def _register(
-        self,
-        mutating: bool,
-        function: Function,
-        resource: str,
-        operations: Iterable[str],
-        version: str,
-        name: str,
-        reinvoke: bool,
-    ) -> None:
-        from noxu.apiserver.testing import functions
-
-        hook = functions.hook(
-            function,
-            resource,
-            mutating=mutating,
-            operations=operations,
-            version=version,
-            name=name,
-            reinvoke=reinvoke,
-        )
-        chain = self._server.plane.admission
-        (chain.local_mutating if mutating else chain.local_validating).append(hook)
-
-    def _convert(self, definition: str, function: Function) -> None:
-        from noxu.apiserver.testing import functions
-
-        convert = functions.converter(function)
-        done: Future[None] = Future()
-
-        def register() -> None:
-            self._server.plane.convert_in_process(definition, convert)
-            done.set_result(None)
-
-        self._loop.call_soon_threadsafe(register)  # before any request that is sent from now on
-        if not calls.in_coroutine():
-            done.result()
-
     # -- the server
 
     @property
     def _server(self) -> Server:
-        return self._runner.server
+        return self._runner.running
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -389,11 +352,12 @@ class Noxu(Verbs):
         return calls.blocking(self._runner.submit(work))
 
 
+def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:
+    """The groups of each user. Raises ValueError."""
+    if not isinstance(users, Mapping):
+        return dict.fromkeys(names(users), ())
+    return {name: spelling.groups(groups) for name, groups in users.items()}
+
+
 def _features(gates: Mapping[str, bool]) -> Features:
     return features.parse([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])
-
-
-def _time_of(event: Object) -> tuple[str, int]:
-    """When an Event happened last, for sorting."""
-    when = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
-    return when, int(event["metadata"]["resourceVersion"])

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,8 +26,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import pytest
 
-from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.testing.source_paths import Source, names, path_of, several
+from noxu.apiserver.testing import unrewritten
+
+unrewritten.install()
+
+from noxu.apiserver.records import NamedTuple  # noqa: E402 - not rewritten
+from noxu.apiserver.testing.source_paths import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:
     from noxu.apiserver.testing.factory import MakeNoxu
@@ -72,6 +77,9 @@ OPTIONS: Final = (
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
 SHOWN_REQUESTS: Final = 10
+_CONFIGURED: Final = re.compile(r"^[ \t]*\"?(noxu_\w+)\"?[ \t]*[=:]", re.MULTILINE)
+_MARKED: Final = {"noxu", "noxu_class", "noxu_module"}
+"""The fixtures whose servers a mark is about."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,8 +97,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    _check_names(config)
     _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
     _check_options(config)
+
+
+def _check_names(config: pytest.Config) -> None:
+    """Raises UsageError for a misspelt option in the configuration; on the command line pytest does so itself."""
+    text = config.inipath.read_text("utf-8", "replace") if config.inipath is not None else ""
+    given = [*_CONFIGURED.findall(text), *_CONFIGURED.findall("\n".join(config.getoption("override_ini") or ()))]
+    known = [f"noxu_{option.name}" for option in OPTIONS]
+    for name in given:
+        if name not in known:
+            from noxu.apiserver.similar_names import listed, meant
+
+            raise pytest.UsageError(f"{name} is no option: there are {listed(known)}{meant(name, known)}")
 
 
 def _check_options(config: pytest.Config) -> None:
@@ -125,6 +146,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 if not hasattr(config, "workerinput"):
                     raise
                 item.stash[_REFUSED] = str(error)  # a worker of xdist cannot report it here: the test fails
+
+
+def _uses(item: pytest.Item, fixtures: set[str]) -> bool:
+    """Whether a test uses one of the fixtures, or may ask for any."""
+    own = inspect.signature(item.obj).parameters if isinstance(item, pytest.Function) else ()
+    return "request" in own or not fixtures.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> None:
@@ -265,9 +292,13 @@ def _started(arguments: Mapping[str, Any]) -> Noxu | str:
     try:
         inspect.signature(Noxu).bind(**arguments)
     except TypeError as error:
-        return f"@pytest.mark.noxu {error}"
+        from noxu.apiserver.similar_names import meant
+
+        known = inspect.signature(Noxu).parameters
+        unknown = [meant(name, known) for name in arguments if name not in known]
+        return f"@pytest.mark.noxu {error}{''.join(unknown)}"
     try:
-        return _server(arguments).start()
+        return _server(arguments).__enter__()
     except (*EXPECTED, ValueError) as error:
         return f"noxu does not start: {error}"
 
@@ -288,6 +319,9 @@ def _server(arguments: Mapping[str, Any]) -> Noxu:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if message := item.stash.get(_REFUSED, ""):
         pytest.fail(message, pytrace=False)
+    if any(mark.name == "noxu" for mark in item.own_markers) and not _uses(item, _MARKED):
+        text = f"{item.nodeid}: @pytest.mark.noxu has no effect: it is about {', '.join(sorted(_MARKED))}"
+        item.warn(pytest.PytestWarning(f"{text}, and the test uses none of them"))
     if _if_used("handle"):
         from noxu.apiserver.testing import reports
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from noxu.apiserver.http.recent_requests import RecentRequests
 from noxu.apiserver.records import record
 from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.testing import spelling
 from noxu.apiserver.testing.client import Client
+from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.testing.runner import Runner
+
+__tracebackhide__ = hidden
+HTTP_ERRORS: Final = 400
+"""The first code of an error."""
 
 
 @record(frozen=True, slots=True)
@@ -18,6 +26,19 @@ class Session:
     requests: RecentRequests
     strict: bool = False
 
+    async def check_namespace(self, namespace: str) -> None:
+        """Raises ValueError for one that has never existed, as far as requests tell, unless objects need none. In the server's loop."""
+        running = self.runner.running
+        resource = running.plane.catalog.current.find("", "v1", "namespaces")
+        if not namespace or resource is None or "NamespaceLifecycle" not in running.config.admission_plugins:
+            return
+        there = await running.plane.reader.collection(resource)
+        known = {key.name for key in there.entries}
+        if namespace in known:
+            return
+        asked = (each for each in self.requests.since() if each.resource == "namespaces" and each.code < HTTP_ERRORS)
+        spelling.namespace(namespace, known.union(each.name for each in asked if each.name))
+
     @property
     def catalog(self) -> Catalog:
-        return self.runner.server.plane.catalog.current
+        return self.runner.running.plane.catalog.current

@@ -7,7 +7,7 @@ those of other clients. Objects are plain dicts. Errors are `ApiError`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
 from noxu.apiserver import loading
@@ -17,16 +17,17 @@ from noxu.apiserver.manifests import Document, LoadError
 from noxu.apiserver.registry import explain
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.testing import addresses, calls
+from noxu.apiserver.similar_names import check
+from noxu.apiserver.testing import addresses, calls, spelling
 from noxu.apiserver.testing.addresses import Address
 from noxu.apiserver.testing.calls import Answered
 from noxu.apiserver.testing.client import FIELD_MANAGER, ApiWarning, Reply, UnknownFieldWarning
-from noxu.apiserver.testing.conditions import Condition
+from noxu.apiserver.testing.conditions import CREATE, DELETE, Condition
 from noxu.apiserver.testing.errors import UnknownKind, hidden
 from noxu.apiserver.testing.session import Session
 from noxu.apiserver.testing.source_paths import path_of
 from noxu.apiserver.testing.sources import Source, documents
-from noxu.apiserver.testing.waiting import Waiting
+from noxu.apiserver.testing.waiting import Several, Waiting
 from noxu.apiserver.testing.watching import Watch
 from noxu.apiserver.values import Object, copy
 
@@ -44,6 +45,7 @@ _PATCH_TYPES: Final = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+_PROPAGATIONS: Final = ("Foreground", "Background", "Orphan", "")
 TIMEOUT: Final = 10.0
 """Seconds that `wait` and `watch` wait if a call does not say how long."""
 _UNKNOWN: Final = ('unknown field "', 'duplicate field "')
@@ -84,6 +86,7 @@ class Verbs:
         """The objects of a kind, or of the kind of an object, of all namespaces unless one is given.
 
         `labels` and `fields` select: `"app=web,tier!=db"`, or a dict of equal values. Each object has its apiVersion and kind.
+        Raises UnknownKind, and ValueError for a namespace that has never existed.
         """
         resource = addresses.of_any(self._session.catalog, kind).resource
         address = Address(resource, namespace or "")
@@ -91,6 +94,7 @@ class Verbs:
 
     async def _list(self, address: Address, query: Mapping[str, str]) -> Answered[AwaitableObjects]:
         resource = address.resource
+        await self._session.check_namespace(address.namespace)
         reply = await self._session.client.send("GET", address.path(), query)
         head = {"apiVersion": resource.api_version, "kind": resource.kind}
         items = [{**head, **item} for item in reply.value["items"]]
@@ -249,6 +253,8 @@ class Verbs:
         kinds), `apply` (server-side apply, as `field_manager`; `force` takes fields of others). Returns the stored object.
         """
         name, patch = _after(what, rest, "patch")
+        if type is not None:
+            check(type, _PATCH_TYPES, "type")
         query = self._options(strict, dry_run) | {"fieldManager": field_manager}
         if type == "apply":
             query["force"] = "true" if force else "false"
@@ -304,6 +310,7 @@ class Verbs:
 
         `propagation` says what becomes of its dependents, `grace` is the grace period in seconds.
         """
+        check(propagation, _PROPAGATIONS, "propagation")
         return self._ask("delete", self._delete, self._address(what, name, namespace), propagation, grace)
 
     async def _delete(self, address: Address, propagation: str, grace: int | None) -> Answered[AwaitableObject]:
@@ -364,7 +371,7 @@ class Verbs:
         """
         resource, namespace, name = addresses.of_any(self._session.catalog, what, name, namespace)
         if name:
-            fields = ",".join(filter(None, (f"metadata.name={name}", _selector(fields))))
+            fields = ",".join(filter(None, (f"metadata.name={name}", spelling.selector(fields, "fields"))))
         query = selectors(labels, fields) | ({"resourceVersion": since} if since else {})
         path = Address(resource, namespace).path()
         subject = f"{resource.group_resource}{f' {name}' if name else ''}"
@@ -385,22 +392,80 @@ class Verbs:
     def wait(
         self, what: Object, condition: Condition, /, *, namespace: str | None = None, timeout: float = TIMEOUT
     ) -> AwaitableObject: ...
+    @overload
     def wait(
-        self, what: str | Object, /, *rest: Any, namespace: str | None = None, timeout: float = TIMEOUT
-    ) -> AwaitableObject:
+        self, what: Sequence[Object], condition: Condition, /, *, timeout: float = TIMEOUT
+    ) -> AwaitableObjects: ...
+    @overload
+    def wait(
+        self,
+        what: str,
+        condition: Condition = CREATE,
+        /,
+        *,
+        count: int,
+        namespace: str | None = None,
+        labels: str | Mapping[str, str] = "",
+        fields: str | Mapping[str, str] = "",
+        timeout: float = TIMEOUT,
+    ) -> AwaitableObjects: ...
+    def wait(
+        self,
+        what: str | Object | Sequence[Object],
+        /,
+        *rest: Any,
+        count: int | None = None,
+        namespace: str | None = None,
+        labels: str | Mapping[str, str] = "",
+        fields: str | Mapping[str, str] = "",
+        timeout: float = TIMEOUT,
+    ) -> AwaitableObject | AwaitableObjects:
         """Wait until an object satisfies a condition, and return it.
 
         A condition is the type of one in its status (`"Ready"`, `"Ready=False"`), `"create"`, `"delete"`, an expression in CEL
         (`"self.status.size == self.spec.size"`), or a function of the object, which may be async in a coroutine. The object
         need not exist yet; a field that it does not have yet (an error in CEL, a LookupError of a function) means: not yet.
-        Raises WaitTimeout after `timeout` seconds, with the newest state of the object, and ValueError for an expression that
-        does not compile. After `"delete"` the result is the last state, {} if there was none.
+        Raises WaitTimeout after `timeout` seconds, with the newest state of the object and what holds it, and ValueError for an
+        expression that does not compile, or has a field that the schema does not describe. After `"delete"` the result is the
+        last state, {} if there was none.
+
+        Several objects in a list: each of them; the result is their list. `count`: until exactly so many objects of a kind
+        satisfy the condition, or exist if there is none (`noxu.wait("widgets", count=3)`); the result is the list of these.
+        `labels` and `fields` select among them, `namespace` None means all namespaces.
         """
-        name, condition = _after(what, rest, "condition")
-        waiting = Waiting(self._session, self._address(what, name, namespace), condition, timeout)
+        waiting = self._waiting(what, rest, count, namespace, selectors(labels, fields), timeout)
         if calls.in_coroutine():
-            return cast("AwaitableObject", calls.pending("wait", waiting.in_coroutine()))
-        return cast("AwaitableObject", waiting.blocking())
+            return cast("AwaitableObjects", calls.pending("wait", waiting.in_coroutine()))
+        return cast("AwaitableObjects", waiting.blocking())
+
+    def _waiting(
+        self,
+        what: str | Object | Sequence[Object],
+        rest: tuple[Any, ...],
+        count: int | None,
+        namespace: str | None,
+        query: dict[str, str],
+        timeout: float,
+    ) -> Waiting | Several:
+        session = self._session
+        if count is not None:
+            if not isinstance(what, str) or len(rest) > 1 or count < 0:
+                raise TypeError("with a count, which is a number of objects, come a kind and a condition")
+            condition = rest[0] if rest else CREATE
+            if condition == DELETE:
+                raise ValueError("count=0 waits until there is none")
+            address = Address(addresses.find(session.catalog, what), namespace or "")
+            return Waiting(session, address, condition, timeout, count=count, query=query)
+        if query:
+            raise TypeError("labels and fields select among the objects of a kind, and need a count")
+        if not isinstance(what, Sequence) or isinstance(what, str):
+            name, condition = _after(what, rest, "condition")
+            return Waiting(session, self._address(what, name, namespace), condition, timeout)
+        if len(rest) != 1:
+            raise TypeError("after a list of objects comes the condition")
+        if not what:
+            raise ValueError("there is no object in the list: every condition would be met")
+        return Several(session, [self._address(each, "", namespace) for each in what], rest[0], timeout)
 
     # -- common parts
 
@@ -459,10 +524,10 @@ def _warning(resource: Resource, text: str) -> ApiWarning:
     return UnknownFieldWarning(f"{resource.kind}: {text}{f' ({advice})' if advice else ''}")
 
 
-def _selector(given: str | Mapping[str, str]) -> str:
-    return given if isinstance(given, str) else ",".join(f"{name}={value}" for name, value in given.items())
-
-
 def selectors(labels: str | Mapping[str, str], fields: str | Mapping[str, str]) -> dict[str, str]:
-    found = {"labelSelector": _selector(labels), "fieldSelector": _selector(fields)}
+    """The query of selectors. Raises TypeError, ValueError."""
+    found = {
+        "labelSelector": spelling.selector(labels, "labels"),
+        "fieldSelector": spelling.selector(fields, "fields"),
+    }
     return {name: value for name, value in found.items() if value}

@@ -64,7 +64,7 @@ Start = Callable[..., Client]
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """`start("NamespaceLifecycle")` starts a server without these plug-ins."""
-    stops: list[Callable[[], None]] = []
+    stops: list[Callable[[], object]] = []
 
     def started(*disabled: str) -> Client:
         noxu = Noxu(tmp_path, disable_admission_plugins=disabled).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -130,13 +131,16 @@ def test_controllers_are_those_of(environment: dict[str, Any], profile: str, con
     ("environment", "message"),
     [
         ({"NOXU_PROFILE": "nope"}, "NOXU_PROFILE: nope is not one of local, cluster, envtest"),
-        ({"NOXU_CONTROLLERS": "nope"}, 'NOXU_CONTROLLERS: "nope" is not in the list of known controllers'),
+        (
+            {"NOXU_CONTROLLERS": "nope"},
+            'NOXU_CONTROLLERS: "nope" is not in the list of known controllers: this server has *',
+        ),
     ],
 )
 def test_unknown_controllers_are_refused(environment: dict[str, Any], message: str) -> None:
     with pytest.raises(Refused) as refused:
         configured(**environment)
-    assert str(refused.value) == message
+    assert fnmatchcase(str(refused.value), message)
 
 
 def test_all_reasons_are_told_at_once() -> None:

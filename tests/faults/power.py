@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from tests.faults.sqlite_files import Create, Delete, Sync, SyncDirectory, Truncate, Write
+from tests.faults.sqlite_files import Create, Delete, Link, Sync, SyncDirectory, Truncate, Write
 
 SECTORS: Final = (512, 4096)  # bytes that a disk writes at once
 
@@ -86,6 +86,11 @@ class Disk:
                     self._file(path).sync()
                 case Create(path, directory):
                     self._names.setdefault(path, [None]).append("directory" if directory else _File())
+                case Link(path, data, synced):
+                    file = _File(synced)
+                    if data != synced:
+                        file.unsynced.append(Write(path, 0, data))
+                    self._names.setdefault(path, [None]).append(file)
                 case Delete(path=path):
                     self._names[path].append(None)
                 case SyncDirectory(path):

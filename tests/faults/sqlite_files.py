@@ -45,6 +45,14 @@ class Create(NamedTuple):
     directory: bool = False
 
 
+class Link(NamedTuple):
+    """A file gets a further name (link(2)): its contents, and those that were synced."""
+
+    path: str
+    data: bytes
+    synced: bytes
+
+
 class Delete(NamedTuple):
     path: str
 
@@ -53,7 +61,7 @@ class SyncDirectory(NamedTuple):
     path: str
 
 
-Operation: TypeAlias = Write | Truncate | Sync | Create | Delete | SyncDirectory
+Operation: TypeAlias = Write | Truncate | Sync | Create | Link | Delete | SyncDirectory
 Fails: TypeAlias = Callable[[Operation], int]
 """Returns the SQLite code with which an operation fails, 0 to carry it out."""
 
@@ -117,6 +125,7 @@ class SqliteFiles:
         self.errors: list[BaseException] = []  # of this module
         self._library = _library()
         self._original: _Vfs = self._library.sqlite3_vfs_find(None).contents
+        self._synced: dict[str, bytes] = {}  # by Python, not by SQLite
         self._paths: dict[int, str] = {}  # by the address of the open file
         self._methods: dict[int, _Methods] = {}  # copies, by the address of the original
         self._originals: dict[int, _Methods] = {}  # by the address of the open file
@@ -135,6 +144,7 @@ class SqliteFiles:
         self._real_open_directory = _OPEN_DIRECTORY(get)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(os, "fsync", self._recorded_fsync(os.fsync))
+            patched.setattr(os, "link", self._recorded_link(os.link))
             self._library.sqlite3_vfs_register(ctypes.byref(vfs), 1)
             self._original.xSetSystemCall(default, b"openDirectory", ctypes.cast(self._callbacks[0], _POINTER))
             try:
@@ -173,6 +183,17 @@ class SqliteFiles:
                 for name in path.iterdir():
                     self._created(str(name))
                 self.operations.append(SyncDirectory(str(path)))
+            elif path.is_file():
+                self._synced[str(path)] = path.read_bytes()
+
+        return recorded
+
+    def _recorded_link(self, link: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+        def recorded(old: Path, new: Path) -> None:
+            link(old, new)
+            self._created(str(new.parent))
+            self._known.add(str(new))
+            self.operations.append(Link(str(new), new.read_bytes(), self._synced.get(str(old), b"")))
 
         return recorded
 

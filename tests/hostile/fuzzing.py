@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from noxu import ApiError, UnknownKind
-from noxu.apiserver.features import Features
 from noxu.apiserver.testing.handle import Noxu
 from tests.hostile.raw_http import Target, custom_resource, split_answers, status_of
 from tests.hostile.requests import DEFINITIONS, Request
@@ -92,7 +91,7 @@ def fuzzed_server(directory: Path, *, cbor: bool = False) -> Iterator[Fuzzed]:
     records = _Records()
     logging.getLogger().addHandler(records)
     try:
-        with Noxu(directory, DEFINITIONS, features=Features(cbor=cbor)) as noxu:
+        with Noxu(directory, DEFINITIONS, gates={"CBORServingAndStorage": cbor}) as noxu:
             yield Fuzzed(noxu, records)
     finally:
         logging.getLogger().removeHandler(records)

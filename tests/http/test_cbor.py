@@ -12,7 +12,6 @@ import pytest
 
 from conformance.client import Client
 from noxu.apiserver.api import codec
-from noxu.apiserver.features import Features
 from noxu.apiserver.go import cbor, cbor_writer
 from noxu.apiserver.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, THINGS, thing
@@ -60,8 +59,8 @@ class Server(NamedTuple):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory, features = tmp_path_factory.mktemp("cbor"), Features(cbor=True)
-    with Noxu(directory, [DEFINITION], features=features) as noxu, Client(noxu.url) as client:
+    directory, gates = tmp_path_factory.mktemp("cbor"), {"CBORServingAndStorage": True}
+    with Noxu(directory, [DEFINITION], gates=gates) as noxu, Client(noxu.url) as client:
         yield Server(noxu, client)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from conformance.client import Client
 from noxu.apiserver.crd.update import drop_selectable_fields
-from noxu.apiserver.features import Features
 from noxu.apiserver.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, Things
 
@@ -19,8 +18,8 @@ NAME = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{GROUP}"
 @pytest.fixture(scope="module")
 def without(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Things]:
     """A server without field selectors."""
-    features = Features(field_selectors=False)
-    with Noxu(tmp_path_factory.mktemp("gate"), [DEFINITION], features=features) as noxu, Client(noxu.url) as client:
+    gates = {"CustomResourceFieldSelectors": False}
+    with Noxu(tmp_path_factory.mktemp("gate"), [DEFINITION], gates=gates) as noxu, Client(noxu.url) as client:
         yield Things(client)
 
 

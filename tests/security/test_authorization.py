@@ -54,15 +54,16 @@ def test_the_modes(modes: str, missing: bool, asked: Attributes, expected: Decis
     assert authorizer(modes.split(","), policy(missing=missing))(asked) == expected
 
 
+HAS = "(this server has AlwaysAllow, AlwaysDeny, Node, RBAC)"
 LISTS: list[tuple[str, Sequence[str], tuple[str, ...] | str]] = [
     ("one", ["RBAC"], ("RBAC",)),
     ("several", ["Node,RBAC"], ("Node", "RBAC")),
     ("the flag twice", ["Node", "RBAC"], ("Node", "RBAC")),
     ("none", [""], "at least one authorization-mode must be passed"),
-    ("an unknown one", ["rbac"], 'authorization-mode "rbac" is not a valid mode'),
+    ("an unknown one", ["rbac"], f'authorization-mode "rbac" is not a valid mode; did you mean RBAC? {HAS}'),
     ("one twice", ["RBAC,RBAC"], 'authorization-mode ["RBAC" "RBAC"] has mode specified more than once'),
     ("two faults", ["X", "Y"],
-     '[authorization-mode "X" is not a valid mode, authorization-mode "Y" is not a valid mode]'),
+     f'[authorization-mode "X" is not a valid mode {HAS}, authorization-mode "Y" is not a valid mode {HAS}]'),
     ("one that this server does not have", ["Webhook"],
      "authorization-mode Webhook is not available: this server cannot ask another server; it has AlwaysAllow, AlwaysDeny, "
      "Node, RBAC"),

@@ -10,7 +10,7 @@ import pytest
 
 from noxu.storage import log, memory
 from noxu.storage.memory import MemoryStore
-from noxu.storage.types import EVERYTHING, Key, Prefix
+from noxu.storage.types import EVERYTHING, Closed, Key, KeyValue, Prefix
 
 
 def key(number: int) -> Key:
@@ -76,3 +76,17 @@ async def test_a_long_compaction_yields_to_other_tasks(monkeypatch: pytest.Monke
         assert (await store.list(EVERYTHING, revision=101)).items[0].revision == 2
     assert len(set(seen)) > 5
     assert store.compacted == 101
+
+
+async def test_a_closed_store_is_used_again_with_its_history() -> None:
+    store = MemoryStore()
+    first = await store.put(key(1), b"1", expected=0)
+    await store.close()
+    with pytest.raises(Closed):
+        await store.get(key(1))
+    store.reopen()
+    second = await store.put(key(1), b"2", expected=first)
+    assert (await store.list(EVERYTHING, revision=first)).items == [KeyValue(key(1), b"1", first)]
+    async for batch in store.watch(after=first):
+        assert [(event.revision, event.value) for event in batch.events] == [(second, b"2")]
+        break

@@ -630,7 +630,7 @@ async def test_a_truncated_store_is_refused(sqlite: SqliteStore, file: Path) -> 
     "create_remains",
     [
         pytest.param(lambda file: None, id="nothing"),
-        pytest.param(Path.touch, id="an empty file"),
+        pytest.param(lambda file: (file.parent / ".noxu.db.abc.new").touch(), id="an unfinished file of another name"),
         pytest.param(lambda file: a_database(file, "PRAGMA journal_mode = WAL"), id="a file that is only a header"),
     ],
 )
@@ -641,6 +641,62 @@ async def test_a_server_that_was_killed_while_it_created_its_file_can_be_restart
     store = await SqliteStore.open(file)
     assert await store.put(key(1), b"v", expected=0) == 2
     await store.close()
+
+
+DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "an empty file": (Path.touch, "is empty, which a store never is: .* Restore a backup, or delete the file"),
+    "a log without its file": (lambda file: Path(f"{file}-wal").write_bytes(b"x"), "is missing, but its write-ahead log .*-wal is there"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGED.values(), ids=DAMAGED)
+async def test_what_is_left_of_a_store_is_no_new_store(
+    file: Path, damage: Callable[[Path], object], message: str
+) -> None:
+    damage(file)
+    before = {path: path.read_bytes() for path in file.parent.iterdir()}
+    with pytest.raises(OpenError, match=message):
+        await SqliteStore.open(file)
+    assert {path: path.read_bytes() for path in file.parent.iterdir()} == before
+
+
+def test_a_store_that_is_killed_at_any_step_of_its_creation_can_be_opened(tmp_path: Path) -> None:
+    """The process ends at the n-th call of the system that creates, changes, links or removes a file."""
+    program = """
+import os, sqlite3, sys, pathlib
+from noxu.storage import database
+left = int(sys.argv[1])
+def step(event, arguments):
+    global left
+    if event in ("open", "os.link", "os.remove", "tempfile.mkstemp", "sqlite3.connect", "os.mkdir") and sys.argv[2] in str(arguments):
+        left -= 1
+        if left < 0:
+            os._exit(9)
+sys.addaudithook(step)
+database._create(pathlib.Path(sys.argv[2]) / "noxu.db")
+print("done")
+"""
+    for number in range(20):
+        data = tmp_path / str(number)
+        data.mkdir()
+        ended = subprocess.run(
+            [sys.executable, "-c", program, str(number), str(data)], capture_output=True, check=False
+        )
+        store = asyncio.run(_opened(data / "noxu.db"))
+        assert store == 2, number
+        assert sorted(path.name for path in data.iterdir()) == ["noxu.db"], number
+        if ended.stdout:
+            break
+        assert ended.returncode == 9, ended.stderr
+    assert number > 3
+
+
+async def _opened(file: Path) -> int:
+    store = await SqliteStore.open(file)
+    try:
+        return await store.put(key(1), b"v", expected=0)
+    finally:
+        await store.close()
 
 
 async def test_a_name_with_a_meaning_to_sqlite_is_an_ordinary_file(

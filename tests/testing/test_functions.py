@@ -112,11 +112,13 @@ def test_a_validating_function_that_allows(server: Noxu, outcome: Any) -> None:
 def test_a_function_is_called_only_for_its_resource_and_operations(server: Noxu) -> None:
     requests: list[Any] = []
     server.validating("widgets.example.com/status")(requests.append)
-    server.validating("gadgets.example.com")(requests.append)
-    server.validating("widgets.other.example.com")(requests.append)
+    server.validating("configmaps")(requests.append)
+    server.validating("*.apps")(requests.append)
     server.validating("widgets.example.com", operations=["DELETE"])(requests.append)
     server.apply(widget())
     assert requests == []
+    server.status(widget(), {"ready": True})
+    assert [request["subResource"] for request in requests] == ["status"]
 
 
 def test_a_function_gets_objects_in_its_version(server: Noxu) -> None:

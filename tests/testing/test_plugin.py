@@ -140,6 +140,7 @@ def test_plain(noxu):
         ('disable_admission_plugins=["Lifecycle"]', '*disable-admission-plugins plugin "Lifecycle" is unknown*'),
         ('disable_admission_plugins="Lifecycle"', '*disable-admission-plugins plugin "Lifecycle" is unknown*'),
         ('disabled=["NamespaceLifecycle"]', "*unexpected keyword argument 'disabled'*"),
+        ('profiel="envtest"', "*unexpected keyword argument 'profiel'; did you mean profile?"),
     ],
 )
 def test_a_wrong_marker_is_an_error_of_the_test_that_says_why(
@@ -169,6 +170,22 @@ def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pyteste
     """Every pytest run imports the plugin, whether it uses a server or not."""
     project.makepyfile("import sys\ndef test_imports():\n    assert 'aiohttp' not in sys.modules\n")
     project.runpytest_subprocess("-p", "no:aiohttp", "-p", "no:pytest_aiohttp").assert_outcomes(passed=1)
+
+
+def test_assertions_of_the_server_are_not_rewritten(project: pytest.Pytester) -> None:
+    """Rewriting hundreds of modules takes longer than the start of the first server."""
+    project.makepyfile(
+        """
+import sys
+BEFORE = {"noxu", "noxu.apiserver", "noxu.apiserver.testing", "noxu.apiserver.testing.plugin", "noxu.apiserver.testing.unrewritten"}
+def test_imports(noxu):
+    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "noxu"}
+    assert len(ours) > 100
+    rewritten = {name for name, module in ours.items() if "Rewriting" in type(module.__spec__.loader).__name__}
+    assert rewritten <= BEFORE
+"""
+    )
+    project.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"
@@ -337,22 +354,41 @@ def test_a_missing_source_is_a_usage_error(
 
 
 WRONG: list[tuple[tuple[str, ...], str]] = [
+    (("-o", "noxu_profil=envtest"), "ERROR: noxu_profil is no option: there are noxu_manifests, *; did you mean noxu_profile?"),
+    (("--noxu-controllers=namespaec",), 'ERROR: noxu_controllers: "namespaec" is not in the list of known controllers; did you mean namespace?: this server has *'),
     (("--noxu-profile=x",), 'ERROR: noxu_profile: "x" is not a profile: there are local, cluster, envtest'),
-    (("--noxu-controllers=x",), 'ERROR: noxu_controllers: "x" is not in the list of known controllers'),
+    (("--noxu-controllers=x",), 'ERROR: noxu_controllers: "x" is not in the list of known controllers: this server has *'),
     (("--noxu-disable-admission-plugins=x",), 'ERROR: noxu_disable_admission_plugins: *plugin "x" is unknown*'),
-    (("--noxu-authorization-modes=x",), 'ERROR: noxu_authorization_modes: authorization-mode "x" is not a valid mode'),
+    (("--noxu-authorization-modes=x",), 'ERROR: noxu_authorization_modes: authorization-mode "x" is not a valid mode (this server has AlwaysAllow, *'),
     (("--noxu-feature-gates=x=true",), "ERROR: noxu_feature_gates: unrecognized feature gate: x *"),
     (("--noxu-feature-gates=CBORServingAndStorage",), "ERROR: noxu_feature_gates: CBORServingAndStorage: write GATE=true or GATE=false"),
     (("--noxu-requests=all",), "ERROR: noxu_requests: all is no number of requests"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[row[0][0] for row in WRONG])
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[row[0][-1] for row in WRONG])
 def test_a_wrong_option_is_a_usage_error(project: pytest.Pytester, arguments: tuple[str, ...], message: str) -> None:
     project.makepyfile("def test_it(): ...")
     result = project.runpytest_inprocess(*arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
+
+
+def test_a_misspelt_option_in_the_configuration_is_a_usage_error(project: pytest.Pytester) -> None:
+    project.makefile(".ini", pytest="[pytest]\nasyncio_default_fixture_loop_scope=function\nnoxu_strickt = true\n")
+    project.makepyfile("def test_it(): ...")
+    result = project.runpytest_inprocess()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: noxu_strickt is no option: *; did you mean noxu_strict?"])
+
+
+def test_a_mark_without_effect_is_a_warning(project: pytest.Pytester) -> None:
+    project.makepyfile("import pytest\n@pytest.mark.noxu(profile='envtest')\ndef test_it(noxu_session): ...\n")
+    result = project.runpytest_inprocess("-W", "default")
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(
+        ["*::test_it: @pytest.mark.noxu has no effect: it is about noxu, noxu_class, noxu_module, *none of them"]
+    )
 
 
 @pytest.mark.parametrize("mark", ["['crds/']", "manifests=['crds/', ['x']]", "7"])

@@ -12,7 +12,7 @@ from noxu.apiserver.cel.checking.environment import KUBERNETES
 from noxu.apiserver.cel.evaluation.interpreter import Outcome
 from noxu.apiserver.cel.kubernetes.admission import Expression
 from noxu.apiserver.cel.types import types
-from noxu.apiserver.cel.types.types import runtime_name
+from noxu.apiserver.cel.types.types import Type, runtime_name
 from noxu.apiserver.cel.values.values import untyped
 from noxu.apiserver.values import Object
 
@@ -39,3 +39,8 @@ class Condition:
 @lru_cache(64)
 def _compiled(text: str) -> Expression:
     return Expression(text, KUBERNETES.extend({SELF: types.DYN}))
+
+
+def compilation_error(text: str, type_: Type) -> str:
+    """What the compiler says about a condition on an object of a type, "" if it compiles."""
+    return Expression(text, KUBERNETES.extend({SELF: type_})).error
