@@ -128,12 +128,14 @@ async def load(
     documents: Iterable[Document],
     *,
     skip_unknown: bool = False,
+    create_namespaces: bool = False,
     known: KnownDefinitions | None = None,
 ) -> list[str]:
     """Create or replace every object that is accepted. Returns the errors of the others, in their order.
 
     What is `known` of definitions is not found out again, and is added to.
-    `skip_unknown`: skip objects of kinds that are not served, and create missing namespaces.
+    `skip_unknown`: skip objects of kinds that are not served. `create_namespaces`: create the namespaces of objects that
+    do not exist.
     """
     errors: list[str] = []
     refused: set[tuple[str, str]] = set()  # the group and kind of objects whose CRD is refused
@@ -156,9 +158,9 @@ async def load(
             key = _independent_key(plane, resource, document.value, len(content))
             if key is None or not together.may_have(key):
                 await together.finish()
-            if skip_unknown:
-                if resource is None:
-                    continue
+            if skip_unknown and resource is None:
+                continue
+            if create_namespaces and resource is not None:
                 await ensure_namespace(plane, namespace_of(resource, document.value))
             if key is None or resource is None:
                 errors += await load_one(document, content)

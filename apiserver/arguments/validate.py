@@ -19,6 +19,7 @@ _OF_FILES: Final = {
     "--allow-empty": "allow_empty",
     "--strict": "strict",
     "--ignore-unknown-kinds": "ignore_unknown_kinds",
+    "--create-namespace": "create_namespace",
     "--feature-gates": "feature_gates",
     "-j": "jobs",
     "--no-cache": "no_cache",
@@ -33,6 +34,11 @@ def add(command: argparse.ArgumentParser) -> None:
     checks.add(command, "CRDs and objects")
     command.add_argument(
         "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
+    )
+    command.add_argument(
+        "--create-namespace",
+        action="store_true",
+        help="as for noxu serve; namespaces that no file makes exist in any case",
     )
     shared.feature_gates(command)
     shared.quiet(command)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.charts import is_packed
 from noxu.apiserver.commands import findings, inputs, reports
 from noxu.apiserver.commands.findings import Checked
 from noxu.apiserver.files import write_whole
@@ -104,6 +105,8 @@ def _rewrite_file(options: argparse.Namespace, file: _File, linted: Mapping[int,
     rewritten = b"".join(part.text for part in parts)
     if rewritten != body:
         print("".join(_difference(path, body, rewritten)), end="", flush=True)
+        if options.in_place and is_packed(path):
+            return _failed(f"{path}: it is in an archive, which is not rewritten")
         if options.in_place:
             target = path.resolve()
             kept = _keep(target, target.read_bytes())
