@@ -26,10 +26,11 @@ from noxu.apiserver.api.field import NIL
 from noxu.apiserver.commands import findings, in_memory, inputs, reports, results, shards
 from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
 from noxu.apiserver.commands.cache import Cache, user_directory
-from noxu.apiserver.commands.findings import Checked
+from noxu.apiserver.commands.findings import Checked, Verb
 from noxu.apiserver.commands.in_memory import STRICT, WARN
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
+from noxu.apiserver.commands.updates import Configurations, Update
 from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
@@ -53,13 +54,16 @@ class Explanation:
     steps: Sequence[Object] = ()
     error: Object | None = None
     certain: Checked | None = None
+    update: Verb = ""
 
     @property
     def checked(self) -> Checked:
         if self.certain is not None:
             return self.certain
         errors = findings.of_status(self.document, self.error) if self.error else []
-        return Checked(self.document, inputs.title(self.document), "refused" if errors else "valid", errors)
+        return Checked(
+            self.document, inputs.title(self.document), "refused" if errors else "valid", errors, self.update
+        )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -125,15 +129,19 @@ def _explain_shard(
 
 def _plain_values(explanation: Explanation) -> Json:
     """An explanation without its document."""
-    return [list(explanation.steps), explanation.error]
+    return [list(explanation.steps), explanation.error, explanation.update]
 
 
 def _explanation_of(document: Document, values: Json) -> Explanation:
-    return Explanation(document, *values)
+    steps, error, update = values
+    return Explanation(document, steps, error, update=update)
 
 
-async def _write_in_memory(plane: ControlPlane, document: Document, rules: Options) -> Explanation:
+async def _write_in_memory(
+    plane: ControlPlane, document: Document, configurations: Configurations, rules: Options
+) -> Explanation:
     trace: Trace = []
+    update = Update({})
     error: Object | None = None
     try:
         current, _ = loading.as_v1(document)
@@ -141,12 +149,14 @@ async def _write_in_memory(plane: ControlPlane, document: Document, rules: Optio
         if resource is not None:
             await loading.ensure_namespace(plane, loading.namespace_of(resource, current.value))
         duplicates = current.strict if rules is STRICT else current.duplicates
-        await loading.apply(plane, current.value, rules, duplicates=duplicates, trace=trace)
+        update, written = in_memory.update_of(plane, current.value, configurations)
+        await loading.apply(plane, current.value, rules, duplicates=duplicates, trace=trace, replacement=update)
+        written()
     except ApiError as refused:
         error = refused.status
     except LoadError as refused:
         error = bad_request(str(refused)).status
-    return Explanation(document, as_json(trace), error)
+    return Explanation(document, as_json(trace), error, update=update.verb)
 
 
 # -- on a server ------------------------------------------------------------------------------------------------------
@@ -213,7 +223,8 @@ def _as_text(explanation: Explanation) -> Iterator[str]:
     """The lines of an explanation."""
     document, checked = explanation.document, explanation.checked
     title = f"{checked.title}: " if checked.title else ""
-    yield f"{document.source}: {title}{'accepted' if checked.result == 'valid' else checked.result}"
+    result = "accepted" if checked.result == "valid" else checked.result
+    yield f"{document.source}: {title}{result}{reports.update(checked)}"
     for step in explanation.steps:
         lines = list(_step_lines(step))
         if lines:
@@ -262,6 +273,7 @@ def _as_json(explanation: Explanation) -> Json:
         "namespace": document.namespace,
         "name": document.name,
         "result": "accepted" if checked.result == "valid" else checked.result,
+        "update": explanation.update or None,
         "findings": findings.as_json(checked.findings),
         "steps": list(explanation.steps),
         "status": explanation.error,

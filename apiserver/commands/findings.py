@@ -19,6 +19,8 @@ from noxu.apiserver.wording import Said, plain, without_rule
 
 Level = Literal["error", "warning"]
 Result = Literal["valid", "refused", "skipped", "unreadable"]
+Verb = Literal["", "apply", "replace"]
+"""The command of kubectl that sends an update; "" for an object that is new."""
 FOUND: Final = 1
 UNREADABLE: Final = 2
 
@@ -39,12 +41,16 @@ class Finding(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A document with its result. `title` names its object, and is "" if there is none."""
+    """A document with its result. `title` names its object, and is "" if there is none.
+
+    `update`: the command of kubectl with which the object updates one that exists, "" if it is new.
+    """
 
     document: Document
     title: str
     result: Result
     findings: Sequence[Finding] = ()
+    update: Verb = ""
 
     @property
     def has_errors(self) -> bool:

@@ -30,9 +30,14 @@ def lines(checked: Iterable[Checked]) -> Iterator[str]:
     """Each document with its result, and below it its findings: `a.yaml:4:8: spec.size: …`."""
     for each in checked:
         title = f"{each.title}: " if each.title else ""
-        yield f"{each.document.source}: {title}{each.result}"
+        yield f"{each.document.source}: {title}{each.result}{update(each)}"
         for finding in each.findings:
             yield from finding_lines(each, finding)
+
+
+def update(each: Checked) -> str:
+    """Which update a document was judged as, "" if its object is new."""
+    return f", as an update by kubectl {each.update}" if each.update else ""
 
 
 def finding_lines(each: Checked, finding: Finding) -> Iterator[str]:

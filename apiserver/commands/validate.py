@@ -165,6 +165,7 @@ def _outcome_as_json(outcome: Outcome, checked: Checked) -> Object:
         "namespace": outcome.namespace,
         "name": document.name,
         "result": outcome.result,
+        "update": outcome.update or None,
         "findings": findings.as_json(checked.findings),
         "warnings": list(outcome.warnings),
         "status": None if outcome.error is None else outcome.error.status,

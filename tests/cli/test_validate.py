@@ -64,7 +64,7 @@ def test_json_output_contains_the_status_with_which_a_server_answers(
     assert ran.json["summary"] == {"objects": 2, "valid": 1, "refused": 1, "skipped": 0, "unreadable": 0}
     assert ran.json["objects"][1] == {
         "file": "a.json", "document": 1, "line": 1, "column": 1, "apiVersion": "example.com/v1", "kind": "Widget",
-        "namespace": "default", "name": "a", "result": "refused", "warnings": [], "status": refusal.value.status,
+        "namespace": "default", "name": "a", "result": "refused", "update": None, "warnings": [], "status": refusal.value.status,
         "findings": [
             {"level": "error", "rule": "invalid", "field": "spec.size", "message": TOO_SMALL.removeprefix("spec.size: "), "advice": "", "line": 1, "column": 88}
         ],
@@ -278,7 +278,7 @@ def test_former_crds_are_updated(run: Make, write: Make, crd: Make, widget: Make
     write("new/2.json", widget("a", size=-1))
     ran = run("validate new --old old")
     assert unplaced(ran.out).splitlines()[1:-1] == [
-        "new/2.json: Widget default/a: refused",
+        "new/2.json: Widget default/a: refused, as an update by kubectl apply",
         "  spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 1",
         "  spec: Invalid value: it never shrinks",
     ]
@@ -364,9 +364,9 @@ def test_an_object_that_occurs_twice_is_an_update(run: Make, write: Make, crd: M
     assert ran.status == 1
     assert unplaced(ran.out).splitlines()[1:] == [
         "a.json: Widget default/a: valid",
-        "a.json: Widget default/a: valid",
+        "a.json: Widget default/a: valid, as an update by kubectl apply",
         "a.json: Widget default/b: valid",
-        "a.json: Widget default/a: refused",
+        "a.json: Widget default/a: refused, as an update by kubectl apply",
         "  spec: Invalid value: it never shrinks",
         "5 objects: 4 valid, 1 refused, 0 skipped",
     ]
@@ -401,7 +401,7 @@ def test_crds_that_occur_twice_are_updates_of_crds(run: Make, write: Make, crd: 
     write("d/4.json", cluster)
     ran = run("validate -f d")
     assert [line for line in unplaced(ran.out).splitlines() if "refused" in line] == [
-        "d/4.json: CustomResourceDefinition widgets.example.com: refused",
+        "d/4.json: CustomResourceDefinition widgets.example.com: refused, as an update by kubectl apply",
         "4 objects: 3 valid, 1 refused, 0 skipped",
     ]
     assert '  spec.scope: Invalid value: "Cluster": field is immutable' in unplaced(ran.out)
