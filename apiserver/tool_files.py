@@ -29,14 +29,12 @@ _TOOLS: Final = {
     "backstage.io": "Backstage",
     "builtin": "kustomize",
     "chainsaw.kyverno.io": "chainsaw",
-    "cli.kyverno.io": "the kyverno command",
     "client.authentication.k8s.io": "kubectl",
     "controller-runtime.sigs.k8s.io": "a controller's flags",
     "ctlptl.dev": "ctlptl",
     "k3d.io": "k3d",
     "kind.sigs.k8s.io": "kind",
     "kind.x-k8s.io": "kind",
-    "kpt.dev": "kpt",
     "krew.googlecontainertools.github.com": "krew",
     "kubeadm.k8s.io": "kubeadm",
     "kubecontrollermanager.config.k8s.io": "kube-controller-manager",
@@ -45,13 +43,12 @@ _TOOLS: Final = {
     "kubescheduler.config.k8s.io": "kube-scheduler",
     "kustomize.config.k8s.io": "kustomize",
     "kuttl.dev": "kuttl",
-    "meta.pkg.crossplane.io": "crossplane",
     "pod-security.admission.config.k8s.io": "kube-apiserver",
     "scorecard.operatorframework.io": "operator-sdk's scorecard",
     "skaffold": "skaffold",
     "test.gatekeeper.sh": "gator",
 }
-"""Groups of files that no server has a kind of, and what reads the files."""
+"""Groups of files that no server has a kind of, because nobody has a CRD of them, and what reads the files."""
 _KUBECONFIG: Final = ("v1", "Config")
 
 

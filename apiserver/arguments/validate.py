@@ -20,6 +20,8 @@ _OF_FILES: Final = {
     "--strict": "strict",
     "--ignore-unknown-kinds": "ignore_unknown_kinds",
     "--create-namespace": "create_namespace",
+    "--errors-only": "errors_only",
+    "--verbose": "verbose",
     "--feature-gates": "feature_gates",
     "-j": "jobs",
     "--no-cache": "no_cache",
@@ -32,6 +34,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "cannot be read."
     )
     checks.add(command, "CRDs and objects")
+    checks.add_detail(command)
     command.add_argument(
         "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
     )
@@ -64,6 +67,7 @@ def complete(options: argparse.Namespace) -> None:
         )
     shared.set_features(options)
     checks.complete(options)
+    checks.check_detail(options)
     if not options.stored and any(
         (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)
     ):

@@ -23,11 +23,13 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import field_path, steps
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.field import NIL
+from noxu.apiserver.colours import shown_on
 from noxu.apiserver.commands import findings, in_memory, inputs, reports, results, shards
 from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
 from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked, Verb
 from noxu.apiserver.commands.in_memory import STRICT, WARN
+from noxu.apiserver.commands.reports import Style
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.commands.updates import Configurations, Update
@@ -92,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
     elif options.output == "json":
         print(codec.pretty([_as_json(each) for each in explanations], sort_keys=False).decode())
     else:
-        print("\n\n".join("\n".join(_as_text(each)) for each in explanations))
+        style = Style(colours=shown_on(sys.stdout))
+        print("\n\n".join("\n".join(_as_text(each, style)) for each in explanations))
     return findings.exit_status(checked)
 
 
@@ -219,20 +222,20 @@ _OMIT_CHANGES: Final = ("own", "keep_times")
 """Stages whose changes (of managedFields) are not printed."""
 
 
-def _as_text(explanation: Explanation) -> Iterator[str]:
+def _as_text(explanation: Explanation, style: Style) -> Iterator[str]:
     """The lines of an explanation."""
     document, checked = explanation.document, explanation.checked
     title = f"{checked.title}: " if checked.title else ""
     result = "accepted" if checked.result == "valid" else checked.result
-    yield f"{document.source}: {title}{result}{reports.update(checked)}"
+    yield f"{document.source}: {title}{reports.result(result, style)}{reports.update(checked)}"
     for step in explanation.steps:
         lines = list(_step_lines(step))
         if lines:
-            stage = step["stage"]
-            yield f"  {_TITLES.get(stage, stage)} ({step['milliseconds']:g} ms)"
+            stage: str = step["stage"]
+            yield f"  {style.of(_TITLES.get(stage, stage), 'bold')} ({step['milliseconds']:g} ms)"
             yield from (f"    {line}" for line in lines)
     for found in checked.findings:
-        yield from reports.finding_lines(checked, found)
+        yield from reports.finding_lines(checked, found, style)
 
 
 def _step_lines(step: Object) -> Iterator[str]:

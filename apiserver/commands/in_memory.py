@@ -107,19 +107,40 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
         )
         written()
     except ApiError as error:
+        more = await _more(plane, document, update, outcome) if rules.strict else None
         return Outcome(
-            document, namespace, "refused", error, warnings, meant=_meant(resource, outcome), update=update.verb
+            document,
+            namespace,
+            "refused",
+            error,
+            warnings,
+            meant=_meant(resource, outcome),
+            update=update.verb,
+            more=more,
         )
     if resource is not None and is_crd(current.value):
         warnings += await _not_served(plane, resource, current)
     return Outcome(document, namespace, "valid", None, warnings, meant=_meant(resource, outcome), update=update.verb)
 
 
+async def _more(plane: ControlPlane, document: Document, update: Update, outcome: draft.Outcome) -> ApiError | None:
+    """Why an object with unknown or repeated fields would be refused without them, None if it would not be."""
+    if not (outcome.unknown or outcome.complaints):
+        return None
+    current, _ = loading.as_v1(document)
+    content = codec.encode(current.value, sort_keys=False)
+    try:
+        await loading.write(plane, current.value, content, WARN._replace(dry_run=True), replacement=update)
+    except ApiError as error:
+        return error
+    return None
+
+
 def _meant(resource: Resource | None, outcome: draft.Outcome) -> dict[str, str]:
     """Advice about unknown fields, where a declared one may have been meant."""
-    if resource is None or resource.schema is None:
+    if resource is None:
         return {}
-    found = {path: explain.meant(resource.schema, path) for path in outcome.unknown}
+    found = {path: explain.meant_in(resource, path) for path in outcome.unknown}
     return {path: f"Did you mean {meant}?" for path, meant in found.items() if meant}
 
 
