@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu.apiserver import manifests
-from noxu.apiserver.manifest_files import KUSTOMIZATIONS
+from noxu.apiserver.kustomization_files import NAMES
 from noxu.apiserver.manifests import Document
 
 PROGRAMS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
@@ -35,7 +35,7 @@ def _run(directory: Path) -> tuple[bytes, str]:
             b"",
             "it is no directory: -k takes the one of a kustomization" if directory.exists() else "no such directory",
         )
-    if not any((directory / name).is_file() for name in KUSTOMIZATIONS):
+    if not any((directory / name).is_file() for name in NAMES):
         return b"", "it has no kustomization.yaml"
     for program, argument in PROGRAMS:
         if path := shutil.which(program):

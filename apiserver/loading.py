@@ -129,12 +129,14 @@ async def load(
     documents: Iterable[Document],
     *,
     skip_unknown: bool = False,
+    create_namespaces: bool = False,
     known: KnownDefinitions | None = None,
 ) -> list[str]:
     """Create or replace every object that is accepted. Returns the errors of the others, in their order.
 
     What is `known` of definitions is not found out again, and is added to.
-    `skip_unknown`: skip objects of kinds that are not served, and create missing namespaces.
+    `skip_unknown`: skip objects of kinds that are not served. `create_namespaces`: create the namespaces of objects that
+    do not exist.
     """
     errors: list[str] = []
     refused: set[tuple[str, str]] = set()  # the group and kind of objects whose CRD is refused
@@ -157,9 +159,9 @@ async def load(
             key = _independent_key(plane, resource, document.value, len(content))
             if key is None or not together.may_have(key):
                 await together.finish()
-            if skip_unknown:
-                if resource is None:
-                    continue
+            if skip_unknown and resource is None:
+                continue
+            if create_namespaces and resource is not None:
                 await ensure_namespace(plane, namespace_of(resource, document.value))
             if key is None or resource is None:
                 errors += await load_one(document, content)
@@ -302,15 +304,23 @@ async def apply(
     *,
     duplicates: Sequence[str] = (),
     trace: Trace | None = None,
+    replacement: Replacement | None = None,
 ) -> Object:
     """Create an object, or replace the existing one. Returns the stored object. Raises ApiError.
 
     `duplicates` are the decoder's messages about duplicate keys. The steps of the write are appended to `trace`.
+    `replacement`: see `write`.
     """
     content = codec.encode(value, sort_keys=False)
-    written, resource = await write(plane, value, content, options, duplicates=duplicates, trace=trace)
+    written, resource = await write(
+        plane, value, content, options, duplicates=duplicates, trace=trace, replacement=replacement
+    )
     found: Object = codec.decode_stored(written.body(resource))
     return found
+
+
+Replacement = Callable[[Object, Object, Resource], Object]
+"""(the object that is sent, the existing one, their resource) → the object that replaces it, with the same resourceVersion."""
 
 
 async def write(
@@ -323,10 +333,12 @@ async def write(
     outcome: Outcome | None = None,
     trace: Trace | None = None,
     valid_specs: ValidSpecs | None = None,
+    replacement: Replacement | None = None,
 ) -> tuple[Written, Resource]:
     """`apply` for an object of which `value` has at least what identifies it, and `content` is the JSON. Raises ApiError.
 
-    Warnings are added to `outcome`, even if the object is refused.
+    Warnings are added to `outcome`, even if the object is refused. `replacement` makes what replaces an object that exists;
+    None: `replacing`.
     """
     resource = resource_of(plane, value)
     if resource is None:
@@ -359,7 +371,7 @@ async def write(
 
     def replaced(old: Object) -> Object:
         sent: Object = codec.decode_stored(content)
-        return replacing(sent, old, resource)
+        return (replacement or replacing)(sent, old, resource)
 
     written = written or await update(plane, request, name, replaced, outcome, trace)
     return written, resource
@@ -374,10 +386,9 @@ def replacing(sent: Object, old: Object, resource: Resource) -> Object:
     found: Object = {**sent, "metadata": dict(sent["metadata"])}
     spec = sent.get("spec")
     if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None and isinstance(spec, dict):
-        from noxu.apiserver.apply.strategic import strategic_patch  # most servers replace neither
+        from noxu.apiserver.apply.three_way import three_way  # most servers replace neither
 
-        with contextlib.suppress(ApiError):  # the write has a better message
-            found["spec"] = strategic_patch(old, {"spec": spec}, resource.table.struct)["spec"]
+        found["spec"] = three_way({}, {"spec": spec}, old, resource.table.struct)["spec"]
     found["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     if "uid" in found["metadata"]:
         found["metadata"]["uid"] = old["metadata"]["uid"]

@@ -1,8 +1,9 @@
 """The files that manifests are read from: a file that is named, or those in a directory.
 
 In a directory are files that look like manifests, and are not: kustomizations and what they refer to besides resources
-(patches, configurations, values), Helm charts, whose templates are no YAML, and archives. They are skipped, each with a
-note that says why and what to do instead. The same files are refused if they are named themselves.
+(patches, configurations, values), Helm charts, whose templates are no YAML, assertions of kuttl, and archives. They are
+skipped, each with a note that says why and what to do instead. Kustomizations and archives are refused if they are named
+themselves.
 """
 
 from __future__ import annotations
@@ -12,24 +13,25 @@ import io
 import os.path
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from noxu.apiserver.api import codec
+from noxu.apiserver import charts, kustomization_files
+from noxu.apiserver.charts import CHART
+from noxu.apiserver.kustomization_files import NAMES as KUSTOMIZATIONS
+from noxu.apiserver.kustomization_files import Parts
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.values import Json, Object
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 COMPRESSED: Final = ".gz"
 MAX_DECOMPRESSED: Final = 256 * 1024 * 1024
 """Bytes of a file after its decompression."""
-KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
-CHART: Final = "Chart.yaml"
-CHART_CRDS: Final = "crds"
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".zip")
 _VALUES: Final = re.compile(r"values([-_.].*)?\.ya?ml|.*[-_.]values\.ya?ml")  # of Helm, by convention
+_ASSERTION: Final = re.compile(r"\d+-(assert|errors)([-_.].*)?\.ya?ml|chainsaw-(assert|error).*\.ya?ml")
+"""Of kuttl and chainsaw, by convention."""
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]+):/+(.+)")  # a Path has one slash of the two
 _IS_ARCHIVE: Final = "it is an archive: unpack it, and name the files"
 
@@ -73,25 +75,61 @@ def files(path: Path, command: str = "") -> tuple[list[Path], list[Skipped]]:
         for file in path.rglob("*")
         if file.is_file() and not any(part.startswith(".") for part in file.parts[len(path.parts) :])
     )
-    named = {os.path.abspath(file): file for file in found}  # noqa: PTH100 - links are not followed
-    skipped: dict[Path, Skipped] = {}
-    charts = [file.parent for file in found if file.name == CHART]
+    if (chart := charts.template_of(path)) is not None:
+        return [], [Skipped(path, f"it has templates of a Helm chart: helm template {chart} --include-crds{to_stdin}")]
+    installed, skipped = _of_charts(found, to_stdin)
+    kustomizations = [file for file in found if file.name in KUSTOMIZATIONS and file not in skipped]
+    named = {file: kustomization_files.parts(file) for file in kustomizations}
+    resources = frozenset().union(*(parts.resources for parts in named.values()))
     for file in found:
-        chart = next((each for each in charts if file.is_relative_to(each)), None)
-        if chart is not None and not file.is_relative_to(chart / CHART_CRDS):
-            skipped[file] = Skipped(chart, f"it is a Helm chart: helm template {chart}{to_stdin}")
-        elif file.name in KUSTOMIZATIONS:
+        if file in skipped:
+            continue
+        absolute = os.path.abspath(file)  # noqa: PTH100 - links are not followed
+        if file in named:
             skipped[file] = Skipped(file, _kustomization(file.parent, command))
-            for part in filter(None, map(named.get, _parts(file))):
-                skipped.setdefault(part, Skipped(part, f"{file} does not name it as a resource"))
-        elif _is_manifest(file) and _VALUES.fullmatch(file.name):
-            skipped.setdefault(file, Skipped(file, "it has values for templates"))
         elif file.name.endswith(_ARCHIVES):
             skipped[file] = Skipped(file, _IS_ARCHIVE)
-    return (
-        [file for file in found if _is_manifest(file) and file not in skipped],
-        list(dict.fromkeys(each for _, each in sorted(skipped.items()))),
-    )
+        elif not _is_manifest(file):
+            continue
+        elif (by := _kustomization_of(absolute, named, resources)) is not None:
+            skipped[file] = Skipped(file, f"{by} does not name it as a resource")
+        elif _VALUES.fullmatch(file.name):
+            skipped[file] = Skipped(file, "it has values for templates")
+        elif _ASSERTION.fullmatch(file.name):
+            skipped[file] = Skipped(file, "it is an assertion of kuttl or chainsaw")
+        elif absolute not in resources and kustomization_files.is_patch_by_name(
+            file, [each.parent for each in kustomizations]
+        ):
+            skipped[file] = Skipped(file, "it is a patch by its name, and no kustomization names it as a resource")
+    read = [file for file in found if _is_manifest(file) and file not in skipped]
+    return sorted([*read, *installed]), list(dict.fromkeys(each for _, each in sorted(skipped.items())))
+
+
+def _of_charts(found: list[Path], to_stdin: str) -> tuple[list[Path], dict[Path, Skipped]]:
+    """The definitions that charts install, and a note for each other file of a chart."""
+    installed: list[Path] = []
+    skipped: dict[Path, Skipped] = {}
+    roots = [file.parent for file in found if file.name == CHART]
+    for root in roots:
+        if any(each in root.parents for each in roots):
+            continue  # a subchart
+        files = charts.directory(root, found)
+        note = Skipped(root, f"it is a Helm chart: helm template {root} --include-crds{to_stdin}")
+        skipped |= dict.fromkeys(files.values(), note)
+        for each in charts.definitions(files):
+            if isinstance(each, charts.NotInstalled):
+                skipped[each.path] = Skipped(each.path, each.reason)
+            else:
+                installed.append(each)
+    return installed, skipped
+
+
+def _kustomization_of(file: str, named: Mapping[Path, Parts], resources: frozenset[str]) -> Path | None:
+    """The kustomization that names a file, or a directory around it, and not as a resource, which none does."""
+    for kustomization, (_, others) in named.items():
+        if (file in others and file not in resources) or any(file.startswith(other + os.sep) for other in others):
+            return kustomization
+    return None
 
 
 def name_of(path: Path) -> str:
@@ -104,9 +142,9 @@ def content(path: Path) -> bytes:
     """The bytes of a file, decompressed. Raises LoadError, which does not name it."""
     try:
         if path.suffix != COMPRESSED:
-            return path.read_bytes()
+            return charts.content(path)
         found = _decompressed(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, charts.ChartError) as error:
         raise LoadError(getattr(error, "strerror", None) or str(error)) from None
     if len(found) > MAX_DECOMPRESSED:
         raise LoadError(f"it has more than {MAX_DECOMPRESSED} bytes when it is decompressed")
@@ -139,49 +177,3 @@ def _kustomization(directory: Path, command: str) -> str:
     if command == "serve":
         return f"it is a kustomization: noxu serve -k {directory}"
     return f"it is a kustomization: kubectl kustomize {directory}{f' | noxu {command} -' if command else ''}"
-
-
-# -- kustomizations ---------------------------------------------------------------------------------------------------
-
-_LISTS: Final = (
-    "patchesStrategicMerge", "patchesJson6902", "patches", "configurations", "replacements", "transformers", "generators",
-    "validators",
-)  # fmt: skip
-
-
-def _parts(kustomization: Path) -> Iterator[str]:
-    """The absolute paths to which a kustomization refers, and not as resources (kustomize's types.Kustomization)."""
-    try:
-        value = codec.decode_yaml(kustomization.read_bytes()).value
-    except (OSError, ValueError):
-        return
-    if not isinstance(value, dict):
-        return
-    resources = set(_texts(value.get("resources")))
-    for text in [*_named(value), *_generated(value)]:
-        if "\n" not in text and text not in resources:  # patches may be texts, too
-            yield os.path.abspath(kustomization.parent / text)  # noqa: PTH100
-
-
-def _named(value: Object) -> Iterator[str]:
-    for field in _LISTS:
-        yield from _texts(value.get(field))
-        yield from (path for item in _objects(value.get(field)) for path in _texts([item.get("path")]))
-    yield from _texts([path for item in _objects([value.get("openapi")]) for path in [item.get("path")]])
-
-
-def _generated(value: Object) -> Iterator[str]:
-    """Files that become parts of ConfigMaps and Secrets, `[KEY=]PATH`, and values of charts."""
-    for item in [*_objects(value.get("configMapGenerator")), *_objects(value.get("secretGenerator"))]:
-        for text in [*_texts(item.get("files")), *_texts(item.get("envs")), *_texts([item.get("env")])]:
-            yield text.rpartition("=")[2]
-    for item in _objects(value.get("helmCharts")):
-        yield from [*_texts([item.get("valuesFile")]), *_texts(item.get("additionalValuesFiles"))]
-
-
-def _texts(value: Json) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def _objects(value: Json) -> list[Object]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

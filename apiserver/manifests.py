@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from noxu.apiserver import manifest_files
+from noxu.apiserver import manifest_files, tool_files
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.codec import Decoded
 from noxu.apiserver.api.field import ROOT, child, index
@@ -24,13 +24,11 @@ from noxu.apiserver.manifest_files import Skipped
 from noxu.apiserver.manifest_files import content as content
 from noxu.apiserver.positions import Position, Text
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.tool_files import CRD as CRD
 from noxu.apiserver.values import Json, Object
 
 STDIN: Final = "-"
-CRD: Final = "CustomResourceDefinition"
 NO_KIND: Final = "not a Kubernetes object: it has no kind"
-_OF_EVERY_CRD: Final = ("group", "names", "scope", "versions")
-_KUSTOMIZE: Final = ("kustomize.config.k8s.io/", "builtin")  # its files and its transformers
 _FIRST: Final = {CRD: 0, "Namespace": 1}
 
 
@@ -214,20 +212,11 @@ def read_file(path: Path, read: Read = contents_of, *, skip: bool = False) -> It
 def no_manifest(parts: Sequence[Part]) -> str:
     """Why the content of a file in a directory is not to be created, "" if it is."""
     documents = [part for part in parts if part.is_document]
-    values = [part.decoded.value for part in documents if part.decoded is not None and part.decoded.value is not None]
-    if any(part.error for part in documents) or not values:
-        return ""
-    if not any(isinstance(value, dict) and ("apiVersion" in value or "kind" in value) for value in values):
-        return "it has neither an apiVersion nor a kind"
-    if all(isinstance(value, dict) and str(value.get("apiVersion")).startswith(_KUSTOMIZE) for value in values):
-        return "it is for kustomize"
-    if all(is_crd(value) and _is_patch(value.get("spec")) for value in values):
-        return f"it is a patch of a CRD: its spec has none of {', '.join(_OF_EVERY_CRD)}"
-    return ""
-
-
-def _is_patch(spec: Json) -> bool:
-    return isinstance(spec, dict) and not any(field in spec for field in _OF_EVERY_CRD)
+    if any(part.error for part in documents):
+        broken = all(part.decoded is None and tool_files.is_template(part.text) for part in documents if part.error)
+        return tool_files.TEMPLATE if broken else ""
+    values = [part.decoded.value for part in documents if part.decoded is not None]
+    return tool_files.reason(value for value in values if value is not None)
 
 
 def read(body: bytes, file: str, split: Split = split) -> Iterator[Document]:

@@ -221,7 +221,10 @@ class Server:
         if self.documents:
             from noxu.apiserver import loading  # it knows YAML
 
-            _check_loaded(self.config, await loading.load(plane, self.documents, known=self.known))
+            errors = await loading.load(
+                plane, self.documents, create_namespaces=self.config.create_namespaces, known=self.known
+            )
+            _check_loaded(self.config, errors)
             self.documents = ()
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
@@ -572,7 +575,7 @@ async def _refusals(config: Config, documents: list[Document]) -> list[str]:
 
     plane = assemble(MemoryStore(), features=config.features, admission_plugins=config.admission_plugins)
     async with running(plane):
-        return await loading.load(plane, documents, skip_unknown=True)
+        return await loading.load(plane, documents, skip_unknown=True, create_namespaces=True)
 
 
 def _check_loaded(config: Config, errors: list[str]) -> None:

@@ -16,6 +16,9 @@ from noxu.apiserver.manifests import read_paths
 
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
+ANNOTATED_CRD = (
+    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a, annotations: {a: b}}\n"
+)
 
 KUBEBUILDER = {
     "kustomization.yaml": "resources:\n- bases/a.yaml\npatches:\n- path: patches/a.yaml\nconfigurations:\n- kustomizeconfig.yaml\n",
@@ -24,15 +27,48 @@ KUBEBUILDER = {
     "patches/unused.yaml": f"{CRD}spec: {{conversion: {{strategy: Webhook}}}}\n",
     "kustomizeconfig.yaml": "nameReference: []\n",
 }
+A_PATCH_BY_NAME = "skipped: it is a patch by its name, and no kustomization names it as a resource"
 A_KUSTOMIZATION = "skipped: it is a kustomization: noxu serve -k"
 
 DIRECTORIES: list[tuple[str, Mapping[str, str], list[str], list[str]]] = [
     ("only manifests", {"b.yaml": OBJECT, "a.json": "{}", "c/d.yml": OBJECT}, ["a.json", "b.yaml", "c/d.yml"], []),
     ("hidden files and other ones", {".a.yaml": OBJECT, ".d/a.yaml": OBJECT, "README.md": "", "b.yaml": OBJECT}, ["b.yaml"], []),
-    ("the CRDs of kubebuilder", KUBEBUILDER, ["bases/a.yaml", "patches/unused.yaml"], [
+    ("the CRDs of kubebuilder", KUBEBUILDER, ["bases/a.yaml"], [
         f"d/kustomization.yaml: {A_KUSTOMIZATION} d",
         "d/kustomizeconfig.yaml: skipped: d/kustomization.yaml does not name it as a resource",
         "d/patches/a.yaml: skipped: d/kustomization.yaml does not name it as a resource",
+        f"d/patches/unused.yaml: {A_PATCH_BY_NAME}",
+    ]),
+    ("patches that a kustomization names in comments", {
+        "default/kustomization.yaml": "resources:\n- ../a\n#- s.yaml\n#patchesStrategicMerge:\n# See the book.\n#- manager.yaml\n# - 'auth.yaml' # or this\n#- path: ca.yaml\n#  target: {kind: X}\nvars:\n#- b.yaml\n",
+        **{f"default/{name}.yaml": OBJECT for name in ("manager", "auth", "ca", "s", "b")},
+    }, ["default/b.yaml", "default/s.yaml"], [
+        "d/default/auth.yaml: skipped: d/default/kustomization.yaml does not name it as a resource",
+        "d/default/ca.yaml: skipped: d/default/kustomization.yaml does not name it as a resource",
+        f"d/default/kustomization.yaml: {A_KUSTOMIZATION} d/default",
+        "d/default/manager.yaml: skipped: d/default/kustomization.yaml does not name it as a resource",
+    ]),
+    ("patches by their names", {"kustomization.yaml": "resources: [x_patch.yaml]", **dict.fromkeys(["a_patch.yaml", "x_patch.yaml", "patch-b.yml", "dispatch.yaml", "patches/c.yaml"], OBJECT)}, ["dispatch.yaml", "x_patch.yaml"], [
+        f"d/a_patch.yaml: {A_PATCH_BY_NAME}",
+        f"d/kustomization.yaml: {A_KUSTOMIZATION} d",
+        f"d/patch-b.yml: {A_PATCH_BY_NAME}",
+        f"d/patches/c.yaml: {A_PATCH_BY_NAME}",
+    ]),
+    ("names of patches without a kustomization", {"a_patch.yaml": OBJECT, "patches/c.yaml": OBJECT, "k/kustomization.yaml": ""}, ["a_patch.yaml", "patches/c.yaml"], [f"d/k/kustomization.yaml: {A_KUSTOMIZATION} d/k"]),
+    ("a patch that another kustomization has as a resource", {"x/kustomization.yaml": "patches: [{path: ../a.yaml}]", "kustomization.yaml": "resources: [a.yaml]", "a.yaml": OBJECT}, ["a.yaml"], [
+        f"d/kustomization.yaml: {A_KUSTOMIZATION} d",
+        f"d/x/kustomization.yaml: {A_KUSTOMIZATION} d/x",
+    ]),
+    ("a directory of transformers", {"kustomization.yaml": "transformers: [t]\ncomponents: [c]", "t/kustomization.yaml": "resources: [a.yaml]", "t/a.yaml": OBJECT, "c/kustomization.yaml": "resources: [a.yaml]", "c/a.yaml": OBJECT}, ["c/a.yaml"], [
+        f"d/c/kustomization.yaml: {A_KUSTOMIZATION} d/c",
+        f"d/kustomization.yaml: {A_KUSTOMIZATION} d",
+        "d/t/a.yaml: skipped: d/kustomization.yaml does not name it as a resource",
+        f"d/t/kustomization.yaml: {A_KUSTOMIZATION} d/t",
+    ]),
+    ("steps of kuttl", {"00-install.yaml": OBJECT, "00-assert.yaml": OBJECT, "01-errors.yaml": OBJECT, "chainsaw-assert-ready.yaml": OBJECT}, ["00-install.yaml"], [
+        "d/00-assert.yaml: skipped: it is an assertion of kuttl or chainsaw",
+        "d/01-errors.yaml: skipped: it is an assertion of kuttl or chainsaw",
+        "d/chainsaw-assert-ready.yaml: skipped: it is an assertion of kuttl or chainsaw",
     ]),
     ("patches of a directory above", {"x/kustomization.yml": "patchesStrategicMerge: [../p.yaml]", "p.yaml": OBJECT}, [], [
         "d/p.yaml: skipped: d/x/kustomization.yml does not name it as a resource",
@@ -52,7 +88,14 @@ DIRECTORIES: list[tuple[str, Mapping[str, str], list[str], list[str]]] = [
         "d/values.yaml: skipped: it has values for templates",
     ]),
     ("a chart", {"c/Chart.yaml": "name: c", "c/values.yaml": "", "c/templates/a.yaml": "{{ x }}", "c/crds/a.yaml": CRD, "b.yaml": OBJECT}, ["b.yaml", "c/crds/a.yaml"], [
-        "d/c: skipped: it is a Helm chart: helm template d/c | noxu serve -",
+        "d/c: skipped: it is a Helm chart: helm template d/c --include-crds | noxu serve -",
+    ]),
+    ("a chart with subcharts", {"c/Chart.yaml": "name: c", "c/crds/z.yaml": CRD, "c/charts/s/Chart.yaml": "name: s", "c/charts/s/crds/a/b.yml": CRD, "c/charts/s/a.yaml": OBJECT, "c/charts/s/charts/t/Chart.yaml": "", "c/charts/s/charts/t/crds/a.json": "{}"}, ["c/charts/s/charts/t/crds/a.json", "c/charts/s/crds/a/b.yml", "c/crds/z.yaml"], [
+        "d/c: skipped: it is a Helm chart: helm template d/c --include-crds | noxu serve -",
+    ]),
+    ("a subchart that is disabled", {"c/Chart.yaml": "dependencies: [{name: s, condition: s.used}]", "c/values.yaml": "s: {used: false}", "c/charts/s/Chart.yaml": "name: s", "c/charts/s/crds/a.yaml": CRD}, [], [
+        "d/c: skipped: it is a Helm chart: helm template d/c --include-crds | noxu serve -",
+        "d/c/charts/s: skipped: helm does not install this subchart: s.used is false in its values",
     ]),
     ("archives", {"a.tar.gz": "", "b.tgz": "", "c.zip": "", "d.yaml.gz": "", "e.gz": ""}, ["d.yaml.gz"], [
         "d/a.tar.gz: skipped: it is an archive: unpack it, and name the files",
@@ -139,7 +182,21 @@ SKIPPED: list[tuple[str, str, str]] = [
     ("a list", "- a", "it has neither an apiVersion nor a kind"),
     ("a transformer of kustomize", "apiVersion: builtin\nkind: LabelTransformer", "it is for kustomize"),
     ("a component of kustomize", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component", "it is for kustomize"),
+    ("a transformer beside what is none", "apiVersion: builtin\nkind: LabelTransformer\n---\n- {op: add, path: /a, value: 1}", "it is for kustomize"),
+    ("operations", "- {op: remove, path: /a}", "it is a JSON patch"),
     ("a patch of a CRD", f"{CRD}spec: {{conversion: {{strategy: None}}}}", "it is a patch of a CRD: its spec has none of group, names, scope, versions"),
+    ("a patch of the annotations of a CRD", ANNOTATED_CRD, "it is a patch of a CRD: it has no spec"),
+    ("a patch with an empty spec", f"{ANNOTATED_CRD}spec:\n", "it is a patch of a CRD: it has no spec"),
+    ("a patch of a CRD of v1beta1", ANNOTATED_CRD.replace("/v1", "/v1beta1"), "it is a patch of a CRD: it has no spec"),
+    ("a patch that deletes", f"{OBJECT}$patch: delete", "it is a patch of kustomize: it has $patch"),
+    ("a suite of kuttl", "apiVersion: kuttl.dev/v1beta1\nkind: TestSuite", "it is for kuttl"),
+    ("a test of chainsaw", "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test", "it is for chainsaw"),
+    ("a cluster of kind", "apiVersion: kind.x-k8s.io/v1alpha4\nkind: Cluster", "it is for kind"),
+    ("the configuration of a scorecard", "apiVersion: scorecard.operatorframework.io/v1alpha3\nkind: Configuration", "it is for operator-sdk's scorecard"),
+    ("an audit policy", "apiVersion: audit.k8s.io/v1\nkind: Policy", "it is for kube-apiserver"),
+    ("a kubeconfig", "apiVersion: v1\nkind: Config", "it is a kubeconfig"),
+    ("a file of docker compose", "version: '3'\nservices: {a: {image: b}}", "it has neither an apiVersion nor a kind"),
+    ("a template", "apiVersion: v1\nkind: A\nmetadata: {name: {{ .Release.Name }}}", "it is a template, and no YAML yet: it has {{ … }}"),
 ]  # fmt: skip
 
 
@@ -162,6 +219,9 @@ NOT_SKIPPED = [
     f"{CRD}spec: {{group: g}}",
     f"{CRD}spec: 3",
     CRD,
+    f"{ANNOTATED_CRD}spce: {{group: g}}",
+    f"{ANNOTATED_CRD}---\n{CRD}spec: {{group: g}}",
+    "a: [\n---\na: {{ b }}",
 ]
 
 

@@ -68,6 +68,25 @@ def add(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
+def add_detail(command: argparse.ArgumentParser) -> None:
+    """Add the options that choose what a report in text lists."""
+    detail = command.add_mutually_exclusive_group()
+    detail.add_argument(
+        "--errors-only", action="store_true", help="list errors only; what has none, and warnings, are counted"
+    )
+    detail.add_argument(
+        "--verbose",
+        action="store_true",
+        help="list everything: on a terminal, too, what has no findings; and warnings that repeat one by one",
+    )
+
+
+def check_detail(options: argparse.Namespace) -> None:
+    """Raises ValueError if they are given for another output."""
+    if options.output != "text" and (options.errors_only or options.verbose):
+        raise ValueError("--errors-only and --verbose are for --output text")
+
+
 def complete(options: argparse.Namespace) -> None:
     """Set `options.files` to all paths, `options.skip` and `options.reject` to all kinds, and `options.jobs` to their number."""
     options.jobs = options.jobs or 1

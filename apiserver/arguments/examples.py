@@ -18,7 +18,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu serve", "keep data in .noxu"),
         ("noxu serve --memory --port 0 config/crd", "with the CRDs of a project, on a free port"),
         ("noxu serve -k config/default --keep-going", "what kustomize makes, without objects that are refused"),
-        ("helm template my-chart | noxu serve --memory -", "what Helm makes"),
+        ("helm template my-chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
         ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),
         ("noxu serve --profile envtest", "no controllers, as kube-apiserver by itself"),
     ),
@@ -29,7 +29,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "validate": (
         ("noxu validate -f config/crd -f objects/", "CRDs and objects in directories"),
         (
-            "helm template my-chart | noxu validate --strict -f config/crd -f -",
+            "helm template my-chart --include-crds | noxu validate --strict -",
             "what Helm makes; unknown fields are errors",
         ),
         ("noxu validate --stored -f config/crd", "would the objects in .noxu survive a change of their CRDs?"),

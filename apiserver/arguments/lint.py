@@ -24,11 +24,13 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--diff", action="store_true", help="with --fix: show the difference only")
     checks.add(command, "CRDs")
+    checks.add_detail(command)
 
 
 def complete(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
     checks.complete(options)
+    checks.check_detail(options)
     checks.require_files(options)
     if (options.in_place or options.diff) and not options.fix:
         raise ValueError("--in-place and --diff need --fix")

@@ -130,6 +130,11 @@ def add(command: argparse.ArgumentParser) -> None:
         help="start without objects that cannot be read or are refused; each is an error in the log",
     )
     command.add_argument(
+        "--create-namespace",
+        action="store_true",
+        help="create the namespaces of the objects that no file makes, as helm does",
+    )
+    command.add_argument(
         "--no-cache", action="store_true", help="neither use nor keep manifests and valid CRDs in the user's cache"
     )
     command.add_argument(
@@ -154,6 +159,7 @@ def complete(options: argparse.Namespace) -> None:
         files=tuple(options.files),
         kustomizations=tuple(options.kustomizations),
         keep_going=options.keep_going,
+        create_namespaces=options.create_namespace,
         features=options.features,
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),

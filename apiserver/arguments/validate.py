@@ -19,6 +19,9 @@ _OF_FILES: Final = {
     "--allow-empty": "allow_empty",
     "--strict": "strict",
     "--ignore-unknown-kinds": "ignore_unknown_kinds",
+    "--create-namespace": "create_namespace",
+    "--errors-only": "errors_only",
+    "--verbose": "verbose",
     "--feature-gates": "feature_gates",
     "-j": "jobs",
     "--no-cache": "no_cache",
@@ -31,8 +34,14 @@ def add(command: argparse.ArgumentParser) -> None:
         "cannot be read."
     )
     checks.add(command, "CRDs and objects")
+    checks.add_detail(command)
     command.add_argument(
         "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
+    )
+    command.add_argument(
+        "--create-namespace",
+        action="store_true",
+        help="as for noxu serve; namespaces that no file makes exist in any case",
     )
     shared.feature_gates(command)
     shared.quiet(command)
@@ -58,6 +67,7 @@ def complete(options: argparse.Namespace) -> None:
         )
     shared.set_features(options)
     checks.complete(options)
+    checks.check_detail(options)
     if not options.stored and any(
         (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)
     ):

@@ -23,13 +23,16 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.api.difference import field_path, steps
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.field import NIL
+from noxu.apiserver.colours import shown_on
 from noxu.apiserver.commands import findings, in_memory, inputs, reports, results, shards
 from noxu.apiserver.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
 from noxu.apiserver.commands.cache import Cache, user_directory
-from noxu.apiserver.commands.findings import Checked
+from noxu.apiserver.commands.findings import Checked, Verb
 from noxu.apiserver.commands.in_memory import STRICT, WARN
+from noxu.apiserver.commands.reports import Style
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
+from noxu.apiserver.commands.updates import Configurations, Update
 from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
@@ -53,13 +56,16 @@ class Explanation:
     steps: Sequence[Object] = ()
     error: Object | None = None
     certain: Checked | None = None
+    update: Verb = ""
 
     @property
     def checked(self) -> Checked:
         if self.certain is not None:
             return self.certain
         errors = findings.of_status(self.document, self.error) if self.error else []
-        return Checked(self.document, inputs.title(self.document), "refused" if errors else "valid", errors)
+        return Checked(
+            self.document, inputs.title(self.document), "refused" if errors else "valid", errors, self.update
+        )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -88,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
     elif options.output == "json":
         print(codec.pretty([_as_json(each) for each in explanations], sort_keys=False).decode())
     else:
-        print("\n\n".join("\n".join(_as_text(each)) for each in explanations))
+        style = Style(colours=shown_on(sys.stdout))
+        print("\n\n".join("\n".join(_as_text(each, style)) for each in explanations))
     return findings.exit_status(checked)
 
 
@@ -125,15 +132,19 @@ def _explain_shard(
 
 def _plain_values(explanation: Explanation) -> Json:
     """An explanation without its document."""
-    return [list(explanation.steps), explanation.error]
+    return [list(explanation.steps), explanation.error, explanation.update]
 
 
 def _explanation_of(document: Document, values: Json) -> Explanation:
-    return Explanation(document, *values)
+    steps, error, update = values
+    return Explanation(document, steps, error, update=update)
 
 
-async def _write_in_memory(plane: ControlPlane, document: Document, rules: Options) -> Explanation:
+async def _write_in_memory(
+    plane: ControlPlane, document: Document, configurations: Configurations, rules: Options
+) -> Explanation:
     trace: Trace = []
+    update = Update({})
     error: Object | None = None
     try:
         current, _ = loading.as_v1(document)
@@ -141,12 +152,14 @@ async def _write_in_memory(plane: ControlPlane, document: Document, rules: Optio
         if resource is not None:
             await loading.ensure_namespace(plane, loading.namespace_of(resource, current.value))
         duplicates = current.strict if rules is STRICT else current.duplicates
-        await loading.apply(plane, current.value, rules, duplicates=duplicates, trace=trace)
+        update, written = in_memory.update_of(plane, current.value, configurations)
+        await loading.apply(plane, current.value, rules, duplicates=duplicates, trace=trace, replacement=update)
+        written()
     except ApiError as refused:
         error = refused.status
     except LoadError as refused:
         error = bad_request(str(refused)).status
-    return Explanation(document, as_json(trace), error)
+    return Explanation(document, as_json(trace), error, update=update.verb)
 
 
 # -- on a server ------------------------------------------------------------------------------------------------------
@@ -209,19 +222,20 @@ _OMIT_CHANGES: Final = ("own", "keep_times")
 """Stages whose changes (of managedFields) are not printed."""
 
 
-def _as_text(explanation: Explanation) -> Iterator[str]:
+def _as_text(explanation: Explanation, style: Style) -> Iterator[str]:
     """The lines of an explanation."""
     document, checked = explanation.document, explanation.checked
     title = f"{checked.title}: " if checked.title else ""
-    yield f"{document.source}: {title}{'accepted' if checked.result == 'valid' else checked.result}"
+    result = "accepted" if checked.result == "valid" else checked.result
+    yield f"{document.source}: {title}{reports.result(result, style)}{reports.update(checked)}"
     for step in explanation.steps:
         lines = list(_step_lines(step))
         if lines:
-            stage = step["stage"]
-            yield f"  {_TITLES.get(stage, stage)} ({step['milliseconds']:g} ms)"
+            stage: str = step["stage"]
+            yield f"  {style.of(_TITLES.get(stage, stage), 'bold')} ({step['milliseconds']:g} ms)"
             yield from (f"    {line}" for line in lines)
     for found in checked.findings:
-        yield from reports.finding_lines(checked, found)
+        yield from reports.finding_lines(checked, found, style)
 
 
 def _step_lines(step: Object) -> Iterator[str]:
@@ -262,6 +276,7 @@ def _as_json(explanation: Explanation) -> Json:
         "namespace": document.namespace,
         "name": document.name,
         "result": "accepted" if checked.result == "valid" else checked.result,
+        "update": explanation.update or None,
         "findings": findings.as_json(checked.findings),
         "steps": list(explanation.steps),
         "status": explanation.error,

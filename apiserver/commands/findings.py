@@ -19,6 +19,8 @@ from noxu.apiserver.wording import Said, plain, without_rule
 
 Level = Literal["error", "warning"]
 Result = Literal["valid", "refused", "skipped", "unreadable"]
+Verb = Literal["", "apply", "replace"]
+"""The command of kubectl that sends an update; "" for an object that is new."""
 FOUND: Final = 1
 UNREADABLE: Final = 2
 
@@ -39,12 +41,16 @@ class Finding(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A document with its result. `title` names its object, and is "" if there is none."""
+    """A document with its result. `title` names its object, and is "" if there is none.
+
+    `update`: the command of kubectl with which the object updates one that exists, "" if it is new.
+    """
 
     document: Document
     title: str
     result: Result
     findings: Sequence[Finding] = ()
+    update: Verb = ""
 
     @property
     def has_errors(self) -> bool:
@@ -90,7 +96,8 @@ def of_status(document: Document, status: Object) -> list[Finding]:
     if causes and all("field" in cause for cause in causes):  # the denial of a policy names no field
         return [_of_cause(document, cause) for cause in causes]
     rule = _RULES_OF_REASONS.get(status.get("reason", ""), "refused")
-    return [_said(document, "error", rule, said) for said in plain(status.get("message") or "refused")]
+    said = plain(status.get("message") or "refused")
+    return list(dict.fromkeys(_said(document, "error", rule, each) for each in said))
 
 
 def _of_cause(document: Document, cause: Object) -> Finding:
@@ -107,8 +114,10 @@ def _field_finding(document: Document, reason: str, field: Path, message: str, a
 
 
 def of_warnings(document: Document, warnings: Iterable[str]) -> list[Finding]:
-    """The warnings of a server as findings."""
-    return [_said(document, "warning", "warning", said) for warning in warnings for said in plain(warning)]
+    """The warnings of a server as findings, each once: a key that is repeated in a YAML anchor is reported for each alias."""
+    return list(
+        dict.fromkeys(_said(document, "warning", "warning", said) for warning in warnings for said in plain(warning))
+    )
 
 
 def rule_of(reason: str) -> str:

@@ -1,7 +1,8 @@
 """Objects that are written in memory: through the registry and the pipeline of the server, over a new store.
 
-CRDs come first, then namespaces, then everything else in the order of the files. An object that exists already is replaced,
-and ratcheting ignores errors in what did not change. The namespaces that objects name need not be in the files.
+CRDs come first, then namespaces, then everything else in the order of the files. An object that exists already is updated
+as kubectl does it (see `updates`), and ratcheting ignores errors in what did not change. The namespaces that objects name
+need not be in the files.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from noxu.apiserver.commands.former import restore_definitions, restore_objects
 from noxu.apiserver.commands.outcomes import Outcome, Rules
 from noxu.apiserver.commands.progress import each
 from noxu.apiserver.commands.shards import Shard
+from noxu.apiserver.commands.updates import Configurations, Update
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.features import Features
@@ -25,6 +27,7 @@ from noxu.apiserver.registry import draft, explain
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Progress, no_progress
 
@@ -34,22 +37,28 @@ WARN: Final = Options(field_manager=loading.MANAGER, field_validation="Warn")
 
 
 async def results(
-    shard: Shard, features: Features, write: Callable[[ControlPlane, Document], Awaitable[R]], report: Progress
+    shard: Shard,
+    features: Features,
+    write: Callable[[ControlPlane, Document, Configurations], Awaitable[R]],
+    report: Progress,
 ) -> list[tuple[Document, R]]:
     """What `write` returns for the shard's documents, in the order in which it is called for them.
 
-    The former objects are stored at first. `write` is called for the shared documents, too.
+    The former objects are stored at first: those of former CRDs before the new CRDs are written, the others after that.
+    `write` is called for the shared documents, too, with the configurations that objects were written from.
     """
     found = []
+    configurations = Configurations()
     reported = {id(document) for document in shard.documents}
     async with running(assemble(MemoryStore(), features=features)) as plane:
-        await restore_definitions(plane, shard.old)
+        await restore_definitions(plane, shard.old, configurations)
+        left = await restore_objects(plane, shard.old, configurations)
         ordered = in_order([*shard.shared, *shard.documents])
         definitions = sum(is_crd(document.value) for document in ordered)
         for n, document in enumerate(each(ordered, report, len(ordered))):
             if n == definitions:
-                await restore_objects(plane, shard.old)
-            result = await write(plane, document)
+                await restore_objects(plane, left, configurations)
+            result = await write(plane, document, configurations)
             if id(document) in reported:
                 found.append((document, result))
     return found
@@ -60,10 +69,21 @@ async def validate(shard: Shard, rules: Rules, report: Progress = no_progress) -
     return await results(shard, rules.features, partial(_write, rules=rules), report)
 
 
-async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outcome:
+def update_of(plane: ControlPlane, value: Object, configurations: Configurations) -> tuple[Update, Callable[[], None]]:
+    """How an object is updated, if it exists; and what is to be called when the object is written."""
+    resource = loading.resource_of(plane, value)
+    if resource is None:
+        return Update({}), lambda: None
+    namespace, name = loading.namespace_of(resource, value), loading.name_of(value)
+    update = Update(configurations.last(resource, namespace, name))
+    return update, partial(configurations.add, resource, namespace, name, value)
+
+
+async def _write(plane: ControlPlane, document: Document, configurations: Configurations, rules: Rules) -> Outcome:
     outcome = draft.Outcome()
     warnings = outcome.warnings
     namespace, resource = document.namespace, None
+    update = Update({})
     try:
         current = _as_v1(document, warnings)
         resource = loading.resource_of(plane, current.value)
@@ -75,6 +95,7 @@ async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outco
         content = codec.encode(current.value, sort_keys=False)
         codec.check_size(content)
         duplicates = current.strict if rules.strict else current.duplicates
+        update, written = update_of(plane, current.value, configurations)
         await loading.write(
             plane,
             current.value,
@@ -82,19 +103,44 @@ async def _write(plane: ControlPlane, document: Document, rules: Rules) -> Outco
             STRICT if rules.strict else WARN,
             duplicates=duplicates,
             outcome=outcome,
+            replacement=update,
         )
+        written()
     except ApiError as error:
-        return Outcome(document, namespace, "refused", error, warnings, meant=_meant(resource, outcome))
+        more = await _more(plane, document, update, outcome) if rules.strict else None
+        return Outcome(
+            document,
+            namespace,
+            "refused",
+            error,
+            warnings,
+            meant=_meant(resource, outcome),
+            update=update.verb,
+            more=more,
+        )
     if resource is not None and is_crd(current.value):
         warnings += await _not_served(plane, resource, current)
-    return Outcome(document, namespace, "valid", None, warnings, meant=_meant(resource, outcome))
+    return Outcome(document, namespace, "valid", None, warnings, meant=_meant(resource, outcome), update=update.verb)
+
+
+async def _more(plane: ControlPlane, document: Document, update: Update, outcome: draft.Outcome) -> ApiError | None:
+    """Why an object with unknown or repeated fields would be refused without them, None if it would not be."""
+    if not (outcome.unknown or outcome.complaints):
+        return None
+    current, _ = loading.as_v1(document)
+    content = codec.encode(current.value, sort_keys=False)
+    try:
+        await loading.write(plane, current.value, content, WARN._replace(dry_run=True), replacement=update)
+    except ApiError as error:
+        return error
+    return None
 
 
 def _meant(resource: Resource | None, outcome: draft.Outcome) -> dict[str, str]:
     """Advice about unknown fields, where a declared one may have been meant."""
-    if resource is None or resource.schema is None:
+    if resource is None:
         return {}
-    found = {path: explain.meant(resource.schema, path) for path in outcome.unknown}
+    found = {path: explain.meant_in(resource, path) for path in outcome.unknown}
     return {path: f"Did you mean {meant}?" for path, meant in found.items() if meant}
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.commands import findings, inputs, reports, results, rewriting, shards
 from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked, Finding
+from noxu.apiserver.commands.reports import Style
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.crd import v1beta1
@@ -90,9 +93,9 @@ def run(options: argparse.Namespace) -> int:
     elif options.output == "json":
         print(codec.pretty(report.as_json(), sort_keys=False).decode())
     elif options.fix:
-        _write_fixed(report)
+        _write_fixed(report, reports.style(options))
     else:
-        _print_report(report)
+        _print_report(report, reports.style(options))
     return findings.exit_status(report.checked)
 
 
@@ -207,46 +210,75 @@ def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _print_report(report: Report) -> None:
-    for each in report.with_result("skipped"):
+def _print_report(report: Report, style: Style) -> None:
+    groups = reports.repeated(report.checked) if style.groups and style.detail != "errors" else {}
+    for each in report.with_result("skipped") if style.detail == "all" else ():
         why = "is of a kind to skip" if is_crd(each.document.value) else "is not a CustomResourceDefinition"
-        print(f"{each.document.source}: skipped: {each.title} {why}")
+        print(f"{each.document.source}: {reports.result('skipped', style)}: {each.title} {why}")
     for linted, checked in report.linted:
-        _print_linted(linted, checked)
+        single = reports.ungrouped(checked, groups)
+        if style.shows(single):
+            _print_linted(linted, single, style)
     reports.print_findings(report.with_result("refused") + report.with_result("unreadable"))
+    for line in reports.group_lines(groups, style):
+        print(line)
+    if len(report.checked) > 1:
+        print(_summary(report, style))
 
 
-def _print_linted(linted: Linted, checked: Checked) -> None:
+_NOT_FIXED: Final = {*REMARKS, "duplicate-key"}
+
+
+def _print_linted(linted: Linted, checked: Checked, style: Style) -> None:
     errors = sum(finding.level == "error" for finding in checked.findings)
     old = v1beta1.is_v1beta1(linted.document.value)
-    state = f"{errors} violation{'s' if errors > 1 else ''}" if errors else "structural"
+    state = reports.count(errors, "violation", style, "red") if errors else style.of("structural", "green")
     hint = "; `noxu lint --fix` writes it as v1, the only version that servers accept" if old and not errors else ""
     print(f"{linted.document.source}: {checked.title}: {state}{hint}")
-    for finding in checked.findings:
-        for line in reports.finding_lines(checked, finding):
+    for finding in filter(style.tells, checked.findings):
+        for line in reports.finding_lines(checked, finding, style):
             print(line)
-    remarks = any(finding.level == "error" and finding.rule in REMARKS for finding in checked.findings)
+    remarks = any(finding.level == "error" and finding.rule in _NOT_FIXED for finding in checked.findings)
     if errors and linted.verdict.is_fixable and not remarks:
         print("  `noxu lint --fix` fixes all of this")
 
 
-def _write_fixed(report: Report) -> None:
+def _summary(report: Report, style: Style) -> str:
+    """`3 CRDs: 2 structural, 1 with 5 violations; 7 warnings; 2 skipped`."""
+    crds = [checked for _, checked in report.linted]
+    wrong = sum(each.has_errors for each in crds)
+    levels = Counter(finding.level for each in crds for finding in each.findings)
+    parts = [reports.count(len(crds) - wrong, "structural,", style, "green").rstrip(",")]
+    parts += [f"{wrong} with {reports.count(levels['error'], 'violation', style, 'red')}"] if wrong else []
+    found = [f"{len(crds)} CRD{'' if len(crds) == 1 else 's'}: {', '.join(parts)}"]
+    found += [reports.count(levels["warning"], "warning", style, "yellow")] if levels["warning"] else []
+    for result in ("skipped", "refused", "unreadable"):
+        if count := len(report.with_result(result)):
+            found.append(style.of(f"{count} {result}", reports.COLOURS[result]))
+    return "; ".join(found)
+
+
+def _write_fixed(report: Report, style: Style) -> None:
     written = []
+    groups = reports.repeated(report.checked) if style.groups else {}
     for linted, checked in report.linted:
-        print_fixed(linted, checked)
+        print_fixed(linted, reports.ungrouped(checked, groups))
         if linted.written is not None:
             written.append(codec.to_yaml(linted.written).decode())
     reports.print_findings(report.with_result("refused") + report.with_result("unreadable"))
+    for line in reports.group_lines(groups, reports.on_stderr()):
+        print(line, file=sys.stderr)
     print("---\n".join(written), end="")
 
 
 def print_fixed(linted: Linted, checked: Checked) -> None:
-    """Print to stderr what was fixed, and what cannot be."""
+    """Print to stderr what was fixed, and what cannot be; and the warnings, which are not fixed."""
     about = f"{linted.document.source}: {checked.title}"
+    style = reports.on_stderr()
     if linted.written is None:
-        print(f"{about}: cannot be fixed, not changed", file=sys.stderr)
+        print(f"{about}: {style.of('cannot be fixed', 'red')}, not changed", file=sys.stderr)
     for note in linted.verdict.changes:
         print(f"{about}: {note}", file=sys.stderr)
     for finding in checked.findings:
-        for line in reports.finding_lines(checked, finding) if finding.level == "error" else ():
+        for line in reports.finding_lines(checked, finding, style):
             print(line, file=sys.stderr)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.commands import findings, inputs
-from noxu.apiserver.commands.findings import Checked, Finding
+from noxu.apiserver.commands.findings import Checked, Finding, Verb
 from noxu.apiserver.features import Features
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.records import NamedTuple
@@ -24,7 +25,9 @@ class Rules(NamedTuple):
 class Outcome(NamedTuple):
     """The result for one object. `error` is the error with which a server refuses it.
 
-    `meant` are the paths of unknown fields, with advice about the fields that were probably meant.
+    `meant` are the paths of unknown fields, with advice about the fields that were probably meant. `update`: the command of
+    kubectl with which the object updates one that exists. `more`: with unknown or repeated fields, the error for which the
+    object would be refused without them.
     """
 
     document: Document
@@ -35,33 +38,45 @@ class Outcome(NamedTuple):
     certain: Sequence[Finding] = ()
     """The findings of an object that was not written."""
     meant: Mapping[str, str] = {}
+    update: Verb = ""
+    more: ApiError | None = None
 
     @property
     def checked(self) -> Checked:
         if self.result == "unreadable":
             return Checked(self.document, "", self.result, self.certain)
-        errors = findings.of_status(self.document, self.error.status) if self.error else []
+        refusals = [each for each in (self.error, self.more) if each is not None]
+        errors = [finding for each in refusals for finding in findings.of_status(self.document, each.status)]
         warnings = findings.of_warnings(self.document, self.warnings)
         title = inputs.title(self.document, self.namespace)
         found = [*self.certain, *errors, *warnings]
         if self.meant:
             found = [each._replace(advice=each.advice or self.meant.get(each.field, "")) for each in found]
-        return Checked(self.document, title, self.result, found)
+        return Checked(self.document, title, self.result, found, self.update)
 
 
 def as_json(outcome: Outcome) -> Object:
     """An outcome without its document."""
-    error = outcome.error
     return {
         "namespace": outcome.namespace,
         "result": outcome.result,
-        "error": None if error is None else [error.code, error.message, error.reason, error.details],
+        "error": _error_as_json(outcome.error),
+        "more": _error_as_json(outcome.more),
         "warnings": list(outcome.warnings),
         "meant": dict(outcome.meant),
+        "update": outcome.update,
     }
 
 
 def from_json(document: Document, value: Json) -> Outcome:
     """What `as_json` has written. Raises LookupError, TypeError for anything else."""
-    error = None if value["error"] is None else ApiError(*value["error"])
-    return Outcome(document, value["namespace"], value["result"], error, value["warnings"], meant=value["meant"])
+    error, more = (None if each is None else ApiError(*each) for each in (value["error"], value["more"]))
+    namespace, result, warnings, meant, update = (value[name] for name in _KEPT)
+    return Outcome(document, namespace, result, error, warnings, meant=meant, update=update, more=more)
+
+
+def _error_as_json(error: ApiError | None) -> Json:
+    return None if error is None else [error.code, error.message, error.reason, error.details]
+
+
+_KEPT: Final = ("namespace", "result", "warnings", "meant", "update")

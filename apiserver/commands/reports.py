@@ -1,4 +1,4 @@
-"""Findings as other programs read them: JUnit's XML, SARIF 2.1.0, and the commands of GitHub's workflows.
+"""Findings as people and other programs read them: text, JUnit's XML, SARIF 2.1.0, and the commands of GitHub's workflows.
 
 JUnit has no standard: the elements and attributes are those of the schema of Jenkins' plug-in, which other readers accept,
 too (https://github.com/jenkinsci/xunit-plugin, junit-10.xsd). A document is a test case, a file a test suite. SARIF is
@@ -10,45 +10,145 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import quote_from_bytes
 from xml.etree import ElementTree as ET
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.colours import coloured, shown_on
 from noxu.apiserver.commands.findings import Checked, Finding, exit_status
 from noxu.apiserver.own_version import own_version
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
+
+if TYPE_CHECKING:
+    import argparse
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def lines(checked: Iterable[Checked]) -> Iterator[str]:
+class Style(NamedTuple):
+    """How text is printed.
+
+    `detail`: of `errors`, only those, and the documents that have some; of `findings`, all documents that have some; of
+    `all`, all documents. `groups`: whether warnings that repeat are printed together, at the end. `colours`: whether there
+    are some.
+    """
+
+    detail: Detail = "all"
+    groups: bool = False
+    colours: bool = False
+
+    def of(self, text: str, colour: str) -> str:
+        return coloured(text, colour, shown=self.colours)
+
+    def shows(self, each: Checked) -> bool:
+        return self.detail == "all" or any(map(self.tells, each.findings))
+
+    def tells(self, finding: Finding) -> bool:
+        return self.detail != "errors" or finding.level == "error"
+
+
+Detail = Literal["errors", "findings", "all"]
+PLAIN: Final = Style()
+COLOURS: Final = {"valid": "green", "refused": "red", "unreadable": "red", "skipped": "dim", "accepted": "green"}
+
+
+def style(options: argparse.Namespace) -> Style:
+    """The style that options choose for stdout. On a terminal documents without findings are only counted."""
+    detail: Detail = "findings" if sys.stdout.isatty() else "all"
+    if options.errors_only:
+        detail = "errors"
+    return Style("all" if options.verbose else detail, not options.verbose, shown_on(sys.stdout))
+
+
+def lines(checked: Iterable[Checked], style: Style = PLAIN) -> Iterator[str]:
     """Each document with its result, and below it its findings: `a.yaml:4:8: spec.size: …`."""
     for each in checked:
-        title = f"{each.title}: " if each.title else ""
-        yield f"{each.document.source}: {title}{each.result}"
+        if style.shows(each):
+            title = f"{each.title}: " if each.title else ""
+            yield f"{each.document.source}: {title}{result(each.result, style)}{update(each)}"
+            for finding in filter(style.tells, each.findings):
+                yield from finding_lines(each, finding, style)
+
+
+def result(text: str, style: Style) -> str:
+    return style.of(text, COLOURS.get(text, "bold"))
+
+
+def count(number: int, noun: str, style: Style = PLAIN, colour: str = "bold") -> str:
+    """`2 violations`, in a colour unless it is 0."""
+    text = f"{number} {noun}" if number == 1 or not noun.isalpha() else f"{number} {noun}s"
+    return style.of(text, colour) if number else text
+
+
+Repeated = tuple[str, str, str]
+"""What findings that repeat have in common: rule, message and advice."""
+_MANY: Final = 3
+"""Warnings that are the same but for their fields are printed one by one up to this number."""
+
+
+def repeated(checked: Iterable[Checked]) -> dict[Repeated, list[tuple[Checked, Finding]]]:
+    """The warnings that occur more than _MANY times in documents, with the places where they do."""
+    found: dict[Repeated, list[tuple[Checked, Finding]]] = {}
+    for each in checked:
         for finding in each.findings:
-            yield from finding_lines(each, finding)
+            if finding.level == "warning":
+                found.setdefault(_same(finding), []).append((each, finding))
+    return {same: places for same, places in found.items() if len(places) > _MANY}
 
 
-def finding_lines(each: Checked, finding: Finding) -> Iterator[str]:
-    yield indented(f"{place(each, finding)}: {_warning(finding)}{finding.text}")
+def _same(finding: Finding) -> Repeated:
+    return finding.rule, finding.message, finding.advice
+
+
+def ungrouped(each: Checked, groups: Container[Repeated]) -> Checked:
+    """The document with the findings that are in no group."""
+    return each._replace(findings=[finding for finding in each.findings if _same(finding) not in groups])
+
+
+def group_lines(groups: Mapping[Repeated, Sequence[tuple[Checked, Finding]]], style: Style = PLAIN) -> Iterator[str]:
+    """Each group of warnings, with the first of its places."""
+    for (_, message, advice), places in groups.items():
+        files = len({each.document.file for each, _ in places})
+        where = f"{len(places)} fields" + (f" in {files} files" if files > 1 else "")
+        yield f"{style.of('warning:', 'yellow')} {message} ({where})"
+        if advice:
+            yield style.of(f"    {advice}", "dim")
+        for each, finding in places[:_MANY]:
+            yield f"    {place(each, finding)}: {finding.field}".rstrip(": ")
+        yield f"    and {len(places) - _MANY} more; --verbose lists all of them"
+
+
+def update(each: Checked) -> str:
+    """Which update a document was judged as, "" if its object is new."""
+    return f", as an update by kubectl {each.update}" if each.update else ""
+
+
+def finding_lines(each: Checked, finding: Finding, style: Style = PLAIN) -> Iterator[str]:
+    yield indented(f"{_coloured_place(each, finding, style)}: {_warning(finding, style)}{finding.text}")
     if finding.advice:
-        yield f"    {finding.advice}"
+        yield style.of(f"    {finding.advice}", "dim")
 
 
 def print_findings(checked: Iterable[Checked]) -> None:
     """Print findings to stderr, for commands that print something else to stdout."""
+    style = on_stderr()
     for each in checked:
         about = f"{each.title}: " if each.title else ""
         for finding in each.findings:
-            print(f"{place(each, finding)}: {_warning(finding)}{about}{finding.text}", file=sys.stderr)
+            where = _coloured_place(each, finding, style)
+            print(f"{where}: {_warning(finding, style)}{about}{finding.text}", file=sys.stderr)
             if finding.advice:
-                print(f"    {finding.advice}", file=sys.stderr)
+                print(style.of(f"    {finding.advice}", "dim"), file=sys.stderr)
+
+
+def on_stderr() -> Style:
+    return Style(colours=shown_on(sys.stderr))
 
 
 def place(each: Checked, finding: Finding) -> str:
@@ -61,8 +161,12 @@ def indented(text: str) -> str:
     return "  " + text.replace("\n", "\n  ")
 
 
-def _warning(finding: Finding) -> str:
-    return "" if finding.level == "error" else f"{finding.level}: "
+def _coloured_place(each: Checked, finding: Finding, style: Style) -> str:
+    return style.of(place(each, finding), "red" if finding.level == "error" else "yellow")
+
+
+def _warning(finding: Finding, style: Style) -> str:
+    return "" if finding.level == "error" else f"{style.of(f'{finding.level}:', 'yellow')} "
 
 
 # -- JUnit ------------------------------------------------------------------------------------------------------------

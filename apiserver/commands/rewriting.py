@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.charts import is_packed
+from noxu.apiserver.colours import coloured, shown_on
 from noxu.apiserver.commands import findings, inputs, reports
 from noxu.apiserver.commands.findings import Checked
 from noxu.apiserver.files import write_whole
@@ -103,7 +105,9 @@ def _rewrite_file(options: argparse.Namespace, file: _File, linted: Mapping[int,
             parts[n] = Part(_replacement(parts[n].text, fixed, json=looks_like_json(body) and len(parts) == 1))
     rewritten = b"".join(part.text for part in parts)
     if rewritten != body:
-        print("".join(_difference(path, body, rewritten)), end="", flush=True)
+        print("".join(map(_coloured, _difference(path, body, rewritten))), end="", flush=True)
+        if options.in_place and is_packed(path):
+            return _failed(f"{path}: it is in an archive, which is not rewritten")
         if options.in_place:
             target = path.resolve()
             kept = _keep(target, target.read_bytes())
@@ -174,6 +178,15 @@ def _difference(path: Path, before: bytes, after: bytes) -> Iterator[str]:
     old, new = (body.decode("utf-8", "replace").splitlines(keepends=True) for body in (before, after))
     for line in difflib.unified_diff(old, new, f"a/{path.as_posix()}", f"b/{path.as_posix()}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _coloured(line: str) -> str:
+    """A line of a diff in the colour of what it does, on a terminal."""
+    colour = {"+": "green", "-": "red", "@": "dim"}.get(line[:1], "")
+    if not colour or not shown_on(sys.stdout):
+        return line
+    text = line.rstrip("\n")
+    return coloured(text, colour, shown=True) + line[len(text) :]
 
 
 def _keep(path: Path, body: bytes) -> Path:

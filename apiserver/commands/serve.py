@@ -13,10 +13,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from noxu.apiserver.colours import coloured, shown_on
 from noxu.apiserver.config import NotLoadedError, StartError
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.signals import Interrupted
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from noxu.apiserver.crd.known_definitions import KnownDefinitions
     from noxu.apiserver.manifests import Document, Read
     from noxu.storage.types import Progress
+
+_NO_NAMESPACE: Final = expression(r'namespaces ".*" not found$')
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
         if isinstance(error, NotLoadedError):
             count = f"{len(error.args)} errors" if len(error.args) > 1 else "one error"
             print(f"{head} {count}; --keep-going starts the server without these objects", file=sys.stderr)
+            if any(_NO_NAMESPACE.search(message) for message in error.args):
+                print(f"{head} --create-namespace creates the namespaces that no file makes", file=sys.stderr)
         return 1
     except Interrupted as error:
         return 128 + error.number  # as shells have it

@@ -19,6 +19,7 @@ from noxu.apiserver.commands import findings, inputs, outcomes, progress, report
 from noxu.apiserver.commands.cache import Cache, user_directory
 from noxu.apiserver.commands.findings import Checked
 from noxu.apiserver.commands.outcomes import Outcome, Rules
+from noxu.apiserver.commands.reports import Style
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.manifests import Document
@@ -53,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
     elif options.output == "json":
         print(codec.pretty(_as_json(found, checked), sort_keys=False).decode())
     else:
-        _print_report(checked)
+        _print_report(checked, reports.style(options))
     return findings.exit_status(checked)
 
 
@@ -134,14 +135,19 @@ def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document,
 # -- output -----------------------------------------------------------------------------------------------------------
 
 
-def _print_report(checked: Sequence[Checked]) -> None:
-    for line in reports.lines(checked):
+def _print_report(checked: Sequence[Checked], style: Style) -> None:
+    for line in reports.lines(checked, style):
         print(line)
     counts = _counts(checked)
-    objects, unreadable = counts.pop("objects"), counts.pop("unreadable")
-    listed = [f"{count} {result}" for result, count in counts.items()]
-    listed += [f"{unreadable} unreadable"] if unreadable else []
-    print(f"{objects} object{'' if objects == 1 else 's'}: {', '.join(listed)}")
+    objects = counts.pop("objects")
+    listed = [
+        style.of(f"{number} {result}", reports.COLOURS[result]) if number else f"{number} {result}"
+        for result, number in counts.items()
+        if number or result != "unreadable"
+    ]
+    warnings = sum(finding.level == "warning" for each in checked for finding in each.findings)
+    hidden = f"; {reports.count(warnings, 'warning', style, 'yellow')}" if warnings and style.detail == "errors" else ""
+    print(f"{objects} object{'' if objects == 1 else 's'}: {', '.join(listed)}{hidden}")
 
 
 def _counts(checked: Sequence[Checked]) -> dict[str, int]:
@@ -165,6 +171,7 @@ def _outcome_as_json(outcome: Outcome, checked: Checked) -> Object:
         "namespace": outcome.namespace,
         "name": document.name,
         "result": outcome.result,
+        "update": outcome.update or None,
         "findings": findings.as_json(checked.findings),
         "warnings": list(outcome.warnings),
         "status": None if outcome.error is None else outcome.error.status,

@@ -28,12 +28,13 @@ DUPLICATE: Final = "Keep one of them: the fix of a file would lose the other."
 def verdict(document: Document, wanted: Wanted, old: Object | None = None) -> Verdict:
     """The verdict on a CRD. `old` is the former one of the same name."""
     crd = _Crd(document, wanted, old)
-    errors = [*crd.violations, *(crd.remarks if wanted.strict else ())]
+    warnings = [*crd.repeated, *crd.remarks]
+    errors = [*crd.violations, *(warnings if wanted.strict else ())]
     if not (wanted.fixable or errors):
-        return Verdict([*crd.violations, *crd.remarks], is_structural=True, is_fixable=True)
+        return Verdict(warnings, is_structural=True, is_fixable=True)
     found = crd.left if wanted.fix else crd.violations
     changes = crd.changes if crd.is_fixable and wanted.fix else []
-    return Verdict([*found, *crd.remarks], not errors, crd.is_fixable, changes, crd.replacement if wanted.fix else None)
+    return Verdict([*found, *warnings], not errors, crd.is_fixable, changes, crd.replacement if wanted.fix else None)
 
 
 @dataclass
@@ -45,28 +46,31 @@ class _Crd:
     @cached_property
     def violations(self) -> list[Finding]:
         """The violations of the CRD as it is."""
-        crd = self.document.value
+        return self._violations_of(self.document.value)
+
+    def _violations_of(self, crd: Object) -> list[Finding]:
         errors = findings.of_errors(self.document, lint.lint_crd(crd, checkers=SchemaRules, old=self.old), self._advise)
         more = findings.of_errors(self.document, lint.more_errors(crd), explain)
-        return [*self._repeated, *errors, *(each._replace(rule="incomplete") for each in more)]
+        return [*errors, *(each._replace(rule="incomplete") for each in more)]
 
     @property
     def left(self) -> list[Finding]:
-        """The violations that cannot be fixed; none if everything can."""
-        return [*self._repeated, *findings.of_errors(self.document, self._fixed.violations, self._advise)]
+        """The violations that are left when everything is fixed that can be."""
+        if not self.is_fixable or self.replacement is None:
+            return self.violations
+        return self._violations_of(self.replacement)
 
     @cached_property
     def remarks(self) -> list[Finding]:
         """What servers accept though it is not what the author means."""
-        level: findings.Level = "error" if self.wanted.strict else "warning"
         return [
-            findings.finding(self.document, level, each.rule, each.message, each.path, each.advice)
+            findings.finding(self.document, self._level, each.rule, each.message, each.path, each.advice)
             for each in lint.remarks(self.document.value)
         ]
 
     @property
     def is_fixable(self) -> bool:
-        return self._fixed.crd is not None and not self._repeated
+        return self._fixed.crd is not None and not (self.repeated and self._fixed.notes)
 
     @property
     def changes(self) -> list[Note]:
@@ -84,11 +88,15 @@ class _Crd:
         assert fixed.crd is not None
         return presentable(fixed.crd, self.document.value)
 
+    @property
+    def _level(self) -> findings.Level:
+        return "error" if self.wanted.strict else "warning"
+
     @cached_property
-    def _repeated(self) -> list[Finding]:
-        """Keys that occur twice."""
+    def repeated(self) -> list[Finding]:
+        """Keys that occur twice. Servers accept them, unless a client asks for strict validation; a fix would lose one."""
         found = findings.of_warnings(self.document, self.document.duplicates)
-        return [each._replace(level="error", advice=DUPLICATE) for each in found]
+        return [each._replace(level=self._level, advice=DUPLICATE) for each in found]
 
     @cached_property
     def _fixed(self) -> lint.Fixed:

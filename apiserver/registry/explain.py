@@ -16,12 +16,15 @@ from typing import Final, TypeAlias
 from noxu.apiserver.api.difference import difference, field_path, steps
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.field import NIL
+from noxu.apiserver.crd import types
+from noxu.apiserver.crd.unknown import nearest
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.features import Features
+from noxu.apiserver.go.structs import List, Map, Struct, Type, Union
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry.draft import Draft, Outcome
 from noxu.apiserver.registry.offload import offload
-from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.registry.resource import DEFINITION, Resource
 from noxu.apiserver.registry.stages import Stage, Superseded
 from noxu.apiserver.registry.strategies import STRATEGIES
 from noxu.apiserver.registry.trace import Note, Step, shown_patch
@@ -97,14 +100,13 @@ def _pruned(draft: Draft, before: Object, patch: list[Object]) -> Iterator[Note]
         if _at(before, place) is None and (schema is None or declared.at(schema, place)):
             yield Note(field_path(place), "null is dropped: the field is not nullable")
         else:
-            yield Note(field_path(place), "unknown field: pruned", _advice(schema, place) if schema else "")
+            yield Note(field_path(place), "unknown field: pruned", _hint(draft.resource, field_path(place)))
 
 
 def refusal(resource: Resource | None, outcome: Outcome) -> Iterator[Note]:
     """Notes on a write that was refused without a trace: its unknown fields, and the values in the rules that failed."""
-    schema = None if resource is None else resource.schema
     for path in outcome.unknown:
-        yield Note(path, "unknown field: pruned", "" if schema is None else advice(schema, path))
+        yield Note(path, "unknown field: pruned", "" if resource is None else _hint(resource, path))
     for failed in outcome.failed_rules:
         yield Note(failed.error.field, failed.error.body, rule=failed.text, values=failed.observed_values())
 
@@ -120,6 +122,36 @@ def advice(schema: Structural, path: str) -> str:
 def meant(schema: Structural, path: str) -> str:
     """The path of the declared field that was probably meant by an unknown one, "" if there is none like it."""
     return _meant(schema, _STEP.findall(path))
+
+
+def _hint(resource: Resource, path: str) -> str:
+    """Advice about an unknown field of an object of any kind."""
+    if resource.schema is not None:
+        return advice(resource.schema, path)
+    found = meant_in(resource, path)
+    return f"did you mean {found}?" if found else ""
+
+
+def meant_in(resource: Resource, path: str) -> str:
+    """`meant` for an object of any kind: custom, built-in, or a definition."""
+    if resource.schema is not None:
+        return meant(resource.schema, path)
+    struct = types.CRD if resource.type is DEFINITION else None if resource.table is None else resource.table.struct
+    *above, name = _STEP.findall(path) or [""]
+    found = nearest(name, _fields_of(struct, above))
+    return field_path([*above, found]) if found else ""
+
+
+def _fields_of(kind: Type | None, place: Sequence[str]) -> list[str]:
+    """The fields of a struct at a place in an object, none if there is no struct."""
+    for name in place:
+        if isinstance(kind, Union):
+            kind = next((each.type for each in kind.choices.values() if isinstance(each.type, Struct)), None)
+        if isinstance(kind, Struct):
+            kind = kind.fields[name].type if name in kind.fields else None
+        else:
+            kind = kind.element if isinstance(kind, (List, Map)) else None
+    return list(kind.fields) if isinstance(kind, Struct) else []
 
 
 def _meant(schema: Structural, place: list[str]) -> str:

@@ -196,9 +196,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     write = in_memory._write
 
-    async def recorded(plane: Any, document: Any, rules: Any) -> Any:
+    async def recorded(plane: Any, document: Any, configurations: Any, rules: Any) -> Any:
         found.append(document.file)
-        return await write(plane, document, rules)
+        return await write(plane, document, configurations, rules)
 
     monkeypatch.setattr(in_memory, "_write", recorded)
     return found

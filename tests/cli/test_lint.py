@@ -15,6 +15,7 @@ import pytest
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.values import Object
+from tests.cli.conftest import unplaced
 
 Make = Callable[..., Any]
 
@@ -70,6 +71,7 @@ def test_files_directories_and_stdin(run: Make, write: Make, crd: Make) -> None:
         "d/one.json: widgets.example.com (v1): structural",
         "d/two.json: widgets.example.com (v1): structural",
         "stdin: widgets.example.com (v1): 1 violation",
+        "3 CRDs: 2 structural, 1 with 1 violation; 1 skipped",
     ]
 
 
@@ -78,7 +80,7 @@ def test_unreadable_files_do_not_prevent_linting_the_others(run: Make, write: Ma
     write("bad.yaml", "a: [")
     ran = run("lint bad.yaml none.yaml good.json")
     assert ran.status == 2
-    assert ran.out == "good.json: widgets.example.com (v1): structural\n"
+    assert ran.out == "good.json: widgets.example.com (v1): structural\n1 CRD: 1 structural; 2 unreadable\n"
     assert ran.err == (
         "bad.yaml:2:1: not valid YAML: did not find expected node content\nnone.yaml: no such file or directory\n"
     )
@@ -336,12 +338,70 @@ def test_a_misspelt_schema_of_v1beta1_is_not_lost(run: Make, write: Make, old_cr
     assert 'spec.validation.jsonSchema: Forbidden: unknown field: did you mean "openAPIV3Schema"?' in ran.err
 
 
-def test_a_repeated_key_is_a_violation_and_not_lost(run: Make, write: Make, crd: Make) -> None:
+def test_a_repeated_key_is_one_warning(run: Make, write: Make, crd: Make) -> None:
+    text = codec.to_yaml(crd(size=GOOD)).decode()
+    shared = text.replace("schema:\n", "schema: &shared\n").replace(
+        "type: integer", "type: integer\n                type: integer"
+    )
+    version = "  - {name: v2, served: true, storage: false, schema: *shared}\n"
+    write("a.yaml", shared.rstrip("\n") + "\n" + version)
+    for options, level, status in (("", "warning: ", 0), ("--strict", "", 1)):
+        ran = run(f"lint {options} a.yaml")
+        assert (ran.status, unplaced(ran.out).splitlines()[1:]) == (status, [
+            f'  {level}the key "type" is repeated; its last value counts',
+            "    Keep one of them: the fix of a file would lose the other.",
+        ])  # fmt: skip
+    ran = run("lint --fix a.yaml")
+    assert (ran.status, "is repeated" in ran.err, "cannot be fixed" in ran.err) == (0, True, False)
+
+
+def test_lint_and_its_fix_find_the_same_things(run: Make, write: Make, crd: Make) -> None:
+    """What cannot be fixed, because of a field that is not understood, is reported in full."""
+    lists = {
+        "type": "array",
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
+    }
+    write("a.json", crd(size={"minimum": 1, "tpye": "integer"}, a={"type": "strin"}, b=lists))
+    found = [line for line in run("lint a.json").out.splitlines() if line.startswith("  ") and "`noxu lint" not in line]
+    left = [line for line in run("lint --fix a.json").err.splitlines() if line.startswith("  ")]
+    assert left == found
+    assert [line.rpartition("]")[2].split(":")[0] for line in unplaced("\n".join(found)).splitlines()[::2]] == [".tpye", ".type", ".type", ""]  # fmt: skip
+
+
+def test_a_fix_cannot_make_an_update_possible(run: Make, write: Make, crd: Make) -> None:
+    write("old.json", crd(size=GOOD))
+    write("new.json", crd(size={"minimum": 1}, scope="Cluster"))
+    ran = run("lint --fix --old old.json new.json")
+    assert (ran.status, "type: number" in ran.out) == (1, True)
+    assert '  spec.scope: Invalid value: "Cluster": field is immutable' in unplaced(ran.err)
+
+
+def test_warnings_that_repeat_are_printed_together(run: Make, write: Make, crd: Make) -> None:
+    null = {"type": "integer", "nullable": True, "default": 1}
+    write("a.json", crd(a=null, b=null, c={}))
+    write("b.json", crd(a=null, d=null))
+    ran = run("lint a.json b.json")
+    lines = [line for line in unplaced(ran.out).splitlines() if not line.startswith("    ")]
+    assert [line.partition(" with a default")[0] for line in lines] == [
+        "a.json: widgets.example.com (v1): 1 violation",
+        "  spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[c].type: Required value: must not be empty for specified object fields",
+        "  `noxu lint --fix` fixes all of this",
+        "b.json: widgets.example.com (v1): structural",
+        "warning: nullable",
+        "2 CRDs: 1 structural, 1 with 1 violation; 4 warnings",
+    ]
+    assert "(4 fields in 2 files)" in ran.out
+    assert "    and 1 more; --verbose lists all of them" in ran.out
+    assert run("lint --verbose a.json b.json").out.count(": warning: ") == 4
+    assert "warning:" not in run("lint --errors-only a.json b.json").out
+
+
+def test_a_repeated_key_is_not_lost(run: Make, write: Make, crd: Make) -> None:
     text = f"{codec.to_yaml(crd(size={'minimum': 1})).decode()}kind: CustomResourceDefinition\n"
     path = write("a.yaml", text)
     ran = run("lint --fix --in-place a.yaml")
     assert (ran.status, ran.out, path.read_text()) == (1, "", text)
-    assert '  a.yaml:24:1: the key "kind" is repeated; its last value counts\n    Keep one of them' in ran.err
+    assert '  a.yaml:24:1: warning: the key "kind" is repeated; its last value counts\n    Keep one of them' in ran.err
 
 
 def test_fields_of_nested_validations_that_are_not_declared_are_violations(run: Make, write: Make, crd: Make) -> None:
@@ -373,7 +433,8 @@ def test_a_fixed_crd_may_still_have_warnings(run: Make, write: Make, crd: Make, 
     write("a.json", crd(size={"minimum": 1}, name={"type": "string", "nullable": True, "default": "a"}))
     ran = run(f"lint --fix {options} a.json")
     assert (ran.status, "type: number" in ran.out) == (status, True)
-    assert ("nullable with a default" in ran.err) is bool(status)
+    assert ("warning: " in ran.err) is not bool(status)
+    assert "nullable with a default" in ran.err
     assert ("fixes all of this" in run(f"lint {options} a.json").out) is not bool(status)
 
 

@@ -125,6 +125,18 @@ def test_it_starts_without_objects_that_have_errors_if_it_is_to_keep_going(
     ]
 
 
+def test_it_creates_the_namespaces_that_no_file_makes(here: Path, write: Make, run: Make) -> None:
+    write("a.json", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "attic"}})
+    ran = run("serve --port 0 --memory a.json")
+    assert ran.status == 1
+    assert 'noxu: a.json:1:1: namespaces "attic" not found' in ran.err
+    assert "noxu: --create-namespace creates the namespaces that no file makes" in ran.err
+    with _serve(here, "--memory", "--kubeconfig", "k", "--create-namespace", "a.json") as process:
+        _until_written(here / "k")
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=HANGS_AFTER)[1] == ""
+
+
 @pytest.mark.parametrize("port", ["x", "-1", "65536", "1.5", ""])
 def test_invalid_ports(run: Make, port: str) -> None:
     ran = run(f"serve --port={port}")

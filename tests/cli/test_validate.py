@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def test_json_output_contains_the_status_with_which_a_server_answers(
     assert ran.json["summary"] == {"objects": 2, "valid": 1, "refused": 1, "skipped": 0, "unreadable": 0}
     assert ran.json["objects"][1] == {
         "file": "a.json", "document": 1, "line": 1, "column": 1, "apiVersion": "example.com/v1", "kind": "Widget",
-        "namespace": "default", "name": "a", "result": "refused", "warnings": [], "status": refusal.value.status,
+        "namespace": "default", "name": "a", "result": "refused", "update": None, "warnings": [], "status": refusal.value.status,
         "findings": [
             {"level": "error", "rule": "invalid", "field": "spec.size", "message": TOO_SMALL.removeprefix("spec.size: "), "advice": "", "line": 1, "column": 88}
         ],
@@ -133,6 +134,86 @@ def test_strict_turns_warnings_into_errors(run: Make, write: Make, crd: Make) ->
         '  a.yaml:6:3: the key "size" is repeated; its last value counts',
         "  a.yaml:7:3: spec.color: unknown field",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "lables": {}}, "spec": {"replica": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "imge": "b"}]}}}},
+            ["metadata.lables: unknown field | Did you mean metadata.labels?", "spec.replica: unknown field | Did you mean spec.replicas?", "spec.template.spec.containers[0].imge: unknown field | Did you mean spec.template.spec.containers[0].image?", "spec.template.spec.containers[0].image: Required value"],
+        ),
+        (
+            {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 0, "siez": 1}},
+            ["spec.siez: unknown field | Did you mean spec.size?", TOO_SMALL],
+        ),
+        (
+            {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b"}, "spec": {"size": 1, "xyz": 1}},
+            ["spec.xyz: unknown field"],
+        ),
+    ],
+    ids=["a built-in kind", "a custom resource", "nothing else"],
+)  # fmt: skip
+def test_strict_shows_all_errors_of_a_document(
+    run: Make, write: Make, crd: Make, value: Json, found: list[str]
+) -> None:
+    write("crd.json", crd(size=SIZE))
+    write("a.json", value)
+    for _ in range(2):  # found, and kept
+        [_, checked] = run("validate --strict crd.json a.json --output json").json["objects"]
+        assert [f"{each['field']}: {each['message']}{each['advice'] and ' | '}{each['advice']}" for each in checked["findings"]] == found  # fmt: skip
+        assert checked["status"]["reason"] == "BadRequest", "the answer of a server"
+
+
+# -- what is listed
+
+
+@pytest.mark.parametrize(
+    ("options", "terminal", "lines"),
+    [
+        ("", False, ["crd.json: CustomResourceDefinition widgets.example.com: valid", "a.json: Widget default/a: valid", "  warning: spec.color: unknown field", "b.json: Widget default/b: refused", f"  {TOO_SMALL}", "3 objects: 2 valid, 1 refused, 0 skipped"]),
+        ("", True, ["a.json: Widget default/a: valid", "  warning: spec.color: unknown field", "b.json: Widget default/b: refused", f"  {TOO_SMALL}", "3 objects: 2 valid, 1 refused, 0 skipped"]),
+        ("--errors-only", False, ["b.json: Widget default/b: refused", f"  {TOO_SMALL}", "3 objects: 2 valid, 1 refused, 0 skipped; 1 warning"]),
+        ("--verbose", True, ["crd.json: CustomResourceDefinition widgets.example.com: valid", "a.json: Widget default/a: valid", "  warning: spec.color: unknown field", "b.json: Widget default/b: refused", f"  {TOO_SMALL}", "3 objects: 2 valid, 1 refused, 0 skipped"]),
+    ],
+    ids=["all documents", "on a terminal those with findings", "errors only", "all documents on a terminal"],
+)  # fmt: skip
+def test_what_is_listed(
+    run: Make, write: Make, crd: Make, widget: Make, monkeypatch: pytest.MonkeyPatch, options: str, terminal: bool, lines: list[str]
+) -> None:  # fmt: skip
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setenv("NO_COLOR", "1")
+    write("crd.json", crd(size=SIZE))
+    write("a.json", widget("a", size=1, color="red"))
+    write("b.json", widget("b", size=0))
+    assert unplaced(run(f"validate {options} crd.json a.json b.json").out).splitlines() == lines
+
+
+@pytest.mark.parametrize("option", ["--errors-only", "--verbose"])
+def test_what_is_listed_concerns_text_only(run: Make, write: Make, crd: Make, option: str) -> None:
+    write("crd.json", crd(size=SIZE))
+    ran = run(f"validate {option} --output json crd.json")
+    assert (ran.status, "--errors-only and --verbose are for --output text" in ran.err) == (2, True)
+
+
+def test_colours(run: Make, write: Make, crd: Make, widget: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    write("crd.json", crd(size=SIZE))
+    write("a.json", widget("a", size=0, siez=1))
+    assert run("validate crd.json a.json").out.splitlines() == [
+        "crd.json: CustomResourceDefinition widgets.example.com: \x1b[32mvalid\x1b[0m",
+        "a.json: Widget default/a: \x1b[31mrefused\x1b[0m",
+        f"  \x1b[31ma.json:1:88\x1b[0m: {TOO_SMALL}",
+        "  \x1b[33ma.json:1:99\x1b[0m: \x1b[33mwarning:\x1b[0m spec.siez: unknown field",
+        "\x1b[2m    Did you mean spec.size?\x1b[0m",
+        "2 objects: \x1b[32m1 valid\x1b[0m, \x1b[31m1 refused\x1b[0m, 0 skipped",
+    ]
+    assert run("lint crd.json").out == "crd.json: widgets.example.com (v1): \x1b[32mstructural\x1b[0m\n"
+    explained = run("explain-write crd.json a.json").out.splitlines()
+    assert explained[0] == "a.json: Widget a: \x1b[31mrefused\x1b[0m"
+    assert explained[1].startswith("  \x1b[1m")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("validate crd.json a.json").out
 
 
 def test_kinds_without_a_crd(run: Make, write: Make) -> None:
@@ -278,7 +359,7 @@ def test_former_crds_are_updated(run: Make, write: Make, crd: Make, widget: Make
     write("new/2.json", widget("a", size=-1))
     ran = run("validate new --old old")
     assert unplaced(ran.out).splitlines()[1:-1] == [
-        "new/2.json: Widget default/a: refused",
+        "new/2.json: Widget default/a: refused, as an update by kubectl apply",
         "  spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 1",
         "  spec: Invalid value: it never shrinks",
     ]
@@ -364,9 +445,9 @@ def test_an_object_that_occurs_twice_is_an_update(run: Make, write: Make, crd: M
     assert ran.status == 1
     assert unplaced(ran.out).splitlines()[1:] == [
         "a.json: Widget default/a: valid",
-        "a.json: Widget default/a: valid",
+        "a.json: Widget default/a: valid, as an update by kubectl apply",
         "a.json: Widget default/b: valid",
-        "a.json: Widget default/a: refused",
+        "a.json: Widget default/a: refused, as an update by kubectl apply",
         "  spec: Invalid value: it never shrinks",
         "5 objects: 4 valid, 1 refused, 0 skipped",
     ]
@@ -401,7 +482,7 @@ def test_crds_that_occur_twice_are_updates_of_crds(run: Make, write: Make, crd: 
     write("d/4.json", cluster)
     ran = run("validate -f d")
     assert [line for line in unplaced(ran.out).splitlines() if "refused" in line] == [
-        "d/4.json: CustomResourceDefinition widgets.example.com: refused",
+        "d/4.json: CustomResourceDefinition widgets.example.com: refused, as an update by kubectl apply",
         "4 objects: 3 valid, 1 refused, 0 skipped",
     ]
     assert '  spec.scope: Invalid value: "Cluster": field is immutable' in unplaced(ran.out)
