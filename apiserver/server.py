@@ -207,9 +207,9 @@ class Server:
         async with _compiled(plane, self.compiling):
             self.plane = await self._closing.enter_async_context(running(plane))
         if self.documents:
-            from noxu.apiserver import loading  # it knows YAML
+            from noxu.apiserver import served_files  # it knows YAML
 
-            _check_loaded(self.config, await loading.load(plane, self.documents, known=self.known))
+            _check_loaded(self.config, await served_files.load(plane, self.config, self.documents, self.known))
             self.documents = ()
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
