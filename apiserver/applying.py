@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = frozenset({"/configmaps", "/secrets"})
 """Collections of built-in kinds whose objects have only the fields that clients have sent."""
+MOST_TITLES: Final = 5
+"""Objects that are named in a line."""
 _MOST_NAMED: Final = 20
 """Fields that are named of one object."""
 _STATUS: Final = "f:status"
@@ -65,9 +67,11 @@ class Applied(NamedTuple):
 
 
 class Applying:
-    """Applies documents, and counts what became of their objects."""
+    """Applies documents, and counts what became of their objects. `done` collects those that are applied."""
 
-    def __init__(self) -> None:
+    def __init__(self, done: list[Document] | None = None) -> None:
+        self._done = done
+        self._titles: list[str] = []
         self.results = {"created": 0, "configured": 0, "unchanged": 0}
         self.kept = 0
         self.lost = 0
@@ -88,6 +92,10 @@ class Applying:
         self.results[applied.result] += 1
         self.kept += bool(applied.kept)
         self.lost += bool(applied.lost)
+        if self._done is not None:
+            self._done.append(document)
+        if len(self._titles) <= MOST_TITLES:
+            self._titles.append(f"{title(document)} {applied.result}")
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s: %s %s", document.place(), title(document), _described(applied))
 
@@ -97,12 +105,21 @@ class Applying:
         total = sum(self.results.values())
         counts = ", ".join(f"{count} {result}" for result, count in self.results.items() if count)
         text = f"{total} object{'' if total == 1 else 's'} applied: {counts}" if total else "no object applied"
+        return text + self._others
+
+    @property
+    def named(self) -> str:
+        """The same for a few objects, with their names."""
+        return self.summary if len(self._titles) > MOST_TITLES else ", ".join(self._titles) + self._others
+
+    @property
+    def _others(self) -> str:
         others = [
             f"{what} in {count} object{'' if count == 1 else 's'}"
             for what, count in (("left alone", self.kept), ("overwritten", self.lost))
             if count
         ]
-        return f"{text}; changes of others: {', '.join(others)} (--verbose names them)" if others else text
+        return f"; changes of others: {', '.join(others)} (--verbose names them)" if others else ""
 
 
 def title(document: Document) -> str:

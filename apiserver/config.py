@@ -196,7 +196,7 @@ class Config:
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
     `files` are loaded at the start, and what `kustomizations`, directories, are built to. `keep_going`: start without those
-    of their objects that cannot be read or are refused.
+    of their objects that cannot be read or are refused. `watch`: apply what changes in them while the server runs.
     `advertise_address`: the address of the server in the endpoints of the Service `kubernetes`; "": found out.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
@@ -209,6 +209,7 @@ class Config:
     files: tuple[Path, ...] = field(default=())
     kustomizations: tuple[Path, ...] = ()
     keep_going: bool = False
+    watch: bool = False
     features: Features = Features()
     annotate_invalid: bool = False
     webhook_services: tuple[tuple[ServiceName, str], ...] = ()

@@ -56,46 +56,82 @@ class Origin(NamedTuple):
 Origins = dict[Name, Origin]
 
 
-async def load(
-    plane: ControlPlane, config: Config, documents: Iterable[Document], known: KnownDefinitions | None
-) -> list[str]:
-    """Apply all objects of the documents. Returns the errors of those that are refused.
+class ServedFiles:
+    """The names of the objects in the files of a server, by which it finds out which have left them."""
 
-    A server in memory that is given objects, but no files, keeps them as they are given.
+    def __init__(self, plane: ControlPlane, directory: Path | None) -> None:
+        """`directory` is the data directory, None if the server has none."""
+        self._plane = plane
+        self._directory = directory
+        self._origins: Origins = {}
+
+    async def read(self) -> Origins:
+        """The objects of the files of the last start."""
+        if self._directory is not None:
+            self._origins = await asyncio.to_thread(_read, self._directory)
+        return self._origins
+
+    async def replace(self, origins: Origins) -> None:
+        """These are the objects in the files now: name those that have left them."""
+        former, self._origins = self._origins, origins
+        await _name_those_that_left(self._plane, former, origins)
+        if former != origins and self._directory is not None:
+            await asyncio.to_thread(_keep, self._directory, origins)
+
+    def origin_of(self, document: Document) -> Origins:
+        """The object of a document; none if it has no name, or its kind is not served."""
+        value = document.value
+        resource, name = loading.resource_of(self._plane, value), loading.name_of(value)
+        if resource is None or not name:
+            return {}
+        found = Name(resource.group, resource.kind, loading.namespace_of(resource, value), name)
+        return {found: Origin(str(value.get("apiVersion")), document.file)}
+
+
+class Loaded(NamedTuple):
+    """What a server has loaded: the errors of objects that are refused, all documents, and those that are applied.
+
+    The documents are only collected for those who ask for them.
     """
+
+    errors: list[str]
+    served: ServedFiles
+    documents: list[Document]
+    done: list[Document]
+
+
+async def load(
+    plane: ControlPlane,
+    config: Config,
+    documents: Iterable[Document],
+    known: KnownDefinitions | None,
+    *,
+    collects: bool = False,
+) -> Loaded:
+    """Apply all objects of the documents. A server in memory that is given objects, but no files, keeps them as they are."""
+    served = ServedFiles(plane, config.data)
     if not (config.files or config.kustomizations or config.data or config.etcd):
-        return await loading.load(plane, documents, known=known)
-    applying, origins = Applying(), Origins()
-    errors = await loading.load(plane, _noted(plane, documents, origins), known=known, writer=applying)
+        return Loaded(await loading.load(plane, documents, known=known), served, [], [])
+    origins, seen = Origins(), list[Document]()
+    done: list[Document] | None = [] if collects else None
+    applying = Applying(done)
+
+    def noted() -> Iterator[Document]:
+        for document in documents:
+            yield document
+            origins.update(served.origin_of(document))  # when its CRD has been written
+            if collects:
+                seen.append(document)
+
+    errors = await loading.load(plane, noted(), known=known, writer=applying)
     if not errors or config.keep_going:
         log.info("%s", applying.summary)
-    if config.data is not None:
-        former = await asyncio.to_thread(_read, config.data)
-        if config.keep_going:  # what cannot be read may have the others
-            origins = {**former, **origins}
-        await name_those_that_left(plane, former, origins)
-        if former != origins:
-            await asyncio.to_thread(_keep, config.data, origins)
-    return errors
+        former = await served.read()
+        await served.replace({**former, **origins} if config.keep_going else origins)  # others may be unreadable
+    return Loaded(errors, served, seen, done or [])
 
 
-def _noted(plane: ControlPlane, documents: Iterable[Document], origins: Origins) -> Iterator[Document]:
-    """The documents; the names of their objects are added to `origins`, each after its predecessors have been written."""
-    for document in documents:
-        yield document
-        if (name := name_of(plane, document)) is not None:
-            origins[name] = Origin(str(document.value.get("apiVersion")), document.file)
-
-
-def name_of(plane: ControlPlane, document: Document) -> Name | None:
-    """What distinguishes the object of a document; None if it has no name, or its kind is not served."""
-    resource, name = loading.resource_of(plane, document.value), loading.name_of(document.value)
-    if resource is None or not name:
-        return None
-    return Name(resource.group, resource.kind, loading.namespace_of(resource, document.value), name)
-
-
-async def name_those_that_left(
+async def _name_those_that_left(
     plane: ControlPlane, former: Mapping[Name, Origin], origins: Mapping[Name, Origin]
 ) -> None:
     """Log the objects that were in the files, are not there any more, and still exist."""

@@ -55,12 +55,14 @@ from noxu.storage.types import Prefix, Progress, Revision, Unavailable
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
     from noxu.apiserver.crd.known_definitions import KnownDefinitions
+    from noxu.apiserver.file_watch import FileWatch
     from noxu.apiserver.http.app import App
     from noxu.apiserver.http.exchange import Sink
     from noxu.apiserver.http.filters import Filter
     from noxu.apiserver.http.tls import Handshakes
     from noxu.apiserver.manifests import Document, Read
     from noxu.apiserver.security.audit_log import AuditLog
+    from noxu.apiserver.served_files import Loaded
     from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -112,7 +114,7 @@ class Server:
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
     that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
-    long. What is `known` of the definitions in `documents` is not found out again, and is added to. `own_process`: the process
+    long. `watch` applies what changes in the files. What is `known` of the definitions in `documents` is not found out again, and is added to. `own_process`: the process
     does nothing else, so the garbage collector is the server's.
     """
 
@@ -129,6 +131,7 @@ class Server:
         observer: Filter | None = None,
         compiling: Shown | None = None,
         known: KnownDefinitions | None = None,
+        watch: FileWatch | None = None,
         *,
         own_process: bool = False,
     ) -> None:
@@ -140,6 +143,7 @@ class Server:
         self.observer = observer
         self.compiling = compiling
         self.known = known
+        self.watch = watch
         self.own_process = own_process
         self.url = ""
         self.secured: Secured | None = None
@@ -206,13 +210,24 @@ class Server:
             plane.controllers.append(_invalid_object_controller(plane))
         async with _compiled(plane, self.compiling):
             self.plane = await self._closing.enter_async_context(running(plane))
-        if self.documents:
-            from noxu.apiserver import served_files  # it knows YAML
-
-            _check_loaded(self.config, await served_files.load(plane, self.config, self.documents, self.known))
-            self.documents = ()
+        loaded = await self._load()
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
+        if self.watch is not None and loaded is not None:
+            await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
+
+    async def _load(self) -> Loaded | None:
+        """Load the documents. None: there are no files. Raises StartError."""
+        if not (self.documents or self.config.files or self.config.kustomizations):
+            return None
+        from noxu.apiserver import served_files  # it knows YAML
+
+        loaded = await served_files.load(
+            self.plane, self.config, self.documents, self.known, collects=self.watch is not None
+        )
+        self.documents = ()
+        _check_loaded(self.config, loaded.errors)
+        return loaded
 
     async def _serve(self) -> None:
         scheme = "http" if self.secured is None else "https"
@@ -522,12 +537,21 @@ def run(
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
+    watch = _watch(config)  # before the files are read
     documents = _documents(config, read)
     loaded = each(documents) if documents else ()
     del documents  # when they are loaded, their memory is given back
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling, known))
+        return runner.run(_main(config, loaded, out, parent, compiling, known, watch))
+
+
+def _watch(config: Config) -> FileWatch | None:
+    if not config.watch:
+        return None
+    from noxu.apiserver.file_watch import FileWatch  # few servers need it
+
+    return FileWatch(config.files, config.kustomizations)
 
 
 def _documents(config: Config, read: Read | None) -> list[Document]:
@@ -606,6 +630,7 @@ async def _main(
     parent: int,
     compiling: Shown | None,
     known: KnownDefinitions | None,
+    watch: FileWatch | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
@@ -616,6 +641,7 @@ async def _main(
             claimed=lambda: claim_kubeconfig(path),
             compiling=compiling,
             known=known,
+            watch=watch,
             own_process=True,
         )
 

@@ -244,7 +244,7 @@ async def test_an_object_that_is_being_deleted_is_named(plane: ControlPlane, cap
 
 async def served(plane: ControlPlane, directory: Path, *found: Document, keep_going: bool = False) -> None:
     config = Config(data=directory, keep_going=keep_going)
-    assert await served_files.load(plane, config, found, None) == []
+    assert (await served_files.load(plane, config, found, None)).errors == []
 
 
 async def test_objects_that_have_left_the_files_are_named_once_and_stay(

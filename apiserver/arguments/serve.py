@@ -130,6 +130,9 @@ def add(command: argparse.ArgumentParser) -> None:
         help="start without objects that cannot be read or are refused; each is an error in the log",
     )
     command.add_argument(
+        "--watch", action="store_true", help="apply what changes in the files and kustomizations while the server runs"
+    )
+    command.add_argument(
         "--no-cache", action="store_true", help="neither use nor keep manifests and valid CRDs in the user's cache"
     )
     command.add_argument(
@@ -144,6 +147,8 @@ def add(command: argparse.ArgumentParser) -> None:
 def complete(options: argparse.Namespace) -> None:
     """Set `options.config`. Raises ValueError for options that are invalid, by themselves or in combination."""
     shared.set_features(options)
+    if options.watch and not options.kustomizations and all(str(path) == "-" for path in options.files):
+        raise ValueError("--watch needs files, directories, or -k")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -154,6 +159,7 @@ def complete(options: argparse.Namespace) -> None:
         files=tuple(options.files),
         kustomizations=tuple(options.kustomizations),
         keep_going=options.keep_going,
+        watch=options.watch,
         features=options.features,
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),
