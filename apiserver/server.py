@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.http.filters import Filter
     from noxu.apiserver.http.tls import Handshakes
     from noxu.apiserver.manifests import Document, Read
+    from noxu.apiserver.merged_kubeconfig import UsersKubeconfig
     from noxu.apiserver.security.audit_log import AuditLog
     from noxu.apiserver.served_files import Loaded
     from noxu.apiserver.server_tls import Secured
@@ -635,10 +636,17 @@ async def _main(
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(place_of_kubeconfig(config))
+        users = _users_kubeconfig() if config.merged_context else None
+
+        def claim() -> None:
+            claim_kubeconfig(path)
+            if users is not None:
+                users.check(config.merged_context, path.resolve())
+
         server = Server(
             config,
             documents,
-            claimed=lambda: claim_kubeconfig(path),
+            claimed=claim,
             compiling=compiling,
             known=known,
             watch=watch,
@@ -650,7 +658,11 @@ async def _main(
                 gc.collect()
                 free_memory.give_back()
             stack.enter_context(published(path, server.access()))
-            out(banner(config, server.url, path, shows_colours=shown_on(sys.stdout)))
+            context = ""
+            if users is not None:
+                is_current = stack.enter_context(users.merged(config.merged_context, path.resolve(), server.access()))
+                context = f"{config.merged_context}{', the current one,' if is_current else ''} in {users.file}"
+            out(banner(config, server.url, path, context, shows_colours=shown_on(sys.stdout)))
             sys.stdout.flush()
 
         return await _until_stopped(server, ready, parent)
@@ -762,8 +774,18 @@ def _naming_kubeconfig(path: Path) -> Iterator[None]:
         raise StartError(f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig") from None
 
 
-def banner(config: Config, url: str, path: Path, *, shows_colours: bool = False) -> str:
-    """What `noxu serve` prints when the server is ready."""
+def _users_kubeconfig() -> UsersKubeconfig:
+    """Raises StartError."""
+    from noxu.apiserver.merged_kubeconfig import users_kubeconfig  # few servers need it, and it knows YAML
+
+    try:
+        return users_kubeconfig(os.environ, Path.home())
+    except RuntimeError as error:
+        raise StartError(f"--merge-kubeconfig: {error}; set KUBECONFIG") from None
+
+
+def banner(config: Config, url: str, path: Path, context: str = "", *, shows_colours: bool = False) -> str:
+    """What `noxu serve` prints when the server is ready. `context` is a context of another kubeconfig."""
 
     def bold(text: str) -> str:
         return coloured(text, "bold", shown=shows_colours)
@@ -775,12 +797,17 @@ def banner(config: Config, url: str, path: Path, *, shows_colours: bool = False)
         if config.data
         else "in memory, discarded when the server stops"
     )
+    commands = (
+        [f"kubectl --context {config.merged_context} api-resources"]
+        if context
+        else [f"export KUBECONFIG={path.resolve()}", "kubectl api-resources"]
+    )
     return (
         f"Noxu serves the Kubernetes API at {bold(url)}\n"
         f"{''.join(f'  also at     {place}{chr(10)}' for place in config.listen)}"
         f"  data        {location}\n"
-        f"  kubeconfig  {path}\n\n"
-        f"  {bold(f'export KUBECONFIG={path.resolve()}')}\n"
-        f"  {bold('kubectl api-resources')}\n\n"
+        f"  kubeconfig  {path}\n"
+        f"{f'  context     {context}{chr(10)}' if context else ''}\n"
+        f"{''.join(f'  {bold(each)}{chr(10)}' for each in commands)}\n"
         f"Press Ctrl-C to stop the server.\n"
     )

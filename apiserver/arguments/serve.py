@@ -20,7 +20,7 @@ from noxu.apiserver.arguments import (
     tls,
     values,
 )
-from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, Config
+from noxu.apiserver.config import DEFAULT_CONTEXT, DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, Config
 
 if TYPE_CHECKING:
     import argparse
@@ -82,6 +82,14 @@ def add(command: argparse.ArgumentParser) -> None:
     controllers.add(command)
     command.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig to write when the server is ready"
+    )
+    command.add_argument(
+        "--merge-kubeconfig",
+        action="store_true",
+        help="add a context to your own kubeconfig, too, as kubectl finds that; it is removed when the server stops",
+    )
+    command.add_argument(
+        "--context", default="", metavar="NAME", help=f"the context of --merge-kubeconfig (default: {DEFAULT_CONTEXT})"
     )
     command.add_argument(
         "--annotate-invalid",
@@ -149,6 +157,8 @@ def complete(options: argparse.Namespace) -> None:
     shared.set_features(options)
     if options.watch and not options.kustomizations and all(str(path) == "-" for path in options.files):
         raise ValueError("--watch needs files, directories, or -k")
+    if options.context and not options.merge_kubeconfig:
+        raise ValueError("--context needs --merge-kubeconfig")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -156,6 +166,7 @@ def complete(options: argparse.Namespace) -> None:
         data=None if options.memory else options.data or DEFAULT_DATA,
         durability=options.durability,
         kubeconfig=options.kubeconfig,
+        merged_context=(options.context or DEFAULT_CONTEXT) if options.merge_kubeconfig else "",
         files=tuple(options.files),
         kustomizations=tuple(options.kustomizations),
         keep_going=options.keep_going,
