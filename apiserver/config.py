@@ -17,6 +17,7 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 6440
 HTTPS_PORT: Final = 443
 DEFAULT_DATA: Final = Path(".noxu")
+DEFAULT_CONTEXT: Final = "noxu"
 DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
 JITTER: Final = 1.2  # of client-go: candidates for leader wait for up to this many times the retry period longer
 REQUEST_TIMEOUT: Final = 60.0  # seconds; upstream's --request-timeout
@@ -190,6 +191,7 @@ class Config:
     `authorization_modes`: those of --authorization-mode; None: RBAC in the profile cluster, else AlwaysAllow.
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `disabled`: group versions of built-in kinds that clients cannot use.
+    `merged_context`: the context to add to the user's own kubeconfig; "": none.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
     `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: server.STOP_WITHIN.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
@@ -197,6 +199,7 @@ class Config:
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
     `files` are loaded at the start, and what `kustomizations`, directories, are built to. `keep_going`: start without those
     of their objects that cannot be read or are refused. `create_namespaces`: create the namespaces that no file makes.
+    `watch`: apply what changes in them while the server runs.
     `advertise_address`: the address of the server in the endpoints of the Service `kubernetes`; "": found out.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
@@ -206,10 +209,12 @@ class Config:
     data: Path | None = None
     durability: Durability = "full"
     kubeconfig: Path | None = None
+    merged_context: str = ""
     files: tuple[Path, ...] = field(default=())
     kustomizations: tuple[Path, ...] = ()
     keep_going: bool = False
     create_namespaces: bool = False
+    watch: bool = False
     features: Features = Features()
     annotate_invalid: bool = False
     webhook_services: tuple[tuple[ServiceName, str], ...] = ()

@@ -1,4 +1,4 @@
-"""Write the objects of manifests, as a client would: in order; existing objects are replaced.
+"""Write the objects of manifests, as a client would: in order; existing objects are replaced, or as the writer does it.
 
 Small objects that cannot affect each other are written at the same time, so that the store commits them together: custom
 resources, ConfigMaps and Secrets of different names, and namespaces. Everything else is written alone, after all before it.
@@ -21,7 +21,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError, bad_request
@@ -29,6 +29,7 @@ from noxu.apiserver.api.field import NIL
 from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.crd.unchanged import digest_of
 from noxu.apiserver.crd.valid_specs import ValidSpecs
+from noxu.apiserver.expressions import expression
 from noxu.apiserver.manifests import CRD, Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.apiserver.registry.entry import Entry, key_of, object_at
@@ -124,6 +125,36 @@ def packed(document: Document) -> Document:
 _IDENTIFYING: Final = ("name", "generateName", "namespace", "resourceVersion")
 
 
+class Writer(Protocol):
+    """How objects are written."""
+
+    async def write(
+        self, plane: ControlPlane, document: Document, content: bytes, valid_specs: ValidSpecs | None
+    ) -> Written | None:
+        """Write the object of a document, whose JSON is `content`. None: it is as it should be. Raises ApiError."""
+        ...
+
+    def leave(self, document: Document) -> None:
+        """The object of a document is known to be as it should be."""
+        ...
+
+
+class Replacing:
+    """Creates objects, or replaces those that exist."""
+
+    async def write(
+        self, plane: ControlPlane, document: Document, content: bytes, valid_specs: ValidSpecs | None
+    ) -> Written | None:
+        written, _ = await write(plane, document.value, content, valid_specs=valid_specs)
+        return written
+
+    def leave(self, document: Document) -> None:
+        pass
+
+
+REPLACING: Final = Replacing()
+
+
 async def load(
     plane: ControlPlane,
     documents: Iterable[Document],
@@ -131,8 +162,9 @@ async def load(
     skip_unknown: bool = False,
     create_namespaces: bool = False,
     known: KnownDefinitions | None = None,
+    writer: Writer = REPLACING,
 ) -> list[str]:
-    """Create or replace every object that is accepted. Returns the errors of the others, in their order.
+    """Write every object that is accepted. Returns the errors of the others, in their order.
 
     What is `known` of definitions is not found out again, and is added to.
     `skip_unknown`: skip objects of kinds that are not served. `create_namespaces`: create the namespaces of objects that
@@ -143,7 +175,7 @@ async def load(
 
     async def load_one(document: Document, content: bytes) -> list[str]:
         try:
-            await _write_unless_unchanged(plane, document.value, content, known)
+            await _write_unless_unchanged(plane, document, content, known, writer)
         except ApiError as error:
             if is_crd(document.value):
                 refused.add(_defined(document.value))
@@ -175,19 +207,24 @@ async def load(
 
 
 async def _write_unless_unchanged(
-    plane: ControlPlane, value: Object, content: bytes, known: KnownDefinitions | None
+    plane: ControlPlane, document: Document, content: bytes, known: KnownDefinitions | None, writer: Writer
 ) -> None:
     """Write an object, unless it is a definition and known to change nothing. Raises ApiError."""
     if known is None:
-        await write(plane, value, content)
+        await writer.write(plane, document, content, None)
         return
-    old = await _unaffected_definition(plane, value)
+    old = await _unaffected_definition(plane, document.value)
     digest = digest_of(content, old.stored, plane.features) if old is not None else ""
     if old is not None and known.unchanged.has(digest):
+        writer.leave(document)
         return
-    written, _ = await write(plane, value, content, valid_specs=known.valid_specs)
-    if old is not None and written.entry is not None and written.entry.revision == old.revision:
+    written = await writer.write(plane, document, content, known.valid_specs)
+    if old is not None and (written is None or _is_at(written, old.revision)):
         known.unchanged.add(digest)
+
+
+def _is_at(written: Written, revision: int) -> bool:
+    return written.entry is not None and written.entry.revision == revision
 
 
 async def _unaffected_definition(plane: ControlPlane, value: Object) -> Entry | None:
@@ -281,8 +318,22 @@ def refusals(document: Document, error: ApiError) -> list[str]:
         return [f"{document.place(field)}: {f'{field}: ' if field else ''}{text}" for field, text in said]
     head, _, _ = error.message.partition(": ")
     fields = ((cause["field"].removeprefix(NIL), without_rule(cause["message"])) for cause in causes)
-    found = (f"{document.place(field)}: {head}: {f'{field}: ' if field else ''}{text}" for field, text in fields)
+    found = (
+        f"{document.place(field)}: {head}: {f'{field}: ' if field else ''}{text}{_advice(field, text)}"
+        for field, text in fields
+    )
     return list(dict.fromkeys(text.replace(NIL, "null") for text in found))
+
+
+def _advice(field: str, text: str) -> str:
+    """What to do about an update that cannot be, in brackets; "" for other errors."""
+    if field.startswith("status.storedVersions"):
+        return " (objects may be stored in it: `noxu migrate` rewrites them, before the version is removed)"
+    return _DELETE_IT if _CANNOT_CHANGE.search(text) else ""
+
+
+_CANNOT_CHANGE: Final = expression(r"immutable|may not (be )?change|cannot be changed|updates to .* are forbidden")
+_DELETE_IT: Final = " (the object that exists has another value: if the new one is meant, delete the object)"
 
 
 def _group_kind(value: Object) -> tuple[str, str]:

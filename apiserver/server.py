@@ -56,12 +56,15 @@ from noxu.storage.types import Prefix, Progress, Revision, Unavailable
 if TYPE_CHECKING:
     from noxu.apiserver.controllers.certificate_issuing import SigningCA
     from noxu.apiserver.crd.known_definitions import KnownDefinitions
+    from noxu.apiserver.file_watch import FileWatch
     from noxu.apiserver.http.app import App
     from noxu.apiserver.http.exchange import Sink
     from noxu.apiserver.http.filters import Filter
     from noxu.apiserver.http.tls import Handshakes
     from noxu.apiserver.manifests import Document, Read
+    from noxu.apiserver.merged_kubeconfig import UsersKubeconfig
     from noxu.apiserver.security.audit_log import AuditLog
+    from noxu.apiserver.served_files import Loaded
     from noxu.apiserver.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -113,9 +116,10 @@ class Server:
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
     that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
-    long. What is `known` of the definitions in `documents` is not found out again, and is added to. `own_process`: the process
-    does nothing else, so the garbage collector is the server's. `after`: the stopped server that this one is a restart of, whose
-    keys, certificates, tokens and functions it has, and its objects if they were in memory.
+    long. `watch` applies what changes in the files. What is `known` of the definitions in `documents` is not found out
+    again, and is added to. `own_process`: the process does nothing else, so the garbage collector is the server's. `after`:
+    the stopped server that this one is a restart of, whose keys, certificates, tokens and functions it has, and its objects
+    if they were in memory.
     """
 
     plane: ControlPlane
@@ -131,6 +135,7 @@ class Server:
         observer: Filter | None = None,
         compiling: Shown | None = None,
         known: KnownDefinitions | None = None,
+        watch: FileWatch | None = None,
         *,
         own_process: bool = False,
         after: Server | None = None,
@@ -143,6 +148,7 @@ class Server:
         self.observer = observer
         self.compiling = compiling
         self.known = known
+        self.watch = watch
         self.own_process = own_process
         self.url = ""
         self.secured: Secured | None = None
@@ -218,16 +224,24 @@ class Server:
             plane.controllers.append(_invalid_object_controller(plane))
         async with _compiled(plane, self.compiling):
             self.plane = await self._closing.enter_async_context(running(plane))
-        if self.documents:
-            from noxu.apiserver import loading  # it knows YAML
-
-            errors = await loading.load(
-                plane, self.documents, create_namespaces=self.config.create_namespaces, known=self.known
-            )
-            _check_loaded(self.config, errors)
-            self.documents = ()
+        loaded = await self._load()
         await in_background(self._closing, compact_periodically(store), "compaction")
         await self._serve()
+        if self.watch is not None and loaded is not None:
+            await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
+
+    async def _load(self) -> Loaded | None:
+        """Load the documents. None: there are no files. Raises StartError."""
+        if not (self.documents or self.config.files or self.config.kustomizations):
+            return None
+        from noxu.apiserver import served_files  # it knows YAML
+
+        loaded = await served_files.load(
+            self.plane, self.config, self.documents, self.known, collects=self.watch is not None
+        )
+        self.documents = ()
+        _check_loaded(self.config, loaded.errors)
+        return loaded
 
     async def _serve(self) -> None:
         scheme = "http" if self.secured is None else "https"
@@ -538,12 +552,21 @@ def run(
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
+    watch = _watch(config)  # before the files are read
     documents = _documents(config, read)
     loaded = each(documents) if documents else ()
     del documents  # when they are loaded, their memory is given back
     raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling, known))
+        return runner.run(_main(config, loaded, out, parent, compiling, known, watch))
+
+
+def _watch(config: Config) -> FileWatch | None:
+    if not config.watch:
+        return None
+    from noxu.apiserver.file_watch import FileWatch  # few servers need it
+
+    return FileWatch(config.files, config.kustomizations, create_namespaces=config.create_namespaces)
 
 
 def _documents(config: Config, read: Read | None) -> list[Document]:
@@ -622,16 +645,25 @@ async def _main(
     parent: int,
     compiling: Shown | None,
     known: KnownDefinitions | None,
+    watch: FileWatch | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(place_of_kubeconfig(config))
+        users = _users_kubeconfig() if config.merged_context else None
+
+        def claim() -> None:
+            claim_kubeconfig(path)
+            if users is not None:
+                users.check(config.merged_context, path.resolve())
+
         server = Server(
             config,
             documents,
-            claimed=lambda: claim_kubeconfig(path),
+            claimed=claim,
             compiling=compiling,
             known=known,
+            watch=watch,
             own_process=True,
         )
 
@@ -640,7 +672,11 @@ async def _main(
                 gc.collect()
                 free_memory.give_back()
             stack.enter_context(published(path, server.access()))
-            out(banner(config, server.url, path, shows_colours=shown_on(sys.stdout)))
+            context = ""
+            if users is not None:
+                is_current = stack.enter_context(users.merged(config.merged_context, path.resolve(), server.access()))
+                context = f"{config.merged_context}{', the current one,' if is_current else ''} in {users.file}"
+            out(banner(config, server.url, path, context, shows_colours=shown_on(sys.stdout)))
             sys.stdout.flush()
 
         return await _until_stopped(server, ready, parent)
@@ -752,8 +788,18 @@ def _naming_kubeconfig(path: Path) -> Iterator[None]:
         raise StartError(f"cannot write the kubeconfig {path}: {error.strerror}; choose another --kubeconfig") from None
 
 
-def banner(config: Config, url: str, path: Path, *, shows_colours: bool = False) -> str:
-    """What `noxu serve` prints when the server is ready."""
+def _users_kubeconfig() -> UsersKubeconfig:
+    """Raises StartError."""
+    from noxu.apiserver.merged_kubeconfig import users_kubeconfig  # few servers need it, and it knows YAML
+
+    try:
+        return users_kubeconfig(os.environ, Path.home())
+    except RuntimeError as error:
+        raise StartError(f"--merge-kubeconfig: {error}; set KUBECONFIG") from None
+
+
+def banner(config: Config, url: str, path: Path, context: str = "", *, shows_colours: bool = False) -> str:
+    """What `noxu serve` prints when the server is ready. `context` is a context of another kubeconfig."""
 
     def bold(text: str) -> str:
         return coloured(text, "bold", shown=shows_colours)
@@ -765,12 +811,17 @@ def banner(config: Config, url: str, path: Path, *, shows_colours: bool = False)
         if config.data
         else "in memory, discarded when the server stops"
     )
+    commands = (
+        [f"kubectl --context {config.merged_context} api-resources"]
+        if context
+        else [f"export KUBECONFIG={path.resolve()}", "kubectl api-resources"]
+    )
     return (
         f"Noxu serves the Kubernetes API at {bold(url)}\n"
         f"{''.join(f'  also at     {place}{chr(10)}' for place in config.listen)}"
         f"  data        {location}\n"
-        f"  kubeconfig  {path}\n\n"
-        f"  {bold(f'export KUBECONFIG={path.resolve()}')}\n"
-        f"  {bold('kubectl api-resources')}\n\n"
+        f"  kubeconfig  {path}\n"
+        f"{f'  context     {context}{chr(10)}' if context else ''}\n"
+        f"{''.join(f'  {bold(each)}{chr(10)}' for each in commands)}\n"
         f"Press Ctrl-C to stop the server.\n"
     )

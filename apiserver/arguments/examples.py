@@ -17,6 +17,8 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "serve": (
         ("noxu serve", "keep data in .noxu"),
         ("noxu serve --memory --port 0 config/crd", "with the CRDs of a project, on a free port"),
+        ("noxu serve --watch config/crd config/samples", "apply files again when they change"),
+        ("noxu serve --merge-kubeconfig", "as a context of your own kubeconfig: kubectl --context noxu get crds"),
         ("noxu serve -k config/default --keep-going", "what kustomize makes, without objects that are refused"),
         ("helm template my-chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
         ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),

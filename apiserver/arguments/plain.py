@@ -117,6 +117,8 @@ def _read(declared: Declared, given: Sequence[str]) -> Namespace:
             raise Doubt
         if argument.group and chosen.setdefault(argument.group, argument) is not argument:
             raise Doubt
+        if value == "--":  # argparse drops it, in some versions of Python
+            raise Doubt
         if argument.action == "store_true":
             if has_value:
                 raise Doubt

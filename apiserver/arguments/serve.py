@@ -20,7 +20,7 @@ from noxu.apiserver.arguments import (
     tls,
     values,
 )
-from noxu.apiserver.config import DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, Config
+from noxu.apiserver.config import DEFAULT_CONTEXT, DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, Config
 
 if TYPE_CHECKING:
     import argparse
@@ -84,6 +84,14 @@ def add(command: argparse.ArgumentParser) -> None:
         "--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig to write when the server is ready"
     )
     command.add_argument(
+        "--merge-kubeconfig",
+        action="store_true",
+        help="add a context to your own kubeconfig, too, as kubectl finds that; it is removed when the server stops",
+    )
+    command.add_argument(
+        "--context", default="", metavar="NAME", help=f"the context of --merge-kubeconfig (default: {DEFAULT_CONTEXT})"
+    )
+    command.add_argument(
         "--annotate-invalid",
         action="store_true",
         help="annotate stored objects that are invalid since their CRD was changed",
@@ -135,6 +143,9 @@ def add(command: argparse.ArgumentParser) -> None:
         help="create the namespaces of the objects that no file makes, as helm does",
     )
     command.add_argument(
+        "--watch", action="store_true", help="apply what changes in the files and kustomizations while the server runs"
+    )
+    command.add_argument(
         "--no-cache", action="store_true", help="neither use nor keep manifests and valid CRDs in the user's cache"
     )
     command.add_argument(
@@ -149,6 +160,10 @@ def add(command: argparse.ArgumentParser) -> None:
 def complete(options: argparse.Namespace) -> None:
     """Set `options.config`. Raises ValueError for options that are invalid, by themselves or in combination."""
     shared.set_features(options)
+    if options.watch and not options.kustomizations and all(str(path) == "-" for path in options.files):
+        raise ValueError("--watch needs files, directories, or -k")
+    if options.context and not options.merge_kubeconfig:
+        raise ValueError("--context needs --merge-kubeconfig")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -156,10 +171,12 @@ def complete(options: argparse.Namespace) -> None:
         data=None if options.memory else options.data or DEFAULT_DATA,
         durability=options.durability,
         kubeconfig=options.kubeconfig,
+        merged_context=(options.context or DEFAULT_CONTEXT) if options.merge_kubeconfig else "",
         files=tuple(options.files),
         kustomizations=tuple(options.kustomizations),
         keep_going=options.keep_going,
         create_namespaces=options.create_namespace,
+        watch=options.watch,
         features=options.features,
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -119,9 +120,10 @@ def test_it_starts_without_objects_that_have_errors_if_it_is_to_keep_going(
         assert run("validate --stored --kubeconfig k").out == "1 object of 1 CRD: 0 no longer validate\n"
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=HANGS_AFTER)
-    assert [line.partition(" ERROR ")[2].partition(" is ")[0] for line in err.splitlines()] == [
-        "not loaded: d/broken.yaml:2:1: yaml: did not find expected node content",
-        'not loaded: d/a.json:1:88: Widget.example.com "a"',
+    assert [re.sub(r"^\S+ ", "", line).partition(" is ")[0] for line in err.splitlines()] == [
+        "ERROR not loaded: d/broken.yaml:2:1: yaml: did not find expected node content",
+        "INFO 2 objects applied: 2 created",
+        'ERROR not loaded: d/a.json:1:88: Widget.example.com "a"',
     ]
 
 
@@ -135,6 +137,43 @@ def test_it_creates_the_namespaces_that_no_file_makes(here: Path, write: Make, r
         _until_written(here / "k")
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=HANGS_AFTER)[1] == ""
+
+
+def test_it_adds_a_context_to_the_users_kubeconfig(here: Path, write: Make) -> None:
+    write("mine", OTHER_KUBECONFIG)
+    environment = {**_environment(), "KUBECONFIG": "mine"}
+    command = [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0", "--merge-kubeconfig", "--context", "x"]
+    with subprocess.Popen(
+        command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        banner = "".join(iter(process.stdout.readline, "Press Ctrl-C to stop the server.\n"))
+        assert "\n  context     x in mine\n" in banner
+        assert "\n  kubectl --context x api-resources\n" in banner
+        assert '{"name":"x","context":{"cluster":"x"' in (here / "mine").read_text()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=HANGS_AFTER)
+    assert (here / "mine").read_text() == OTHER_KUBECONFIG
+    assert [path.name for path in here.iterdir()] == ["mine"]
+
+
+CONTEXTS: list[tuple[str, str, str, int]] = [
+    ("a context that exists", "--memory --merge-kubeconfig --context production", "noxu: mine has context production already, which is not Noxu's and is not overwritten: choose another name with --context", 1),
+    ("a context without the option", "--context a", "noxu serve: error: --context needs --merge-kubeconfig", 2),
+    ("nothing to watch", "--watch -", "noxu serve: error: --watch needs files, directories, or -k", 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why", "status"), [row[1:] for row in CONTEXTS], ids=[row[0] for row in CONTEXTS]
+)
+def test_options_that_are_refused(
+    run: Make, write: Make, monkeypatch: pytest.MonkeyPatch, arguments: str, why: str, status: int
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "mine")
+    write("mine", f"{OTHER_KUBECONFIG}contexts: [{{name: production, context: {{}}}}]\n")
+    ran = run(f"serve --port 0 {arguments}")
+    assert (ran.status, ran.err.splitlines()[-1]) == (status, why)
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", "1.5", ""])

@@ -76,6 +76,7 @@ DOUBTFUL: Final = (
     "serve --durability none",
     "serve -kconfig",
     "serve -- a.yaml",
+    "serve --etcd-prefix=--",
     "serve --unknown",
     "version a",
     "check a.db",
