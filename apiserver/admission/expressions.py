@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import thread_time
 from typing import Final, TypeVar
+from weakref import ref
 
 from noxu.apiserver.cel import (
     PER_CALL_LIMIT,
@@ -22,6 +23,7 @@ from noxu.apiserver.cel import (
     CelError,
     Composition,
     Expression,
+    Memory,
     Outcome,
     Purpose,
     Value,
@@ -40,6 +42,8 @@ BUDGET_OF_CONDITIONS: Final = BUDGET // 4
 LONGEST: Final = 5.0
 """Seconds for an evaluation, in addition to its cost budget: upstream is faster, so that costs suffice there."""
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+_SMALL: Final = (bool, int, float, type(None))
 
 T = TypeVar("T")
 
@@ -92,6 +96,8 @@ class Evaluation:
         """Without `authorizer`, expressions that name it fail."""
         self.budget = BUDGET if budget is None else budget
         self._cpu_budget = cpu_budget
+        self._memory = Memory(cpu_budget)
+        self._kept = 0  # bytes of values that are in use until the end
         self._composed = 0  # the cost of variables that is not yet charged
         self._variables = activation(
             object_=inputs.object,
@@ -105,7 +111,9 @@ class Evaluation:
         )
 
     def _composed_variables(self, composition: Composition) -> dict[str, Callable[[], Value]]:
-        return {name: partial(self._variable, name, expression) for name, expression in composition.variables.items()}
+        # The functions are reachable from the variables: a reference to `self` would keep all of them until a collection.
+        evaluation = ref(self)
+        return {name: partial(_variable, evaluation, name, text) for name, text in composition.variables.items()}
 
     def run(self, expression: Expression) -> Result:
         """Raises OutOfBudget, and what the CPU budget raises (LoopBudgetExceeded)."""
@@ -121,7 +129,8 @@ class Evaluation:
             return Result(None, f"expression '{expression.text}' resulted in error: {outcome.error}")
         return Result(outcome.value)
 
-    def _variable(self, name: str, expression: Expression) -> Value:
+    def variable(self, name: str, expression: Expression) -> Value:
+        """The value of a composed variable. Raises CelError."""
         if expression.error:
             raise CelError(f'composited variable "{name}" fails to compile: {expression.error}')
         outcome = self._evaluate(expression)
@@ -131,7 +140,20 @@ class Evaluation:
         return outcome.value
 
     def _evaluate(self, expression: Expression) -> Outcome:
-        return expression.evaluate(self._variables, PER_CALL_LIMIT, self._cpu_budget)
+        """What it has made counts until the end, as values share their parts; unless its value is a number or the like."""
+        left, kept = self._memory.left, self._kept
+        outcome = expression.evaluate(self._variables, PER_CALL_LIMIT, self._cpu_budget, self._memory)
+        if isinstance(outcome.value, _SMALL):
+            self._memory.restore(left - (self._kept - kept))
+        else:
+            self._kept = kept + left - self._memory.left
+        return outcome
+
+
+def _variable(evaluation: ref[Evaluation], name: str, expression: Expression) -> Value:
+    running = evaluation()
+    assert running is not None  # it is what evaluates
+    return running.variable(name, expression)
 
 
 class Deadline(RuleBudget):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Final
 
@@ -35,15 +36,16 @@ from noxu.apiserver.admission.inputs import for_conditions, inputs_of, namespace
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.difference import difference
 from noxu.apiserver.apply.merging import merge
-from noxu.apiserver.apply.patch import FailedTest, PatchFailed, apply_operations
+from noxu.apiserver.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations
 from noxu.apiserver.apply.typed import join_errors, validate
 from noxu.apiserver.apply.types import Type
 from noxu.apiserver.cel import Expression, PatchError, Purpose, Value, apply_configuration, json_patch
-from noxu.apiserver.cpu_budget import CpuBudget
+from noxu.apiserver.cpu_budget import CpuBudget, limited_by
 from noxu.apiserver.go.fmt import GoValue
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.records import NamedTuple, cached_property
 from noxu.apiserver.registry import ownership
+from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object, copy, equal
 
@@ -83,9 +85,16 @@ class MutatingPolicy(Policy):
 # -- one mutation -----------------------------------------------------------------------------------------------------
 
 
+class Mutated(NamedTuple):
+    """The object after a mutation, and the bytes by which it may have grown."""
+
+    object: Object
+    growth: int
+
+
 def mutated(
     policy: MutatingPolicy, mutation: Mutation, inputs: Inputs, kind: Type, cpu_budget: CpuBudget | None
-) -> Object:
+) -> Mutated:
     """The object after the mutation, without defaults; it shares parts with the input.
 
     Raises MutationError and LoopBudgetExceeded.
@@ -99,29 +108,32 @@ def mutated(
     if result.error:
         raise MutationError(result.error)
     assert inputs.object is not None
-    if mutation.patches:
-        return _patched(inputs.object, result.value)
-    return _applied(inputs.object, result.value, kind)
+    with nullcontext() if cpu_budget is None else limited_by(cpu_budget):
+        if mutation.patches:
+            return _patched(inputs.object, result.value, cpu_budget)
+        return _applied(inputs.object, result.value, kind, cpu_budget)
 
 
-def _patched(value: Object, operations: list[Value]) -> Object:
+def _patched(value: Object, operations: list[Value], cpu_budget: CpuBudget | None) -> Mutated:
     """Apply a JSON patch; one whose test fails changes nothing."""
     try:
-        patched = apply_operations(value, json_patch(operations))
+        patch = json_patch(operations, cpu_budget)
+        patched = apply_operations(value, patch.value)
     except PatchError as error:
         raise MutationError(str(error)) from None
     except FailedTest:
-        return value
+        return Mutated(value, 0)
     except PatchFailed as failed:
         raise MutationError(f"JSON Patch: {failed.text}") from None
     if not isinstance(patched, dict) or not patched.get("kind"):
         raise errors.internal_error(f"Object 'Kind' is missing in '{compact_json(patched)}'")
-    return patched
+    copies = any(operation["op"] == "copy" for operation in patch.value)
+    return Mutated(patched, patch.size + (MAX_COPIED if copies else 0))
 
 
-def _applied(value: Object, written: Value, kind: Type) -> Object:
+def _applied(value: Object, written: Value, kind: Type, cpu_budget: CpuBudget | None) -> Mutated:
     try:
-        patch = apply_configuration(written)
+        patch, size = apply_configuration(written, cpu_budget)
     except PatchError as error:
         raise MutationError(str(error)) from None
     patch |= {name: value[name] for name in ("apiVersion", "kind") if name in value}
@@ -139,7 +151,7 @@ def _applied(value: Object, written: Value, kind: Type) -> Object:
             f"error applying patch: failed to convert original object to typed object: {join_errors(found)}"
         )
     merged: Object = merge(value, patch, kind)
-    return merged
+    return Mutated(merged, size)
 
 
 def _go_values(root: Json) -> Iterator[GoValue]:
@@ -280,11 +292,12 @@ class MutatingPolicies:
             if fault:
                 failures.append(_Failure(policy, binding, fault, "Invalid"))
                 continue
-            request.put(resource, new)
+            request.put(resource, new.object)
+            request.draft.weight += new.growth
             request.reinvoke = True
-            inputs = inputs._replace(object=new)
+            inputs = inputs._replace(object=new.object)
         policy.compiled = True
-        if not equal(before, inputs.object):
+        if not await offload(request.draft.weight, equal, before, inputs.object):
             rounds.changed()
         if policy.is_reinvoked:
             rounds.evaluated(key)
@@ -295,19 +308,19 @@ class MutatingPolicies:
 
     async def _mutated(
         self, request: Attributes, resource: Resource, policy: MutatingPolicy, mutation: Mutation, inputs: Inputs
-    ) -> Object:
+    ) -> Mutated:
         """The object after the mutation, with defaults. Raises MutationError and ApiError."""
         scaling, resource = request.subresource == "scale", request.body_at(resource)
         kind = ownership.SCALE.type if scaling else ownership.tracker(resource, request.subresource).type
 
-        def work(cpu_budget: CpuBudget | None) -> Object:
+        def work(cpu_budget: CpuBudget | None) -> Mutated:
             result = mutated(policy, mutation, inputs, kind, cpu_budget)
-            if result is inputs.object or scaling:
+            if result.object is inputs.object or scaling:
                 return result
-            new: Object = copy(result)  # it shares parts with objects in use
+            new: Object = copy(result.object)  # it shares parts with objects in use
             if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:
                 resource.behaviour.default(resource, new)
-            return new
+            return Mutated(new, result.growth)
 
         return await run_within_budget(policy.weight(request), work)
 

@@ -24,11 +24,13 @@ from jsonpatch import JsonPatch, PatchOperation
 from jsonpointer import JsonPointer
 
 from noxu.apiserver.api import errors
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import compact_json, quote
 from noxu.apiserver.values import Json, Object, copy, equal
 
+_BYTES_PER_UNIT: Final = 500  # of processor time, to compare JSON
 MAX_COPIED: Final = 3 * 1024 * 1024  # bytes that all `copy` operations may add: upstream's JSONPatchMaxCopyBytes
 
 
@@ -101,6 +103,7 @@ class _Document:
     def look(self, pointer: str) -> tuple[Json, str]:
         """(the container that a pointer leads into, the last token), for reading. Raises _NotFound."""
         tokens = _tokens(pointer)
+        spend(1 + len(tokens))
         node = self.root
         for token in tokens[:-1]:
             node = _child(node, token)
@@ -109,6 +112,7 @@ class _Document:
     def enter(self, pointer: str) -> tuple[Json, str]:
         """(the container that a pointer leads into, the last token), for changes. Raises _NotFound."""
         tokens = _tokens(pointer)
+        spend(1 + len(tokens))
         node = self.root = self._owned(self.root)
         for token in tokens[:-1]:
             child = self._owned(_child(node, token))
@@ -284,6 +288,7 @@ class _Test(_Operation):
             f"test operation does not apply: is missing path: {path}", f"error in test for path: '{path}'"
         ):
             found = document.root if path == "" else _get(*document.look(path))
+        spend(1 + _size(found) // _BYTES_PER_UNIT)
         if not equal(found, self.value):
             raise FailedTest(f"testing value {path} failed: test failed")
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from noxu.apiserver.cel.kubernetes.validation import Validator as Validator
     from noxu.apiserver.cel.library.authorization import Authorize as Authorize
     from noxu.apiserver.cel.library.authorization import AuthorizerDecision as AuthorizerDecision
+    from noxu.apiserver.cel.memory import Memory as Memory
     from noxu.apiserver.cel.types.types import Type as Type
     from noxu.apiserver.cel.values.values import Value as Value
 
@@ -43,6 +44,7 @@ _HOMES = {
     "Expression": "kubernetes.admission",
     "FailedRule": "kubernetes.validation",
     "Interrupted": "errors",
+    "Memory": "memory",
     "Outcome": "evaluation.interpreter",
     "PER_CALL_LIMIT": "cost.runtime",
     "PatchError": "kubernetes.patches",
@@ -70,6 +72,7 @@ __all__ = [
     "Expression",
     "FailedRule",
     "Interrupted",
+    "Memory",
     "Outcome",
     "PatchError",
     "Purpose",

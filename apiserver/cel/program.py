@@ -17,6 +17,7 @@ from noxu.apiserver.cel.evaluation import constants, interpreter
 from noxu.apiserver.cel.evaluation.constants import Constants
 from noxu.apiserver.cel.evaluation.interpreter import Outcome
 from noxu.apiserver.cel.generation.codegen import GeneratedRule, Unsupported, generate
+from noxu.apiserver.cel.memory import Memory
 from noxu.apiserver.cel.syntax import parser
 from noxu.apiserver.cel.syntax.ast import Expr, is_deeper
 from noxu.apiserver.cel.syntax.source import compile_error
@@ -91,14 +92,18 @@ class Program:
             return estimate.estimate(self.tree, declared)
 
     def evaluate(
-        self, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT, cpu_budget: CpuBudget | None = None
+        self,
+        variables: Mapping[str, Value],
+        limit: int = PER_CALL_LIMIT,
+        cpu_budget: CpuBudget | None = None,
+        memory: Memory | None = None,
     ) -> Outcome:
-        """Interpret it. Raises what `cpu_budget` raises."""
+        """Interpret it. `memory` is shared with other evaluations. Raises what `cpu_budget` raises."""
         folded = self.instantiate()
         if self._is_deep:
             with _deep_stack():
-                return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget)
-        return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget)
+                return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget, memory)
+        return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget, memory)
 
     def evaluate_node(self, node: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
         """Interpret a node of its tree that does not depend on the variable of a macro."""

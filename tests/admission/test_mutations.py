@@ -71,7 +71,7 @@ def mutate(text: str, *, patches: bool, spec: Object = SPEC, **more: Any) -> Obj
     metadata = {"name": "w", "labels": {"own": "1"}}
     value = {"apiVersion": "g/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
     seen = Inputs(value, None, REQUEST, namespace={"metadata": {"name": "default"}}, params={"max": 3})
-    return mutated(policy, policy.mutations[0], seen, KIND, None)
+    return mutated(policy, policy.mutations[0], seen, KIND, None).object
 
 
 def refusal(text: str, *, patches: bool, **more: Any) -> str:

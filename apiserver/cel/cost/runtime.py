@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from noxu.apiserver.cel.errors import Cancelled, CelError
 from noxu.apiserver.cel.library.formats import Format
+from noxu.apiserver.cel.memory import COMPARED, allocate
 from noxu.apiserver.cel.types.types import BYTES, STRING
 from noxu.apiserver.cel.values.conversions import go_type
 from noxu.apiserver.cel.values.numbers import MAX_UINT64, Uint
@@ -82,20 +83,26 @@ def _all_elements(args: Sequence[Value], _: Value) -> int:
     """A tenth of every text in a value, rounded down, and 1 for every other scalar."""
     total = 0
     todo = [args[0]]
-    while todo:
+    while todo and total <= PER_CALL_LIMIT:
         value = todo.pop()
         if isinstance(value, str):
-            total += int(len(value.encode("utf-8", "surrogatepass")) * TRAVERSAL)
+            total += int(_utf8_length(value) * TRAVERSAL)
         elif isinstance(value, bytes):
             total += int(len(value) * TRAVERSAL)
         elif isinstance(value, LISTS):
+            allocate(COMPARED * (len(value) + 1))
             todo.extend(value)
         elif isinstance(value, MAPS):
+            allocate(COMPARED * 2 * (len(value) + 1))
             for key in value:
                 todo += key, value.find(key)
         else:
             total += 1
     return total
+
+
+def _utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _contains_address(args: Sequence[Value], _: Value) -> int:
@@ -192,7 +199,7 @@ _KUBERNETES: Final[dict[str, CallCost]] = {  # Kubernetes' functions, by name
     "check": lambda args, result: 350_000,  # noqa: ARG005
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _all_elements),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _traversed(0)),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _traversed(0)),
     **dict.fromkeys(("replace", "split"), _traversed(0, 2)),
     "join": _joined,
     **dict.fromkeys(("find", "findAll"), _search),

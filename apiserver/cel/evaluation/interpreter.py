@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from noxu.apiserver.cel import memory
 from noxu.apiserver.cel.checking.environment import Environment
 from noxu.apiserver.cel.cost.runtime import CHECKED_BEFORE_CALL, LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
-from noxu.apiserver.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload
+from noxu.apiserver.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload, shortened
 from noxu.apiserver.cel.evaluation.attributes import AttributePlan, Qualifier, is_attribute, plan_attribute
 from noxu.apiserver.cel.evaluation.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
 from noxu.apiserver.cel.evaluation.containers import entries, select
+from noxu.apiserver.cel.memory import ELEMENT, ENTRY, LIST, MAP, Memory
 from noxu.apiserver.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -63,21 +65,22 @@ def evaluate(
     variables: Mapping[str, Value],
     limit: int,
     cpu_budget: CpuBudget | None = None,
+    allowed: Memory | None = None,
 ) -> Outcome:
     """Evaluate an expression at a cost of at most `limit`. `variables` may contain `Failed` values.
 
-    Raises what `cpu_budget` raises, unless that is a Cancelled.
+    `allowed` is the memory that it shares with others. Raises what `cpu_budget` raises, unless that is a Cancelled.
     """
-    interpreter = _Interpreter(environment, constants, variables, limit, cpu_budget)
-    token = CURRENT.set(cpu_budget)
+    allowed = allowed or Memory(cpu_budget)
+    interpreter = _Interpreter(environment, constants, variables, limit, cpu_budget, allowed)
+    token, memory_token = CURRENT.set(cpu_budget), memory.CURRENT.set(allowed)
     try:
         value = interpreter.evaluate(tree, None)
-    except CelError as error:
-        return Outcome(None, error.message, interpreter.cost)
-    except Cancelled as cancelled:
-        return Outcome(None, cancelled.message, interpreter.cost)
+    except (CelError, Cancelled) as error:
+        return Outcome(None, shortened(error.message), interpreter.cost)
     finally:
         CURRENT.reset(token)
+        memory.CURRENT.reset(memory_token)
     return Outcome(value, None, interpreter.cost)
 
 
@@ -118,7 +121,9 @@ class _Interpreter:
         variables: Mapping[str, Value],
         limit: int,
         cpu_budget: CpuBudget | None,
+        allowed: Memory,
     ) -> None:
+        self.allocate = allowed.allocate
         self.environment = environment
         self.constants = constants.values
         self.members = constants.members
@@ -157,7 +162,7 @@ class _Interpreter:
         try:
             return self.evaluate(node, scope), None
         except CelError as error:
-            return None, error
+            return None, _untraced(error)
 
     # Attributes
 
@@ -288,7 +293,7 @@ class _Interpreter:
             try:
                 args.append(self.evaluate(operand, scope))
             except CelError as error:
-                args.append(error)
+                args.append(_untraced(error))
                 failed = failed or error
                 if in_turn:
                     break
@@ -345,7 +350,7 @@ class _Interpreter:
                 result = equality.equal(left, right)
             except CelError as incomparable:
                 if node.function == "_==_":
-                    error = incomparable
+                    error = _untraced(incomparable)
         cost = call_cost(node.function, node.overloads)
         self.charge(cost([left_error or left, right_error or right], None))
         if error is not None:
@@ -369,6 +374,7 @@ class _Interpreter:
     # Literals and comprehensions
 
     def list_literal(self, node: ListLiteral, scope: _Scope | None) -> Value:
+        self.allocate(LIST + ELEMENT * len(node.elements))
         out: list[Value] = []
         try:
             for n, element in enumerate(node.elements):
@@ -384,6 +390,7 @@ class _Interpreter:
         return out
 
     def map_literal(self, node: MapLiteral, scope: _Scope | None) -> Value:
+        self.allocate(MAP + ENTRY * len(node.entries))
         out = MapValue()
         try:
             for entry in node.entries:
@@ -402,6 +409,7 @@ class _Interpreter:
         return out
 
     def message(self, node: Message, scope: _Scope | None) -> Value:
+        self.allocate(MAP + ENTRY * len(node.entries))
         fields: dict[str, Value] = {}
         try:
             for entry in node.entries:
@@ -438,6 +446,11 @@ class _Interpreter:
         inner.variables.clear()
         result = self.evaluate(node.result, inner)
         return list(result) if type(result) is Accumulating else result
+
+
+def _untraced(error: CelError) -> CelError:
+    """An error that is kept as a value, without the frames that raised it: they would keep it, and what they made."""
+    return error.with_traceback(None)
 
 
 def _unwrap(value: Value, place: str) -> Value:

@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from noxu.apiserver.cel import memory
 from noxu.apiserver.cel.checking.environment import Environment
 from noxu.apiserver.cel.cost.runtime import CHECKED_BEFORE_CALL, LIST_COST, MAP_COST, call_cost, nominal
 from noxu.apiserver.cel.errors import Cancelled, CelError
@@ -41,11 +42,13 @@ from noxu.apiserver.cel.evaluation.attributes import is_attribute
 from noxu.apiserver.cel.evaluation.constants import Constants, is_member
 from noxu.apiserver.cel.evaluation.containers import entries, select
 from noxu.apiserver.cel.generation.inlining import INLINED, equality
-from noxu.apiserver.cel.generation.writer import Fallback, Kind, Operand, Path, Unsupported, Writer
+from noxu.apiserver.cel.generation.writer import SCALARS, Fallback, Kind, Operand, Path, Unsupported, Writer
+from noxu.apiserver.cel.memory import ELEMENT, ENTRY, LIST, MAP, Memory
 from noxu.apiserver.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, MapLiteral, Select
 from noxu.apiserver.cel.types.types import BOOL, INT, STRING, is_optional
 from noxu.apiserver.cel.values.equality import equal
 from noxu.apiserver.cel.values.values import FORMAT_READERS, Failed, MapValue
+from noxu.apiserver.cpu_budget import CURRENT as CPU_BUDGET
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.values import Json
 
@@ -59,6 +62,7 @@ __all__ = ["FALLBACK_ERRORS", "GeneratedRule", "Unsupported", "generate"]
 
 _STATIC_KINDS: Final[dict[object, Kind]] = {BOOL: "bool", INT: "int", STRING: "str"}
 _VARIABLES: Final = {"self": "s", "oldSelf": "o"}
+_SMALL: Final = 8  # elements of a literal
 _UNSUPPORTED: Final = frozenset({"_[?_]", "_?._", "or", "orValue", "@not_strictly_false"})
 
 
@@ -80,7 +84,21 @@ def generate(
     source = writer.function("def rule(s, o, limit, more):")
     scope: dict[str, Any] = dict(writer.names)
     exec(compile(source, "<rule>", "exec"), scope)  # noqa: S102 - generated here; literals of the rule are repr()s
-    return scope["rule"]  # type: ignore[no-any-return]
+    rule: GeneratedRule = scope["rule"]
+    return _with_memory(rule) if writer.allocates else rule
+
+
+def _with_memory(rule: GeneratedRule) -> GeneratedRule:
+    """A rule that may make values, each time with the memory of an evaluation."""
+
+    def run(new: Json, old: Json, limit: int, more: NextLimit) -> int:
+        token = memory.CURRENT.set(Memory(CPU_BUDGET.get()))
+        try:
+            return rule(new, old, limit, more)
+        finally:
+            memory.CURRENT.reset(token)
+
+    return run
 
 
 class _Generator:
@@ -114,6 +132,7 @@ class _Generator:
             case Call():
                 return self.call(node)
             case ListLiteral() if not node.optional:
+                self.announce(LIST, ELEMENT, len(node.elements))
                 elements = [self.value(element) for element in node.elements]
                 self.writer.charge(LIST_COST)
                 return Operand(self.writer.temp(f"[{', '.join(elements)}]"), "value")
@@ -126,7 +145,13 @@ class _Generator:
     def value(self, node: Expr) -> str:
         return self.writer.as_value(self.expression(node))
 
+    def announce(self, size: int, each: int, count: int) -> None:
+        """Announce a literal of many elements. The number of small ones is limited by their cost."""
+        if count > _SMALL:
+            self.writer.allocate(str(size + each * count))
+
     def map_literal(self, node: MapLiteral) -> Operand:
+        self.announce(MAP, ENTRY, len(node.entries))
         pairs = []
         for entry in node.entries:
             if entry.optional:
@@ -208,6 +233,7 @@ class _Generator:
         return writer.load(f"{container.code}[{key}]", inner, _step_into(container, step))
 
     def selected_value(self, container: str, key: str) -> Operand:
+        self.writer.allocates = True
         return Operand(self.writer.temp(f"{self.writer.name(select)}({container}, {key}, presence=False)"), "value")
 
     # Calls
@@ -237,6 +263,7 @@ class _Generator:
     def charged_call(self, node: Call, run: str, args: list[str]) -> Operand:
         """A call of the Python function that `run` names, and of the function that computes its cost."""
         writer = self.writer
+        writer.allocates = True
         cost = call_cost(node.function, node.overloads)
         if cost is nominal:
             writer.charge(1)
@@ -283,7 +310,10 @@ class _Generator:
         sign = "==" if node.function == "_==_" else "!="
         found = equality(writer, args, sign)
         if found is None:
+            allocates = writer.allocates
             found = self.charged_call(node, writer.name(equal), [writer.as_value(arg) for arg in args])
+            if any(arg.kind in SCALARS for arg in args):  # then nothing but texts is compared, which costs what it takes
+                writer.allocates = allocates
             found = Operand(found.code if sign == "==" else f"(not {found.code})", "bool")
         return found
 
@@ -325,6 +355,7 @@ class _Generator:
         first, second = writer.temp(), writer.temp()
         two = bool(node.variable2)
         if items.kind == "value":
+            writer.allocates = True
             run = f"{writer.name(entries)}({items.code}, two={two})"
             return f"for {first}, {second} in {run}:", [(node.variable, first, None), (node.variable2, second, None)]
         schema = items.schema

@@ -16,9 +16,11 @@ from typing import Final, TypeAlias
 from noxu.apiserver.cel.cost.runtime import PATTERN
 from noxu.apiserver.cel.generation.writer import SCALARS, Kind, Operand, Writer
 from noxu.apiserver.cel.library.standard import compile_pattern
+from noxu.apiserver.cel.memory import allocate_text
 from noxu.apiserver.values import MAX_INT64, MIN_INT64
 
 Inline: TypeAlias = Callable[[Writer, list[Operand]], Operand | None]
+_LONG_TEXT: Final = 1024  # characters; the number of shorter ones is limited by their cost
 
 
 def traversal(operand: Operand) -> str:
@@ -73,6 +75,9 @@ def _arithmetic(sign: str) -> Inline:
 def _concatenation(writer: Writer, args: list[Operand]) -> Operand:
     left, right = (writer.as_kind(arg, "str") for arg in args)
     result = Operand(writer.temp(f"{left} + {right}"), "str")
+    writer.allocates = True
+    announce = f"{writer.name(allocate_text)}(len({result.code}), {result.code})"
+    writer.emit(f"if len({result.code}) > {_LONG_TEXT}: {announce}")
     charge(writer, traversal(result))
     return result
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias, TypeVar
 
+from noxu.apiserver.cel.memory import allocate
 from noxu.apiserver.cel.types.schema_types import with_type_and_object_meta
 from noxu.apiserver.cel.values.values import FORMAT_READERS, JsonList, JsonObject
 from noxu.apiserver.records import NamedTuple
@@ -80,6 +81,7 @@ class Writer:
         self.pending = 0
         self.temps = 0
         self.counts_cost = False  # whether the function has a variable `c` for its cost
+        self.allocates = False  # whether the function may make values whose size it announces
         # One dict for each open block: what was loaded in a block is not known after it.
         self.loaded: list[dict[Path, Operand]] = [{}]
         self.probed: list[dict[Path, tuple[str, Operand]]] = [{}]  # (code for "it is present", the value if it is)
@@ -129,6 +131,11 @@ class Writer:
 
     def fall_back_if(self, condition: str) -> None:
         self.emit(f"if {condition}: raise Fallback")
+
+    def allocate(self, size: str) -> None:
+        """Announce that many bytes, given as code."""
+        self.allocates = True
+        self.emit(f"{self.name(allocate)}({size})")
 
     # Costs
 
@@ -211,6 +218,7 @@ class Writer:
                 self.fall_back_if(f"{name}.__class__ is not str")
                 read = FORMAT_READERS.get(schema.validation.format)
                 if read is not None:
+                    self.allocates = True
                     return Operand(self.temp(f"{self.name(read)}({name})"), "value", path=path)
                 return Operand(name, "str", path=path)
             case "integer":

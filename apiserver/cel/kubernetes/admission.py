@@ -17,6 +17,7 @@ from noxu.apiserver.cel.checking.environment import KUBERNETES, STORED, Environm
 from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.apiserver.cel.evaluation.interpreter import Outcome
 from noxu.apiserver.cel.library import patches
+from noxu.apiserver.cel.memory import Memory
 from noxu.apiserver.cel.program import InstantiationError, Program
 from noxu.apiserver.cel.syntax.source import CompileError
 from noxu.apiserver.cel.types import types
@@ -181,12 +182,16 @@ class Expression:
             self._program, self.type = program, program.type
 
     def evaluate(
-        self, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT, cpu_budget: CpuBudget | None = None
+        self,
+        variables: Mapping[str, Value],
+        limit: int = PER_CALL_LIMIT,
+        cpu_budget: CpuBudget | None = None,
+        memory: Memory | None = None,
     ) -> Outcome:
-        """Evaluate an expression without an error. Raises what `cpu_budget` raises."""
+        """Evaluate an expression without an error. `memory` is shared with others. Raises what `cpu_budget` raises."""
         assert self._program is not None, self.error
         try:
-            return self._program.evaluate(variables, limit, cpu_budget)
+            return self._program.evaluate(variables, limit, cpu_budget, memory)
         except RecursionError:  # e.g. at printing a value, which clients may nest as deeply as they like
             return Outcome(None, _TOO_DEEP, PER_CALL_LIMIT)
 

@@ -3,15 +3,20 @@
 Upstream writes the values of a JSON patch as protobuf does: all numbers are doubles, and larger integers become strings. An
 apply configuration it converts to Go's values. There it leaves null, and lists and maps within other lists and maps, as
 values of cel-go, which fit no schema: here they are `GoValue`s, which know how Go prints them.
+
+What is written counts as memory of an evaluation of its own: a list that other lists share is written as often as they are.
 """
 
 from __future__ import annotations
 
 import base64
 import sys
+from collections.abc import Callable
 from typing import Final
 
+from noxu.apiserver.cel.errors import Cancelled
 from noxu.apiserver.cel.library.patches import ObjectValue, Operation, OperationValue, misplaced
+from noxu.apiserver.cel.memory import ENTRY, MAP, PRINTED, TEXT, Memory, allocate, allocate_text, limited_to
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values.conversions import go_type, go_value
 from noxu.apiserver.cel.values.numbers import Uint
@@ -27,11 +32,14 @@ from noxu.apiserver.cel.values.values import (
     Value,
     type_of,
 )
+from noxu.apiserver.cpu_budget import CpuBudget
 from noxu.apiserver.go.fmt import GoValue
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object
 
 _SAFE_INTEGER: Final = 2**53 - 1
+_TOO_DEEP: Final = "the value is nested too deeply"
 
 
 class PatchError(Exception):
@@ -42,12 +50,33 @@ class _NotJson(Exception):
     """A value that cannot be written as JSON."""
 
 
-def json_patch(operations: list[Value]) -> list[Object]:
-    """The operations of a JSON patch. Raises PatchError."""
-    return [_operation(value.operation) for value in operations]
+class Written(NamedTuple):
+    """A patch or configuration, and the memory in bytes that it takes where nothing is shared."""
+
+    value: Json
+    size: int
+
+
+def json_patch(operations: list[Value], cpu_budget: CpuBudget | None = None) -> Written:
+    """The operations of a JSON patch. Raises PatchError, and what `cpu_budget` raises."""
+    return _written(lambda: [_operation(value.operation) for value in operations], cpu_budget)
+
+
+def _written(write: Callable[[], Json], cpu_budget: CpuBudget | None) -> Written:
+    memory = Memory(cpu_budget)
+    try:
+        with limited_to(memory):
+            return Written(write(), memory.used)
+    except Cancelled as cancelled:
+        raise PatchError(cancelled.message) from None
+    except RecursionError:
+        raise PatchError(_TOO_DEEP) from None
 
 
 def _operation(given: Operation) -> Object:
+    allocate(MAP)
+    for text in (given.op, given.path, given.from_):
+        allocate_text(len(text), text)
     operation: Object = {"op": given.op, "path": given.path}
     if given.from_:
         operation["from"] = given.from_
@@ -70,8 +99,15 @@ _EQUALS_NOTHING: Final = object()
 """In upstream's patches a test for null always fails, even if the value is null."""
 
 
-def apply_configuration(value: ObjectValue) -> Object:
-    """An apply configuration as JSON, with `GoValue`s for values that have no JSON. Raises PatchError."""
+def apply_configuration(value: ObjectValue, cpu_budget: CpuBudget | None = None) -> Written:
+    """An apply configuration as JSON, with `GoValue`s for values that have no JSON.
+
+    Raises PatchError, and what `cpu_budget` raises.
+    """
+    return _written(lambda: _root(value), cpu_budget)
+
+
+def _root(value: ObjectValue) -> Object:
     _check_places(value)
     try:
         return _configuration(value)
@@ -87,18 +123,22 @@ def _check_places(value: ObjectValue) -> None:
 def _patch_value(value: Value) -> Json:
     """The value of an operation in protobuf's JSON. Raises _NotJson."""
     match value:
-        case None | bool() | str():
+        case str():
+            allocate_text(len(value), value)
+            return value
+        case None | bool():
             return value
         case int():
             return int(value) if abs(value) <= _SAFE_INTEGER else str(int(value))
         case float():
             return _number(value)
         case bytes():
+            allocate(TEXT + 2 * len(value))
             return base64.b64encode(value).decode()
         case Timestamp() | Duration():
             return str(value)
         case UntypedMap() | UntypedList():
-            return value.raw
+            return _shared(value.raw)
         case Optional():
             if value.value is ABSENT:
                 raise _NotJson("optional.none() dereference")
@@ -110,11 +150,29 @@ def _patch_value(value: Value) -> Json:
         case Type():
             raise _NotJson("type conversion not supported for 'type'")
     if isinstance(value, LISTS):
+        allocate(PRINTED * (len(value) + 1))
         return [_patch_value(inner) for inner in value]
     if isinstance(value, MAPS):
+        allocate(MAP + ENTRY * len(value))
         return {_key(key): _patch_value(value.find(key)) for key in value}
     name = type_of(value).name.rpartition(".")[2]
     raise _NotJson(f"type conversion error from '{name}' to '*structpb.Value'")
+
+
+def _shared(raw: Json) -> Json:
+    """A part of an object. It is announced as what it will be when the patched object is written."""
+    todo = [raw]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, str):
+            allocate_text(len(value), value)
+        elif isinstance(value, list):
+            allocate(PRINTED * (len(value) + 1))
+            todo += value
+        elif isinstance(value, dict):
+            allocate(MAP + ENTRY * len(value))
+            todo += value.values()
+    return raw
 
 
 def _number(value: float) -> Json:
@@ -141,16 +199,19 @@ def _as_protobuf(value: Json) -> Json:
 
 def _configuration(value: ObjectValue) -> Object:
     """Raises _NotJson."""
+    allocate(MAP + ENTRY * len(value.fields))
     return {name: _field(name, inner) for name, inner in value.fields.items()}
 
 
 def _field(name: str, value: Value) -> Json:
     """The value of a field. Upstream converts the elements of lists and maps in fields, but not those nested deeper."""
     if isinstance(value, list):
+        allocate(PRINTED * (len(value) + 1))
         return [_native(inner) for inner in value]
     if not isinstance(value, MapValue):
         return _native(value)
     members = {}
+    allocate(MAP + ENTRY * len(value))
     for key in value:
         if type(key) is not str:
             wrong_key = f"map key {_quoted_key(key)} is of type {go_type(key)}, not string"
@@ -176,10 +237,13 @@ def _native(value: Value) -> Json:
             return _NULL
         case Uint():
             return GoValue(str(int(value)), hex(value), "uint64")
-        case bool() | str() | int() | float():
+        case str():
+            allocate_text(len(value), value)
+            return value
+        case bool() | int() | float():
             return value
         case UntypedMap() | UntypedList():
-            return value.raw
+            return _shared(value.raw)
         case Optional():
             return None if value.value is ABSENT else _native(value.value)
         case Type():
@@ -198,6 +262,7 @@ def _native(value: Value) -> Json:
         case list():
             return GoValue(go_value(value).replace(", ", " "), "[]ref.Val", "[]ref.Val")
         case MapValue():
+            allocate(3 * PRINTED * (len(value) + 1))
             inside = " ".join(f"{go_value(key)}:{go_value(value.find(key))}" for key in value)
             return GoValue(f"map[{inside}]", "map[ref.Val]ref.Val", "map[ref.Val]ref.Val")
     name = type_of(value).name

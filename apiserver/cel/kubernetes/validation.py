@@ -27,7 +27,7 @@ from noxu.apiserver.api.field import (
     required,
 )
 from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.errors import NO_SUCH_OVERLOAD, CostExceeded, Interrupted
+from noxu.apiserver.cel.errors import NO_SUCH_OVERLOAD, CostExceeded, Interrupted, MemoryExceeded
 from noxu.apiserver.cel.escaping import escape
 from noxu.apiserver.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
 from noxu.apiserver.cel.kubernetes.rules import OLD_SELF, SELF, CompiledRule
@@ -337,7 +337,7 @@ class _NodeRun:
                 self.settle(rule, outcome)
             case CostExceeded():
                 self.exceeded(rule)
-            case Interrupted():
+            case Interrupted() | MemoryExceeded():
                 self.failed_to_run(rule.rule, outcome.message)
             case _:
                 self.interpret(rule)
@@ -387,7 +387,7 @@ class _NodeRun:
         else:
             why = f"{error} evaluating rule: {shown}"
         self.run.errors.append(invalid(_path(self.location), self.node.type, why))
-        if exceeded or error == Interrupted.MESSAGE:
+        if exceeded or error == Interrupted.MESSAGE or error.startswith(MemoryExceeded.PREFIX):
             raise _Exhausted
 
     def failed(self, rule: CompiledRule, variables: Mapping[str, Value]) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.memory import ENTRY, MAP, allocate
 from noxu.apiserver.cel.values.conversions import go_value
 from noxu.apiserver.cel.values.values import ABSENT, JsonObject, MapValue, Value
 
@@ -14,7 +15,9 @@ def insert(target: MapValue | JsonObject, key: Value, value: Value) -> MapValue:
     """The map with another entry. A map made by the comprehension is changed in place, a map of an object is copied."""
     if target.find(key) is not ABSENT:
         raise CelError(f"insert failed: key {go_value(key)} already exists")
+    allocate(ENTRY)
     if not isinstance(target, MapValue):
+        allocate(MAP + ENTRY * len(target))
         target = MapValue((name, target.find(name)) for name in target)
     target.set(key, value)
     return target

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.memory import PRINTED, allocate, allocate_text
 from noxu.apiserver.cel.values import conversions
 from noxu.apiserver.cel.values.numbers import Uint
 from noxu.apiserver.cel.values.values import LISTS, MAPS, Value, type_of
@@ -66,6 +67,7 @@ def interpolate(text: str, pick: Callable[[int], Value], size: int, show: Render
         "a%.2fb"   text up to "%" (1), clause ".2f" (2 to 5), and again from "b"
     """
     out: list[str] = []
+    allocate_text(len(text), text)
     position, used = 0, 0
     while True:
         percent = text.find("%", position)
@@ -85,7 +87,9 @@ def interpolate(text: str, pick: Callable[[int], Value], size: int, show: Render
             raise FormatError(f"index {used} out of range")
         verb, precision, position = _clause(text, position)
         try:
-            out.append(show(verb, precision, argument))
+            shown = show(verb, precision, argument)
+            allocate_text(len(shown), shown)
+            out.append(shown)
         except FormatError as error:
             raise _during_formatting(error) from None
         used += 1
@@ -144,6 +148,7 @@ def render(verb: str, precision: int | None, value: Value) -> str:
 def _hex(verb: str, value: Value) -> str:
     if isinstance(value, int):
         return format(value, verb)
+    allocate(PRINTED + 4 * len(value))
     data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
     return str(data.hex().upper() if verb == "X" else data.hex())
 
@@ -151,6 +156,7 @@ def _hex(verb: str, value: Value) -> str:
 def to_text(value: Value) -> str:
     """`%s`."""
     if isinstance(value, LISTS):
+        allocate(PRINTED * (len(value) + 1))
         return f"[{', '.join(map(_inner, value))}]"
     if isinstance(value, MAPS):
         return _map(value)
@@ -165,6 +171,8 @@ def to_text(value: Value) -> str:
 def _inner(value: Value) -> str:
     """`%s` of an element of a list or map."""
     kind = type_of(value).name
+    if kind in ("string", "bytes"):
+        allocate(PRINTED + 4 * len(value))
     match kind:
         case "string":
             return quote(value)
@@ -182,6 +190,7 @@ def _inner(value: Value) -> str:
 
 def _map(value: Value) -> str:
     pairs: list[tuple[str, str]] = []
+    allocate(3 * PRINTED * (len(value) + 1))
     for key in value:
         kind = type_of(key).name
         if kind not in ("string", "bool", "int", "uint"):
@@ -211,7 +220,9 @@ def scientific(value: float, width: int | None) -> str:
     else:
         mantissa, _, exponent = f"{abs(value) if value == 0 else value:.6e}".partition("e")
         text = f"{mantissa}×10{exponent.removeprefix('+').translate(_SUPERSCRIPT)}"
-    return text.rjust(min(6 if width is None else width, 1_000_000))
+    width = min(6 if width is None else width, 1_000_000)
+    allocate(PRINTED + width)
+    return text.rjust(width)
 
 
 def _not_finite(value: float) -> str:

@@ -9,12 +9,15 @@ from typing import Final
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.library.declarations import Function, Implementation, Overload, overload
 from noxu.apiserver.cel.library.standard import ADDERS, COMPARERS, add, compare
+from noxu.apiserver.cel.memory import LIST, allocate
 from noxu.apiserver.cel.values import equality
 from noxu.apiserver.cel.values.numbers import Uint
 from noxu.apiserver.cel.values.times import Duration
 from noxu.apiserver.cel.values.values import ABSENT, LISTS, Value, type_of
 
 MAX_RANGE: Final = 1_000_000
+_INTEGER: Final = 40  # bytes of an element that is a number
+_SORTED: Final = 80  # bytes of an element while it is sorted
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMABLE: Final = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
 _RUNTIME_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
@@ -95,6 +98,7 @@ def slice_of(items: Value, start: int, end: int) -> list[Value]:
         raise CelError(f"{prefix}start index must be less than or equal to end index")
     if len(items) < end:
         raise CelError(f"{prefix}list is length {len(items)}")
+    allocate(equality.list_size(items) * (end - start) // max(len(items), 1))
     return [items[n] for n in range(start, end)]
 
 
@@ -110,11 +114,13 @@ def flatten(items: Value, *depths: Value) -> list[Value]:
     if depth < 0:
         raise CelError("level must be non-negative")
     out: list[Value] = []
+    allocate(equality.list_size(items))
     todo = [(iter(items), depth)]
     while todo:
         elements, levels = todo[-1]
         for element in elements:
             if levels and isinstance(element, LISTS):
+                allocate(equality.list_size(element))
                 todo.append((iter(element), levels - 1))
                 break
             out.append(element)
@@ -139,6 +145,7 @@ def sort_by_keys(items: Value, keys: Value) -> Value:
     kind = type_of(keys[0]).name
     if kind not in COMPARERS:
         raise CelError("list elements must be comparable")
+    allocate(_SORTED * len(items) + equality.list_size(items) + equality.list_size(keys))
     ordered = list(keys)
     if len(ordered) > 1 and any(type_of(key).name != kind for key in ordered):
         raise CelError("list elements must have the same type")
@@ -163,16 +170,19 @@ def range_of(count: int) -> list[Value]:
         raise CelError(f"lists.range: size must be non-negative, got {count}")
     if count > MAX_RANGE:
         raise CelError(f"lists.range: size {count} exceeds maximum allowed ({MAX_RANGE})")
+    allocate(LIST + _INTEGER * count)
     return list(range(count))
 
 
 def reverse(items: Value) -> list[Value]:
+    allocate(equality.list_size(items))
     return [items[n] for n in reversed(range(len(items)))]
 
 
 def distinct(items: Value) -> Value:
     if not len(items):
         return items
+    allocate(equality.list_size(items))
     unique: list[Value] = []
     strings: set[Value] = set()  # strings need not be compared with every other element
     for item in items:

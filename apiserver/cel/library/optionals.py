@@ -9,7 +9,9 @@ from typing import Final
 
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.library.declarations import Implementation, Overload, overload
+from noxu.apiserver.cel.memory import allocate
 from noxu.apiserver.cel.values.conversions import go_value
+from noxu.apiserver.cel.values.equality import list_size
 from noxu.apiserver.cel.values.times import MIN_SECONDS as YEAR_ONE
 from noxu.apiserver.cel.values.times import Duration, Timestamp
 from noxu.apiserver.cel.values.values import ABSENT, NONE, MapValue, Optional, UntypedList, UntypedMap, Value
@@ -36,6 +38,7 @@ def of_non_zero(value: Value) -> Optional:
 
 
 def unwrap(items: Value) -> list[Value]:
+    allocate(list_size(items))
     out = []
     for item in items:
         if not isinstance(item, Optional):

@@ -13,6 +13,7 @@ from typing import Final
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.library.declarations import Function, overload
 from noxu.apiserver.cel.library.messages import MessageType
+from noxu.apiserver.cel.memory import COMPARED, PRINTED, allocate, allocate_text
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.types import Kind, Type
 from noxu.apiserver.cel.values.equality import equal
@@ -39,6 +40,7 @@ class ObjectValue(Opaque):
     def equals(self, other: Value) -> bool:
         if not isinstance(other, ObjectValue) or self.type != other.type or self.fields.keys() != other.fields.keys():
             return False
+        allocate(COMPARED * (len(self.fields) + 1))
         return all(_same(value, other.fields[name]) for name, value in self.fields.items())
 
     def field(self, name: Value) -> Value:
@@ -128,6 +130,7 @@ def find_message(name: str) -> MessageType | None:
 
 def escape_key(key: str) -> str:
     """A key as a part of a JSON pointer: a/b~c → a~1b~0c."""
+    allocate_text(2 * len(key), key)
     return key.replace("~", "~0").replace("/", "~1")
 
 
@@ -143,6 +146,8 @@ def misplaced(value: ObjectValue) -> Iterator[str]:
     todo: list[tuple[Value, str]] = [(value, value.type.name)]
     while todo:
         part, place = todo.pop()
+        if isinstance(part, (ObjectValue, list, MapValue)):
+            allocate(PRINTED * (len(part.fields if isinstance(part, ObjectValue) else part) + 1))
         if isinstance(part, ObjectValue):
             name = part.type.name
             if name != place:

@@ -7,6 +7,7 @@ from typing import Final
 
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.memory import allocate
 from noxu.apiserver.cel.types.types import QUANTITY
 from noxu.apiserver.cel.values.values import Opaque, Value
 from noxu.apiserver.go import quantity as go_quantity
@@ -47,6 +48,7 @@ def is_quantity(text: str) -> bool:
 
 
 def compare(left: Quantity, right: Quantity) -> int:
+    _announce(left.amount, right.amount)
     return go_quantity.compare(left.amount, right.amount)
 
 
@@ -57,12 +59,25 @@ def as_integer(quantity: Quantity) -> int:
     return value
 
 
+_LONG: Final = 128  # bits of two quantities and what aligns them
+_MAX_ALIGNMENT: Final = 400_000  # bits; quantities that are further apart are not aligned
+
+
+def _announce(left: go_quantity.Quantity, right: go_quantity.Quantity) -> None:
+    """Announce what two quantities take when they are aligned: 1e99999 + 1 has 100,000 digits."""
+    exponents = abs(left.exponent - right.exponent)
+    bits = left.digits.bit_length() + right.digits.bit_length() + min(4 * exponents, _MAX_ALIGNMENT)
+    if bits > _LONG:
+        allocate(bits // 4)
+
+
 _Operation = Callable[[go_quantity.Quantity, go_quantity.Quantity], go_quantity.Quantity]
 
 
 def _arithmetic(operation: _Operation) -> Callable[[Quantity, Quantity | int], Quantity]:
     def run(left: Quantity, right: Quantity | int) -> Quantity:
         other = go_quantity.Quantity(right) if isinstance(right, int) else right.amount
+        _announce(left.amount, other)
         try:
             return Quantity(operation(left.amount, other), computed=True)
         except ValueError as error:

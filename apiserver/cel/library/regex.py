@@ -8,6 +8,7 @@ from typing import Final
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.library.declarations import Overload, overload
 from noxu.apiserver.cel.library.standard import compile_pattern
+from noxu.apiserver.cel.memory import allocate_text
 from noxu.apiserver.cel.values.values import Value
 from noxu.apiserver.cpu_budget import check_cpu_budget
 from noxu.apiserver.schema.patterns import Pattern
@@ -23,13 +24,16 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def find(text: str, pattern: str) -> str:
-    return _compiled(pattern).find(text) or ""
+    found = _compiled(pattern).find(text) or ""
+    allocate_text(len(found), found)
+    return found
 
 
 def find_all(text: str, pattern: str, count: int = -1) -> list[Value]:
     matches = _compiled(pattern).find_all(text)
     found: list[Value] = []
     for match in matches if count < 0 else islice(matches, count):
+        allocate_text(len(match), match)
         found.append(match)
         if not len(found) % _MATCHES_PER_CHECK:  # finding a match may have taken a pass over the whole text
             check_cpu_budget()

@@ -7,12 +7,14 @@ from typing import Final
 
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.memory import allocate, allocate_text
 from noxu.apiserver.cel.types.types import SEMVER
 from noxu.apiserver.cel.values.numbers import MAX_UINT64
 from noxu.apiserver.cel.values.values import Opaque, Value
 from noxu.apiserver.go.text import quote
 
 _NUMBERS: Final = re.compile("[0-9]*")
+_PART: Final = 160  # bytes of a part of a prerelease
 _WORDS: Final = re.compile("[0-9A-Za-z-]*")
 
 
@@ -114,6 +116,8 @@ def parse_normalized(text: str) -> Version:
 
 
 def read(text: str, normalize: bool = False) -> Version:
+    allocate_text(len(text), text)
+    allocate(_PART * text.count("."))
     try:
         return parse_normalized(text) if normalize else parse(text)
     except ValueError as error:

@@ -10,6 +10,7 @@ from typing import Final
 
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.library.declarations import Function, Implementation, Overload, overload
+from noxu.apiserver.cel.memory import TEXT, allocate, allocate_text
 from noxu.apiserver.cel.types.types import DURATION, TIMESTAMP
 from noxu.apiserver.cel.values import conversions, equality, numbers, times
 from noxu.apiserver.cel.values.numbers import int_in_range, uint_in_range
@@ -54,10 +55,16 @@ def add(left: Value, right: Value) -> Value:
     match left:
         case int() | float():
             return _add_numbers(left, right)
-        case str() | bytes():
-            if type(right) is not type(left):
+        case str():
+            if type(right) is not str:
                 raise no_such_overload()
-            return left + right  # type: ignore[operator]
+            allocate_text(len(left) + len(right), left, right)
+            return left + right
+        case bytes():
+            if type(right) is not bytes:
+                raise no_such_overload()
+            allocate(TEXT + len(left) + len(right))
+            return left + right
         case Duration():
             if isinstance(right, Duration):
                 return times.nanos_in_range(left.nanos + right.nanos)

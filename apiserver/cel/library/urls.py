@@ -9,6 +9,7 @@ from urllib.parse import unquote_plus
 
 from noxu.apiserver.cel.errors import CelError, no_such_overload
 from noxu.apiserver.cel.library.declarations import Overload, overload
+from noxu.apiserver.cel.memory import ENTRY, LIST, MAP, TEXT, allocate, allocate_text
 from noxu.apiserver.cel.types.types import URL
 from noxu.apiserver.cel.values.values import MapValue, Opaque, Value
 from noxu.apiserver.go import url as go_url
@@ -39,6 +40,7 @@ class Url(Opaque):
 
 
 def parse(text: str) -> Url:
+    allocate_text(2 * len(text), text)
     try:
         go_url.parse_request_uri(text)
         return Url(text, go_url.parse(text))
@@ -55,11 +57,13 @@ def is_url(text: str) -> bool:
 
 
 def hostname(url: Url) -> str:
+    allocate_text(2 * len(url.parts.host), url.parts.host)
     host = _PORT.sub("", url.parts.host)
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
 def port(url: Url) -> str:
+    allocate_text(len(url.parts.host), url.parts.host)
     found = _PORT.search(url.parts.host)
     return found[0][1:] if found else ""
 
@@ -68,6 +72,7 @@ def escaped_path(url: Url) -> str:
     """URL.EscapedPath: the path as it was written, if it was escaped correctly; else the path with the escapes of EscapedPath."""
     if url.parts.path == "*" or not url.parts.path:
         return url.parts.path
+    allocate_text(3 * len(url.text), url.text)
     written = _RAW_PATH.match(url.text)[1]  # type: ignore[index]
     if _ENCODED.fullmatch(written):
         return str(written)
@@ -77,6 +82,8 @@ def escaped_path(url: Url) -> str:
 def query(url: Url) -> MapValue:
     """URL.Query: the values of each parameter. Parameters with a wrong escape or a semicolon are ignored."""
     text = url.parts.query
+    allocate_text(len(text), text)
+    allocate(MAP + (ENTRY + LIST + 2 * TEXT) * (text.count("&") + 1))
     found: dict[str, list[Value]] = {}
     if text.count("&") < _MAX_PARAMETERS:
         for pair in text.split("&"):

@@ -13,9 +13,11 @@ from typing import Final
 
 from noxu.apiserver.cel.errors import CelError
 from noxu.apiserver.cel.library.messages import MessageType
+from noxu.apiserver.cel.memory import ELEMENT, ENTRY, LIST, MAP, TEXT, allocate
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.types import Type, wrapper_of
 from noxu.apiserver.cel.values.conversions import to_string
+from noxu.apiserver.cel.values.equality import list_size
 from noxu.apiserver.cel.values.numbers import Uint
 from noxu.apiserver.cel.values.times import Duration, Timestamp
 from noxu.apiserver.cel.values.values import (
@@ -101,6 +103,7 @@ def _json(value: Value) -> Value:
         case int():
             return float(value) if -_EXACT < value < _EXACT else int.__repr__(value)
         case bytes():
+            allocate(TEXT + 2 * len(value))
             return go_base64.encode(value)
         case Timestamp():
             return str(Timestamp(value.seconds, value.nanos))
@@ -109,14 +112,21 @@ def _json(value: Value) -> Value:
         case JsonList() | JsonObject():
             raise CelError(_mismatch(value, "*structpb.Value"))
         case list():
+            allocate(LIST + ELEMENT * len(value))
             return [_json(item) for item in value]
         case MapValue():
             return _json_map(value)
     raise CelError(_mismatch(value, "*structpb.Value"))
 
 
+def _json_list(value: Value) -> list[Value]:
+    allocate(list_size(value))
+    return list(map(_json, value))
+
+
 def _json_map(value: Value) -> MapValue:
     text = _native(str, "string")
+    allocate(MAP + ENTRY * len(value))
     return MapValue((text(key), _json(value.find(key))) for key in value)
 
 
@@ -197,9 +207,7 @@ _MESSAGES: Final = {
     "Timestamp": _message("Timestamp", types.TIMESTAMP, _MOMENT, _timestamp),
     "Duration": _message("Duration", types.DURATION, _MOMENT, _duration),
     "Struct": _container("Struct", _JSON_MAP, "fields", MAPS, _json_map, lambda _: MapValue()),
-    "ListValue": _container(
-        "ListValue", _JSON_LIST, "values", LISTS, lambda value: list(map(_json, value)), lambda _: []
-    ),
+    "ListValue": _container("ListValue", _JSON_LIST, "values", LISTS, _json_list, lambda _: []),
     "Value": _message(
         "Value",
         types.DYN,

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.memory import PRINTED, allocate, allocate_text
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values import numbers, times
@@ -114,6 +115,7 @@ def to_bool(value: Value) -> bool:
 
 def to_bytes(value: Value) -> bytes:
     if type(value) is str:
+        allocate_text(len(value), value)
         return value.encode("utf-8", "surrogatepass")
     if type(value) is bytes:
         return value
@@ -157,6 +159,7 @@ def to_string(value: Value) -> str:
         case int():
             return int.__repr__(value)
         case bytes():
+            allocate(PRINTED + len(value))
             try:
                 return value.decode()
             except UnicodeDecodeError:
@@ -174,6 +177,7 @@ def go_value(value: Value) -> str:
     """Go's `%v` of a value."""
     match value:
         case str():
+            allocate_text(len(value), value)
             return value
         case float():
             return plain(value)
@@ -182,12 +186,15 @@ def go_value(value: Value) -> str:
         case int():
             return int.__repr__(value)
         case bytes():
+            allocate(PRINTED + (PRINTED + 4) * len(value))
             return f"[{' '.join(map(str, value))}]"
         case Optional():
             return "optional.none()" if value.value is ABSENT else f"optional({go_value(value.value)})"
         case list() | UntypedList():
+            allocate(PRINTED * (len(value) + 1))
             return f"[{', '.join(map(go_value, value))}]"
         case MapValue() | UntypedMap():
+            allocate(2 * PRINTED * (len(value) + 1))
             return f"{{{', '.join(f'{go_value(k)}: {go_value(value.find(k))}' for k in value)}}}"
         case Duration():
             return format_duration(value.nanos)

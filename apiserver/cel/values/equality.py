@@ -7,10 +7,11 @@ and map are compared and added as sets and maps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from noxu.apiserver.cel.errors import CelError, no_such_overload
+from noxu.apiserver.cel.memory import COMPARED, ELEMENT, LIST, MEMBER, WRAPPED, allocate
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values import numbers
 from noxu.apiserver.cel.values.times import Duration, Timestamp
@@ -59,6 +60,12 @@ def same(left: Value, right: Value) -> bool:
         return type(right) in NUMBERS and numbers.equal(left, right)
     if kind in _SAME_TYPE:
         return type(right) is kind and left == right
+    if kind in _TEXTS:
+        if type(right) is not kind or len(left) != len(right):
+            return False
+        if len(left) > _LONG_TEXT and left is not right:
+            allocate(len(left) // COMPARED)
+        return bool(left == right)
     compare = _COMPARE.get(kind)
     if compare is not None:
         return compare(left, right)
@@ -66,7 +73,9 @@ def same(left: Value, right: Value) -> bool:
     return left.equals(right)
 
 
-_SAME_TYPE: Final = frozenset({str, bool, bytes, Duration, Timestamp, type(None)})
+_SAME_TYPE: Final = frozenset({bool, Duration, Timestamp, type(None)})
+_TEXTS: Final = frozenset({str, bytes})
+_LONG_TEXT: Final = 4096  # characters
 
 
 def _types_equal(left: Type, right: Value) -> bool:
@@ -87,6 +96,7 @@ def _lists_equal(left: list[Value] | UntypedList, right: Value) -> bool:
         return _json_equal(left.raw, right.raw)
     if not isinstance(right, LISTS) or len(left) != len(right):
         return False
+    allocate(COMPARED * (len(left) + 1))
     for element, other in zip(left, right, strict=True):
         try:
             if not equal(element, other):
@@ -100,6 +110,7 @@ def _concatenations_equal(left: Concatenation, right: Value) -> bool:
     """For a sum of lists: a difference takes precedence over an error."""
     if not isinstance(right, LISTS) or len(left) != len(right):
         return False
+    allocate(COMPARED * (len(left) + 1))
     failed: CelError | None = None
     for element, other in zip(left, right, strict=True):
         try:
@@ -117,6 +128,7 @@ def _json_lists_equal(left: JsonList, right: Value) -> bool:
         raise no_such_overload()
     if len(left) != len(right):
         return False
+    allocate(COMPARED * (len(left) + 1))
     kind = left.schema.list_type
     if kind == "set":
         return _same_members(left, right)
@@ -131,7 +143,8 @@ def _sets_equal(left: SetList, right: Value) -> bool:
     return len(left) == len(right) and _same_members(left, right)
 
 
-def _same_members(left: Iterable[Value], right: Iterable[Value]) -> bool:
+def _same_members(left: Value, right: Value) -> bool:
+    allocate(MEMBER * (len(left) + len(right)))
     members = set(map(_set_member, left))
     seen = set()
     for element in right:
@@ -150,6 +163,7 @@ def _set_member(value: Value) -> Value:
 
 
 def _json_map_lists_equal(left: JsonList, right: Value) -> bool:
+    allocate(MEMBER * (len(left) + len(right)))
     keys = left.map_keys
     by_key = {_raw_key(raw, keys): raw for raw in left.raw}
     seen = set()
@@ -175,6 +189,7 @@ def _map_lists_equal(left: MapList, right: Value) -> bool:
         raise no_such_overload()
     if len(left) != len(right):
         return False
+    allocate(MEMBER * (len(left) + len(right)))
     by_key = {_element_key(element, left.keys): element for element in left}
     seen = set()
     for element in right:
@@ -201,6 +216,7 @@ def _maps_equal(left: MapValue | UntypedMap, right: Value) -> bool:
         return _json_equal(left.raw, right.raw)
     if not isinstance(right, MAPS) or len(left) != len(right):
         return False
+    allocate(COMPARED * (len(left) + 1))
     for key in left:
         value, other = left.find(key), right.find(key)
         if other is ABSENT:
@@ -218,6 +234,7 @@ def _json_objects_equal(left: JsonObject, right: Value) -> bool:
         raise no_such_overload()
     if len(left) != len(right):
         return False
+    allocate(COMPARED * (len(left) + 1))
     for key, raw in left.raw.items():
         if left.schema_of(key) is not None:
             value, other = left.find(key), right.find(key)
@@ -227,8 +244,10 @@ def _json_objects_equal(left: JsonObject, right: Value) -> bool:
                 return False
         elif not isinstance(right, JsonObject):
             raise no_such_overload()
-        elif key in right.raw and not json_equal(raw, right.raw[key]):
-            return False
+        elif key in right.raw:
+            _announce_json(raw)
+            if not json_equal(raw, right.raw[key]):
+                return False
     return True
 
 
@@ -240,14 +259,26 @@ def _json_equal(left: Json, right: Json) -> bool:
         if isinstance(value, dict):
             if not isinstance(other, dict) or value.keys() != other.keys():
                 return False
+            allocate(COMPARED * (len(value) + 1))
             todo += [(inner, other[name]) for name, inner in value.items()]
         elif isinstance(value, list):
             if not isinstance(other, list) or len(value) != len(other):
                 return False
+            allocate(COMPARED * (len(value) + 1))
             todo += zip(value, other, strict=True)
         elif isinstance(other, (dict, list)) or not equal(value, other):
             return False
     return True
+
+
+def _announce_json(raw: Json) -> None:
+    """Announce that JSON is compared by a function that does not announce it."""
+    todo = [raw]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, (dict, list)):
+            allocate(COMPARED * (len(value) + 1))
+            todo += value.values() if isinstance(value, dict) else value
 
 
 def _is_same_map(left: LazyMap, right: Value) -> bool:
@@ -257,6 +288,7 @@ def _is_same_map(left: LazyMap, right: Value) -> bool:
 
 
 def _preserved_equal(left: Preserved, right: Value) -> bool:
+    _announce_json(left.raw)
     return json_equal(left.raw, getattr(right, "raw", right))
 
 
@@ -290,13 +322,23 @@ def add_lists(left: Value, right: Value) -> Value:
     if isinstance(left, MapList):
         return _merge(left, right, left.keys)
     if isinstance(left, JsonList):
+        allocate(list_size(left) + list_size(right))
         return [*left, *right]
-    if not left:
+    if not len(left):
         return right
-    return Concatenation([*left, *right]) if right else left
+    if not len(right):
+        return left
+    allocate(list_size(left) + list_size(right))
+    return Concatenation([*left, *right])
 
 
-def _union(left: Iterable[Value], right: Iterable[Value]) -> SetList:
+def list_size(items: Value) -> int:
+    """The bytes of a new list of the same elements. Those of an array in an object are made anew."""
+    return LIST + len(items) * (WRAPPED if isinstance(items, (JsonList, UntypedList)) else ELEMENT)
+
+
+def _union(left: Value, right: Value) -> SetList:
+    allocate((ELEMENT + MEMBER) * (len(left) + len(right)))
     elements = SetList(left)
     members = set(map(_set_member, elements))
     for element in right:
@@ -307,8 +349,9 @@ def _union(left: Iterable[Value], right: Iterable[Value]) -> SetList:
     return elements
 
 
-def _merge(left: Iterable[Value], right: Iterable[Value], keys: tuple[str, ...]) -> MapList:
+def _merge(left: Value, right: Value, keys: tuple[str, ...]) -> MapList:
     """An element on the right replaces the one on the left that has the same keys, at its position, or is appended."""
+    allocate((WRAPPED + MEMBER) * (len(left) + len(right)))
     elements = MapList(left, keys)
     positions = {_element_key(element, keys): n for n, element in enumerate(elements)}
     for element in right:

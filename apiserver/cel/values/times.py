@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from noxu.apiserver.cel.errors import CelError
+from noxu.apiserver.cel.errors import CelError, shortened
 from noxu.apiserver.go import time as go_time
 from noxu.apiserver.go.duration import SECOND
 from noxu.apiserver.go.text import quote
@@ -150,11 +150,11 @@ def _offset(zone: str, seconds: int) -> int:
 
 def _atoi(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise CelError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
+        raise CelError(f"strconv.Atoi: parsing {quote(shortened(text))}: invalid syntax")
     digits = text.lstrip("+-0") or "0"  # Python refuses to convert more than 4300 digits
     value = int(digits[:20]) * (-1 if text[0] == "-" else 1)
     if not MIN_INT64 <= value <= MAX_INT64:
-        raise CelError(f"strconv.Atoi: parsing {quote(text)}: value out of range")
+        raise CelError(f"strconv.Atoi: parsing {quote(shortened(text))}: value out of range")
     return value
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from noxu.apiserver.cel.errors import Cancelled, CelError, no_such_overload
 from noxu.apiserver.cel.escaping import escape, unescape
+from noxu.apiserver.cel.memory import allocate_text
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.schema_types import with_type_and_object_meta
 from noxu.apiserver.cel.types.types import Type
@@ -432,6 +433,7 @@ def read_date_time(text: str) -> Timestamp:
 
 
 def read_bytes(text: str) -> bytes:
+    allocate_text(2 * len(text))
     try:
         return go_base64.decode(text)
     except ValueError as error:

@@ -20,7 +20,7 @@ def evaluated(text: str, purpose: Purpose) -> Any:
 
 
 def patch(operation: str) -> Any:
-    (found,) = json_patch(evaluated(f"[JSONPatch{{{operation}}}]", Purpose.JSON_PATCH))
+    (found,) = json_patch(evaluated(f"[JSONPatch{{{operation}}}]", Purpose.JSON_PATCH)).value
     return found
 
 
@@ -61,7 +61,7 @@ def test_a_value_that_is_no_json(operation: str, error: str) -> None:
 
 
 def configuration(fields: str) -> Any:
-    return apply_configuration(evaluated(f"Object{{{fields}}}", Purpose.APPLY_CONFIGURATION))
+    return apply_configuration(evaluated(f"Object{{{fields}}}", Purpose.APPLY_CONFIGURATION)).value
 
 
 FIELDS: list[tuple[str, str, dict[str, Any]]] = [
