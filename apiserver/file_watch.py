@@ -111,9 +111,7 @@ class FileWatch:
         done: list[Document] = []
         if new:
             applying = Applying(done)
-            for error in await loading.load(
-                plane, new, writer=applying, create_namespaces=self._create_namespaces
-            ):
+            for error in await loading.load(plane, new, writer=applying, create_namespaces=self._create_namespaces):
                 log.error("not applied: %s", error)
             if done:
                 log.info("files have changed: %s", applying.named)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu.apiserver.api import codec
-from noxu.apiserver.manifest_files import KUSTOMIZATIONS
+from noxu.apiserver.kustomization_files import NAMES as KUSTOMIZATIONS
 from noxu.apiserver.values import Json
 
 Signature = tuple[int, int, int, int]
