@@ -36,6 +36,7 @@ SLOW: dict[str, int] = {
     "tests/go/test_regexp_syntax.py::test_hostile": 0,
     "tests/http/test_webhook_client.py::test_a_call_ends_although": 0,
     "tests/http/test_webhook_client.py::test_endless_answers_do_not_block_the_loop": 0,
+    "tests/http/test_kinds_of_built_in_names.py::test_nothing_built_in_changes": 8,
     "tests/http/test_routing.py::test_head_is_no_get": 0,
     "tests/http/test_slow_watchers.py::test_stalled_watches": 0,
     "tests/http/test_watch.py": 4,

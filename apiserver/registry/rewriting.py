@@ -22,7 +22,7 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.registry.writer import Writer
 from noxu.apiserver.values import Json, Object
 
-BATCH_SIZE: Final = 64  # objects that are written concurrently, and share a transaction
+BATCH_SIZE: Final = 32  # objects that are written concurrently, and share a transaction
 _OVERTAKEN: Final = ("Conflict", "NotFound")
 
 
