@@ -31,6 +31,7 @@ from typing import Any, Final, NamedTuple
 
 from noxu.apiserver.config import Config
 from noxu.apiserver.server import GC_THRESHOLDS, Server, new_loop_factory
+from tests.hostile.heads import HEADS
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import JSON, YAML, Target, custom_resource, definition, path_of
 from tests.timing import cpu_seconds_of
@@ -295,7 +296,14 @@ def _posted(server: Measured, path: str, body: bytes, count: int, media_type: st
     return _connected(server, max(1, count), (head.encode() + body) * times)
 
 
+def long_heads(server: Measured, scale: float) -> Sockets:
+    """Each head of the largest size once: those that have a long part, or one of many pieces."""
+    made = [head.make() for head in HEADS.values()]
+    return _connected(server, max(1, int(len(made) * scale)), *made)
+
+
 ATTACKS: Final[dict[str, Attack]] = {
+    "long heads": long_heads,
     "idle connections": idle_connections,
     "half requests": half_requests,
     "readers that stall": readers_that_stall,

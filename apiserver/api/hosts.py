@@ -12,6 +12,7 @@ from typing import Final
 from noxu.apiserver.expressions import expression
 
 _AUTHORITY: Final = expression(r"(?:\[([^\[\]]*:[^\[\]]*)\]|([^:\[\]]*))(?::([0-9]*))?")
+_MAX_NAME: Final = 253  # characters of a DNS name
 _PORTS: Final = {"http": "80", "https": "443"}
 _NAME: Final = expression(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
@@ -55,6 +56,8 @@ def is_loopback(authority: str) -> bool:
     form of the former, `::ffff:127.0.0.1`. Other spellings of an address (`127.1`, `::1%eth0`) do not count.
     """
     host = split_host(authority)
+    if len(host) > _MAX_NAME:
+        return False
     if host == "localhost" or (host.endswith(".localhost") and _NAME.fullmatch(host) is not None):
         return True
     if "%" in host:  # an IPv6 zone

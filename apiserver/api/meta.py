@@ -431,10 +431,14 @@ def validate_managed_fields(entries: list[Object], path: Path) -> list[FieldErro
     return errors
 
 
+_MAX_EXAMINED: Final = 2 * MAX_MANAGER
+"""Characters of a manager whose characters are examined: each error quotes the whole name."""
+
+
 def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
     """The rule for a manager's name, also in the `fieldManager` parameter."""
     errors = [too_long(path, MAX_MANAGER)] if _bytes(manager) > MAX_MANAGER else []
-    if manager.isprintable():
+    if manager.isprintable() or len(manager) > _MAX_EXAMINED:
         return errors
     position = 0
     for char in manager:

@@ -72,13 +72,16 @@ async def _admitted(exchange: Exchange) -> Object:
 
 
 def _ports(query: Query, name: str) -> list[int]:
-    """Convert_Slice_string_To_Slice_int32."""
+    """Convert_Slice_string_To_Slice_int32. Raises ApiError."""
+    if sum(map(len, query[name])) > _MAX_PORTS:
+        raise errors.bad_request(f"cannot convert to []int32: more than {_MAX_PORTS} characters")
     try:
         return [parse_uint(text, bits=16) for value in query[name] for text in value.split(",")]
     except ValueError as error:
         raise errors.bad_request(f"cannot convert to []int32: {error}") from None
 
 
+_MAX_PORTS: Final = 16 * 1024  # characters
 _CONVERSIONS: Final[dict[Type, Callable[[Query, str], Json]]] = {
     STRING: first,
     BOOL: boolean,

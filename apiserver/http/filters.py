@@ -453,7 +453,7 @@ def check_host(host_header: str, own_names: frozenset[str]) -> None:
     """Raises ApiError Forbidden for a foreign Host."""
     is_ours = _is_ours if len(host_header) <= MAX_CACHED_HOST else _is_ours.__wrapped__
     if not is_ours(host_header, own_names):
-        host = split_host(host_header)
+        host = _shown(split_host(host_header))
         raise ApiError(
             403, f"Host {host!r} is not this server: use its loopback address, or name it in --host", "Forbidden"
         )
@@ -462,6 +462,12 @@ def check_host(host_header: str, own_names: frozenset[str]) -> None:
 def check_origin(origin: str, scheme: str, host_header: str) -> None:
     """Raises ApiError Forbidden for an Origin that is not that of this server, which was asked by this scheme and Host."""
     if not is_origin_of(origin, scheme, host_header):
-        shown = origin if len(origin) <= MAX_CACHED_HOST else f"{origin[:MAX_CACHED_HOST]}…"
-        text = f"Origin {shown!r} may not use this server from a browser: --cors-allowed-origins allows origins"
+        text = (
+            f"Origin {_shown(origin)!r} may not use this server from a browser: --cors-allowed-origins allows origins"
+        )
         raise ApiError(403, text, "Forbidden")
+
+
+def _shown(text: str) -> str:
+    """A text in a message, cut if it is longer than a host can be."""
+    return text if len(text) <= MAX_CACHED_HOST else f"{text[:MAX_CACHED_HOST]}…"

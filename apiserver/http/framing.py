@@ -6,6 +6,7 @@ does. So it is refused, and the connection closes, because the bytes that follow
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from aiohttp import web_request
@@ -19,6 +20,10 @@ UNSUPPORTED_VERSION: Final = "505 HTTP Version Not Supported: unsupported protoc
 _HTTP_2: Final = HttpVersion(2, 0)
 _UNKNOWN_VERSION: Final = expression(r"Invalid HTTP version:\s*b'[^\n]* HTTP/([0-9])\.[0-9]'")
 """The message of aiohttp's parser about a version that it does not know, and the line of the request."""
+
+
+_CONTINUE: Final = expression(r"(?<![^\s,])100-continue(?![^\s,])", re.IGNORECASE)
+"""The expectation among others: between commas and white space."""
 
 
 def refusal(version: HttpVersion, headers: CIMultiDictProxy[str]) -> ApiError | None:
@@ -55,4 +60,4 @@ def answer_in_http_1_1(request: web_request.BaseRequest) -> None:
 
 def _expects_continue(expect: str) -> bool:
     """Whether `100-continue` is one of the expectations. Nothing is expected by an empty header."""
-    return not expect or "100-continue" in [part.strip().lower() for part in expect.replace(",", " ").split()]
+    return not expect or _CONTINUE.search(expect) is not None

@@ -46,6 +46,8 @@ STREAM_MEDIA_TYPES_WITH_CBOR: Final = (*STREAM_MEDIA_TYPES, CBOR_SEQUENCE)
 GZIP_THRESHOLD: Final = 128 * 1024  # a body must be larger than this
 MAX_WARNING_RUNES: Final = 4 * 1024
 MAX_TRUNCATED_WARNING_RUNES: Final = 256
+MAX_NEGOTIATED: Final = 16 * 1024
+"""Characters of an Accept or a Content-Type that is read; clients send some hundred. Upstream limits the whole head only."""
 MAX_CACHED: Final = 256  # cached headers; a client sends the same few all the time
 MAX_CACHED_BYTES: Final = 512  # of a header that is cached
 
@@ -148,7 +150,7 @@ def _representations_with_cbor(representations: tuple[str, ...]) -> tuple[str, .
 
 
 def negotiate(accept: str, endpoint: Endpoint, *, pretty: str = "", user_agent: str = "") -> Accepted:
-    """The representation to answer with. `pretty` is the query parameter. Raises ApiError 406."""
+    """The representation to answer with. `pretty` is the query parameter. Raises ApiError 406, 431."""
     is_short = len(accept) + len(pretty) + len(user_agent) <= MAX_CACHED_BYTES
     return (_negotiated if is_short else _negotiated.__wrapped__)(accept, endpoint, pretty, user_agent)
 
@@ -177,8 +179,9 @@ def as_stream(found: Accepted, *, cbor: bool = False) -> Accepted:
 def require_representation(accept: str, representations: Sequence[str]) -> None:
     """go-restful's check before a built-in endpoint: a clause must name one of `representations` or `*/*`.
 
-    `application/*` is not recognized. Raises ApiError 406.
+    `application/*` is not recognized. Raises ApiError 406, 431.
     """
+    _check_length("Accept", accept)
     if accept and not _names_one(accept, (*representations, "*/*")):
         available = ", ".join(representations)
         raise ApiError(406, f"406: Not Acceptable\n\nAvailable representations: {available}", "NotAcceptable", {})
@@ -188,8 +191,16 @@ def _names_one(header: str, media_types: Sequence[str]) -> bool:
     return any(clause.partition(";")[0].strip(" ") in media_types for clause in header.split(","))
 
 
+def _check_length(name: str, header: str) -> None:
+    """Raises ApiError 431."""
+    if len(header) > MAX_NEGOTIATED:
+        text = f"{name} is too long: may not be more than {MAX_NEGOTIATED} characters"
+        raise ApiError(431, text, "RequestHeaderFieldsTooLarge")
+
+
 def negotiate_error(accept: str, *, pretty: str = "", user_agent: str = "", cbor: bool = False) -> Accepted:
     """The representation of a Status: the requested one, or indented JSON if that is not possible."""
+    accept = accept if len(accept) <= MAX_NEGOTIATED else ""
     found = _negotiate(accept, with_cbor(DOCUMENT) if cbor else DOCUMENT)
     return Accepted(JSON, pretty=True) if found is None else _with_pretty(found, pretty, user_agent)
 
@@ -261,7 +272,8 @@ class Clause(NamedTuple):
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses of an Accept header in the order of preference, without malformed ones."""
+    """The clauses of an Accept header in the order of preference, without malformed ones. Raises ApiError 431."""
+    _check_length("Accept", header)
     clauses = [clause for part in header.split(",") if (clause := _clause(part.strip(" ")))]
     if len(clauses) > 12:  # Go uses another algorithm then; a consistent order will do
         return sorted(clauses, key=lambda c: (-c.quality, c.type == "*", c.subtype == "*"))
@@ -317,6 +329,7 @@ def request_format(content_type: str, accepted: Sequence[str] = MEDIA_TYPES) -> 
     """The media type of a request's body, JSON by default. Raises ApiError 415."""
     if not content_type or content_type == JSON:
         return JSON
+    _check_length("Content-Type", content_type)
     media_type = parse_media_type(content_type)
     if media_type not in accepted:
         raise unsupported_media_type(accepted)
@@ -326,8 +339,9 @@ def request_format(content_type: str, accepted: Sequence[str] = MEDIA_TYPES) -> 
 def patch_format(content_type: str, accepted: Sequence[str], *, built_in: bool = False) -> str:
     """The type of a patch: the Content-Type up to the first semicolon, case-sensitively.
 
-    Raises ApiError 415, for built-in kinds with go-restful's message.
+    Raises ApiError 415, for built-in kinds with go-restful's message; 431.
     """
+    _check_length("Content-Type", content_type)
     if built_in and not _names_one(content_type, accepted):
         raise ApiError(415, "415: Unsupported Media Type", "UnsupportedMediaType", {})
     media_type, _, _ = content_type.partition(";")
@@ -351,9 +365,9 @@ def parse_media_type(header: str) -> str:
     media_type = base.strip().lower()
     if not _TYPE.match(media_type):
         return ""
-    at = len(base)
+    at, end = len(base), len(header.rstrip())
     seen: dict[str, str] = {}
-    while header[at:].strip():
+    while at < end:
         match = _PARAMETER.match(header, at)
         if match is None:
             return media_type if header[at:].strip() == ";" else ""
@@ -369,7 +383,10 @@ def parse_media_type(header: str) -> str:
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """Whether the header has the bare word `gzip`; neither `gzip;q=1` nor `*` will do."""
-    return any(token.strip() == "gzip" for token in accept_encoding.split(","))
+    return "gzip" in accept_encoding and _GZIP.search(accept_encoding) is not None
+
+
+_GZIP: Final = expression(r"(?:^|,)\s*+gzip\s*+(?:,|\Z)")
 
 
 def compresses(accept_encoding: str, size: int) -> bool:

@@ -39,6 +39,7 @@ def _offers(version: str) -> _Offers:
 
 _OFFERS: Final = {V2: _offers("v2"), V3: _offers("v3")}
 _IMMUTABLE_LIFETIME: Final = timedelta(days=365)
+_LONGEST_DATE: Final = 128  # characters of If-Modified-Since
 _VARY: Final = (("Vary", "Accept"),)
 
 
@@ -111,13 +112,18 @@ def _answer(document: Document, headers: Mapping[str, str], content_type: str, m
 
 
 def _has_it(document: Document, headers: Mapping[str, str]) -> bool:
-    """Whether the client has the document: by If-None-Match, or without it by If-Modified-Since, in seconds (RFC 9110)."""
+    """Whether the client has the document: by If-None-Match, or without it by If-Modified-Since, in seconds (RFC 9110).
+
+    A header that is longer than a client needs is no condition.
+    """
     given = headers.get("If-None-Match")
     if given is not None:
-        tags = (tag.strip().removeprefix("W/") for tag in given.split(","))
-        return any(tag in ("*", _etag(document)[1]) for tag in tags)
+        known = ("*", _etag(document)[1])
+        tags = given.split(",") if len(given) <= negotiation.MAX_NEGOTIATED else ()
+        return any(tag.strip().removeprefix("W/") in known for tag in tags)
+    date = headers.get("If-Modified-Since", "")
     try:
-        since = parsedate_to_datetime(headers.get("If-Modified-Since", ""))
+        since = parsedate_to_datetime(date if len(date) <= _LONGEST_DATE else "")
         return document.made.replace(microsecond=0) <= since
     except (TypeError, ValueError):  # not a date, or a date without a zone
         return False

@@ -26,6 +26,7 @@ from noxu.apiserver.values import Object
 
 MAX_CACHED_AGENT: Final = 256  # characters; longer User-Agents are not cached
 MAX_SELECTOR: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
+MAX_DURATION: Final = 1024  # characters; upstream adds up as many numbers as a URL can have
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
 
@@ -56,6 +57,10 @@ def request_timeout(query: Query, longest: float) -> float:
     text = first(query, "timeout")
     if not text:
         return longest
+    if len(text) > MAX_DURATION:
+        raise errors.bad_request(
+            f"invalid timeout specified in the request URL - time: invalid duration of more than {MAX_DURATION} characters"
+        )
     try:
         seconds = parse_duration(text) / SECOND
     except ValueError as error:

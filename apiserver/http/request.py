@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
-from urllib.parse import unquote, unquote_plus
 
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.names import path_segment_name
 from noxu.apiserver.api.selectors import parse_fields
-from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.url import decoded, has_bad_escape
 from noxu.apiserver.records import NamedTuple
 
 _VERBS: Final = {
@@ -30,7 +29,8 @@ _VERBS: Final = {
 
 MAX_CACHED_PATH: Final = 300
 """Characters of a path and its method: a name, its namespace and its resource, each of usual length."""
-_BAD_ESCAPE: Final = expression("%(?![0-9a-fA-F]{2})")
+MAX_PARAMETERS: Final = 10_000
+"""Parameters of a query; Go ignores one that has more (net/url, urlmaxqueryparams)."""
 _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
@@ -89,17 +89,24 @@ def _known_info(method: str, path: str, watch: bool) -> RequestInfo:
 
 
 def parse_query(text: str) -> Query:
-    """The query parameters. Those that Go refuses (with a `;`, or a `%` that escapes nothing) are dropped, as it does."""
+    """The query parameters. Those that Go refuses (with a `;`, or a `%` that escapes nothing) are dropped, as it does.
+
+    So are all if there are too many.
+    """
     query: Query = {}
+    if text.count("&") >= MAX_PARAMETERS:
+        return query
     for part in text.split("&"):
-        if part and ";" not in part and not _has_bad_escape(part):
+        if part and ";" not in part and not has_bad_escape(part):
             name, _, value = part.partition("=")
             query.setdefault(_unescaped(name), []).append(_unescaped(value))
     return query
 
 
 def _unescaped(text: str) -> str:
-    return unquote_plus(text) if "%" in text or "+" in text else text
+    if "+" in text:
+        text = text.replace("+", " ")
+    return decoded(text).decode(errors="replace") if "%" in text else text
 
 
 def first(query: Query, name: str) -> str:
@@ -124,13 +131,9 @@ def decode_path(raw: str) -> str:
     """The decoded path. Raises ApiError for an invalid URL."""
     if "%" not in raw:
         return raw
-    if _has_bad_escape(raw):
+    if has_bad_escape(raw):
         raise ApiError(400, "", text="400 Bad Request")
-    return unquote(raw, errors="surrogateescape")
-
-
-def _has_bad_escape(text: str) -> bool:
-    return "%" in text and _BAD_ESCAPE.search(text) is not None
+    return decoded(raw).decode(errors="surrogateescape")
 
 
 def is_watch(query: Query) -> bool:

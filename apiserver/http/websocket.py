@@ -11,6 +11,7 @@ import base64
 import binascii
 import struct
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web_request
@@ -100,10 +101,11 @@ def _is_key(text: str) -> bool:
 
 
 def _protocols(request: web_request.BaseRequest) -> tuple[str, ...]:
-    """Those that a client offers, without the one that carries its token."""
+    """Those that a client offers, without the one that carries its token; two of them if there are more."""
     if not request.headers.get("Sec-WebSocket-Protocol", "").strip():
         return ()
-    return tuple(name for name in subprotocols(request.headers) if not name.startswith(PROTOCOL_PREFIX))
+    names = (name for name in subprotocols(request.headers) if not name.startswith(PROTOCOL_PREFIX))
+    return tuple(islice(names, 2))
 
 
 def _refused(code: int, text: str = "", *headers: tuple[str, str]) -> Answer:

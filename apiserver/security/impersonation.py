@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
 from multidict import MultiMapping
 
 from noxu.apiserver.api.errors import ApiError, aggregate, bad_request
 from noxu.apiserver.api.names import label_name, subdomain_name
 from noxu.apiserver.go.text import quote
+from noxu.apiserver.go.url import decoded, has_bad_escape
 from noxu.apiserver.kinds.networking import domain_prefixed_path
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.access import Attributes, Authorize, Decision, User
@@ -37,6 +37,8 @@ _EXTRA_PREFIX: Final = "impersonate-extra-"
 _GROUP: Final = "authentication.k8s.io"
 _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 _NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
+MAX_PARTS: Final = 1000
+"""Groups and values of extra of a user: each is authorized. Upstream limits the whole head only."""
 _MANY: Final = 4
 """Groups or values of extra that a constrained mode asks for at once, by the name `*`."""
 
@@ -65,6 +67,8 @@ def wanted(headers: MultiMapping[str]) -> User | None:
     name, uid = (valid_text(headers.get(header, "")) for header in ("Impersonate-User", "Impersonate-Uid"))
     groups = tuple(map(valid_text, headers.getall("Impersonate-Group", [])))
     extra = _extra(headers)
+    if len(groups) + sum(len(values) for _, values in extra) > MAX_PARTS:
+        raise bad_request(f"too many groups and values of extra to impersonate: may not be more than {MAX_PARTS}")
     if name:
         return User(name, uid, groups, extra)
     if uid or groups or extra:
@@ -75,13 +79,7 @@ def wanted(headers: MultiMapping[str]) -> User | None:
 def extra_key(encoded: str) -> str:
     """The key of extra that a header names: in lower case, then decoded; unchanged if it is malformed."""
     encoded = encoded.lower()
-    found = unquote_to_bytes(encoded)
-    is_encoded = all(_is_escape(part) for part in encoded.split("%")[1:])
-    return found.decode(errors="replace") if is_encoded else encoded
-
-
-def _is_escape(text: str) -> bool:
-    return len(text) >= 2 and all(digit in "0123456789abcdef" for digit in text[:2])
+    return encoded if has_bad_escape(encoded) else decoded(encoded).decode(errors="replace")
 
 
 def _extra(headers: MultiMapping[str]) -> Extra:

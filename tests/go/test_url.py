@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote, unquote_to_bytes
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from noxu.apiserver.go.url import Url, parse, parse_request_uri
+from noxu.apiserver.go.url import Url, decoded, has_bad_escape, parse, parse_request_uri
 
 PARSED: list[tuple[str, Url]] = [
     ("", Url()),
@@ -82,3 +85,15 @@ def test_request_uris(text: str, result: str | Url) -> None:
     else:
         with pytest.raises(ValueError, match=f"^{re.escape(result)}$"):
             parse_request_uri(text)
+
+
+@pytest.mark.parametrize("text", ["%", "a%4", "%4g", "%%41", "%-1", "%٤1"])
+def test_an_escape_of_nothing(text: str) -> None:
+    assert has_bad_escape(text)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.binary())
+def test_what_was_escaped_is_decoded(text: str, data: bytes) -> None:
+    whole = text.replace("%", "%25") + quote(data)
+    assert not has_bad_escape(whole)
+    assert decoded(whole) == unquote_to_bytes(whole) == text.encode() + data

@@ -288,7 +288,12 @@ def test_the_deadline_of(target: str, deadline: float) -> None:
 @pytest.mark.parametrize("path", [MAPS, "/version", "/livez", "/apis", "/nothing", "/", "/openapi/v2"])
 @pytest.mark.parametrize(
     ("timeout", "why"),
-    [("x", 'invalid duration "x"'), ("5", 'missing unit in duration "5"'), ("%20", 'invalid duration " "')],
+    [
+        ("x", 'invalid duration "x"'),
+        ("5", 'missing unit in duration "5"'),
+        ("%20", 'invalid duration " "'),
+        ("1h" * 513, "invalid duration of more than 1024 characters"),
+    ],
 )
 def test_a_timeout_that_is_no_duration_is_refused_on_every_path(path: str, timeout: str, why: str) -> None:
     text = f"invalid timeout specified in the request URL - time: {why}"

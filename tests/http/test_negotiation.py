@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +18,7 @@ from noxu.apiserver.http.negotiation import (
     DOCUMENT,
     GZIP_THRESHOLD,
     JSON,
+    MAX_NEGOTIATED,
     MAX_TRUNCATED_WARNING_RUNES,
     MAX_WARNING_RUNES,
     PROTOBUF,
@@ -320,8 +324,41 @@ def test_the_order_of_clauses(header: str, expected: str) -> None:
 
 
 def test_many_clauses_are_put_in_order_quickly() -> None:
-    many = ",".join(f"a/{n};q=0.{n:04}" for n in range(2000))
-    assert order(many).split()[0] == "a/1999"
+    many = ",".join(f"a/{n};q=0.{n:04}" for n in range(1000))
+    assert order(many).split()[0] == "a/999"
+
+
+LONG = "a/b," * (MAX_NEGOTIATED // 4)
+READERS: dict[str, Callable[[str], object]] = {
+    "Accept of an object": lambda header: negotiate(header, CUSTOM_RESOURCE),
+    "Accept of a built-in object": lambda header: negotiate(header, BUILT_IN),
+    "Accept of a document": lambda header: require_representation(header, [JSON]),
+    "Accept of discovery": negotiate_aggregated_discovery,
+    "Content-Type of an object": request_format,
+    "Content-Type of a patch": lambda header: patch_format(header, [JSON], built_in=True),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_header_that_is_too_long_is_refused(name: str) -> None:
+    with contextlib.suppress(ApiError):
+        READERS[name](LONG)
+    with pytest.raises(ApiError) as refused:
+        READERS[name](LONG + "a")
+    assert refused.value.code == 431
+
+
+def test_an_error_is_answered_whatever_is_accepted() -> None:
+    assert negotiate_error(LONG + "a").content_type == JSON
+
+
+@pytest.mark.parametrize(
+    ("header", "accepts"),
+    [("gzip", True), (" gzip ", True), ("br,gzip", True), ("br, gzip\t,x", True), ("gzip;q=1", False), ("xgzip", False),
+     ("gzip x", False), ("x gzip", False), ("GZIP", False), ("", False), ("gzipgzip,", False), (",,gzip,,", True)],
+)  # fmt: skip
+def test_gzip_is_accepted_by_its_bare_name(header: str, accepts: bool) -> None:
+    assert accepts_gzip(header) == accepts == any(token.strip() == "gzip" for token in header.split(","))
 
 
 @given(st.text(alphabet="ab/*,;= .q10", max_size=40))

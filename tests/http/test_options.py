@@ -107,6 +107,8 @@ WRITES: list[tuple[str, str, str, Options | str]] = [
     ("an empty manager", "UpdateOptions", "fieldManager=", Options(field_manager="agent")),
     ("a manager that is too long", "UpdateOptions", f"fieldManager={'a' * 129}",
      "fieldManager: Too long: may not be more than 128 bytes"),
+    ("a manager that is far too long, and cannot be printed", "UpdateOptions", f"fieldManager={'%01' * 10_000}",
+     "fieldManager: Too long: may not be more than 128 bytes"),
     ("a manager with a line end", "UpdateOptions", "fieldManager=a%0A",
      'fieldManager: Invalid value: "a\\n": invalid character U+000A (at position 1)'),
     ("validation", "CreateOptions", "fieldValidation=Ignore", Options(field_manager="agent", field_validation="Ignore")),

@@ -8,6 +8,7 @@ from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import request
 from noxu.apiserver.http.request import (
     MAX_CACHED_PATH,
+    MAX_PARAMETERS,
     NO_RESOURCE,
     RequestInfo,
     check_namespace,
@@ -109,8 +110,15 @@ QUERIES: list[tuple[str, str, dict[str, list[str]]]] = [
     ("escapes", "a%3D=%2Fb+c", {"a=": ["/b c"]}),
     ("nothing between two ampersands", "a=1&&b=2", {"a": ["1"], "b": ["2"]}),
     ("a semicolon: Go drops it", "a=1;b=2&c=3", {"c": ["3"]}),
+    ("an escape beyond UTF-8", "a=%ffb", {"a": ["\ufffdb"]}),
+    ("a backslash", "a=\\x41%5Cn", {"a": ["\\x41\\n"]}),
     ("an escape of nothing: Go drops it", "a=%zz&%=1&c=3", {"c": ["3"]}),
 ]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(MAX_PARAMETERS, 1), (MAX_PARAMETERS + 1, 0)])
+def test_a_query_with_too_many_parameters_is_ignored(count: int, expected: int) -> None:
+    assert len(parse_query("&".join(["a"] * count))) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [row[1:] for row in QUERIES], ids=[row[0] for row in QUERIES])

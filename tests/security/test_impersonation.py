@@ -12,7 +12,7 @@ from multidict import CIMultiDict
 
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
-from noxu.apiserver.security.impersonation import Extra, account_of, extra_key, impersonate, node_of, wanted
+from noxu.apiserver.security.impersonation import MAX_PARTS, Extra, account_of, extra_key, impersonate, node_of, wanted
 
 DEV = User("dev", groups=("g",))
 PODS = Attributes(DEV, "list", resource="pods", namespace="ns")
@@ -51,6 +51,13 @@ NAMELESS: list[tuple[str, list[tuple[str, str]], str]] = [
     ("extra", [("Extra-b", "2"), ("Extra-a", "1"), ("Extra-b", "3")],
      without_name("", "(nil)", '{"a":[]string{"1"}, "b":[]string{"2", "3"}}')),
 ]  # fmt: skip
+
+
+def test_a_user_with_very_many_groups_and_extra_is_refused() -> None:
+    groups, extra = [("Group", "g")] * (MAX_PARTS - 1), [("Extra-a", "1")]
+    assert wanted(headers(("User", "u"), *groups, *extra)) is not None
+    with pytest.raises(ApiError, match="too many groups and values of extra to impersonate"):
+        wanted(headers(("User", "u"), *groups, *extra, *extra))
 
 
 @pytest.mark.parametrize(("given", "message"), [row[1:] for row in NAMELESS], ids=[row[0] for row in NAMELESS])
