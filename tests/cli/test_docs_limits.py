@@ -184,6 +184,7 @@ PAGE: Final = {
     "an admission webhook (`timeoutSeconds`)": "apiserver.admission.webhooks:_MAX_TIMEOUT",
     "a review of a conversion webhook": "apiserver.registry.conversion.converters:TIMEOUT",
     "requests in flight when the server stops": "apiserver.server:STOP_WITHIN",
+    "an event loop that does not react to the signal that stops the server": "apiserver.signals:STUCK_FOR",
     "the period of compaction, after which history may be gone": "apiserver.server:COMPACT_EVERY",
     "attempts at a write while others change the object": "apiserver.registry.persistence:MAX_ATTEMPTS",
     "names that are generated for an object": "apiserver.registry.write:GENERATE_NAME_ATTEMPTS",
