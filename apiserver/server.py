@@ -700,6 +700,7 @@ async def _until_stopped(server: Server, ready: Callable[[], object], parent: in
     loop.set_exception_handler(_report)
     watching = asyncio.ensure_future(_stop_with(parent, react)) if parent else None
     signals.on_stop(loop, react)
+    signals.end_if_stuck(loop)
     try:
         async with server:
             ready()

@@ -7,13 +7,18 @@ signals interrupt its waiting (`signal.set_wakeup_fd`).
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
+import threading
 from collections.abc import Callable
 from typing import Final
 
 STOPPING: Final = tuple(
     signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGBREAK") if name in signal.Signals.__members__
 )
+
+STUCK_FOR: Final = 10.0  # seconds: longer than any callback may take
 
 
 class Interrupted(Exception):
@@ -31,3 +36,28 @@ def on_stop(loop: asyncio.AbstractEventLoop, react: Callable[[int], object]) -> 
             loop.add_signal_handler(number, react, int(number))
         except NotImplementedError:
             signal.signal(number, lambda number, _frame: loop.call_soon_threadsafe(react, number))
+
+
+def end_if_stuck(loop: asyncio.AbstractEventLoop, seconds: float = STUCK_FOR) -> None:
+    """End the process if its event loop does not react to a signal for so long: what keeps it busy is a bug.
+
+    Called in the main thread, after `on_stop`. The interpreter runs handlers of its own also while the loop is busy. On
+    Windows, where `on_stop` needs them, nothing is done.
+    """
+    if sys.platform == "win32":
+        return
+
+    def watch(number: int, _frame: object) -> None:
+        reacted = threading.Event()
+        loop.call_soon_threadsafe(reacted.set)
+        threading.Thread(target=end, args=(number, reacted), name="noxu-stop", daemon=True).start()
+
+    def end(number: int, reacted: threading.Event) -> None:
+        if not reacted.wait(seconds) and not loop.is_closed():
+            sys.stderr.write(f"noxu: the server does not react to signal {number} for {seconds:g} s: it is ended\n")
+            sys.stderr.flush()
+            os._exit(128 + number)
+
+    for number in STOPPING:
+        if signal.getsignal(number) not in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(number, watch)

@@ -256,6 +256,7 @@ def empty_frames(server: Measured, scale: float) -> Sockets:
     """20 watches over WebSockets, whose clients send a megabyte of empty fragments of one message."""
     upgrade = (
         f"GET {MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        f"Origin: {server.target.origin}\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     ).encode()
     peers = _connected(server, int(20 * scale), upgrade)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from noxu.apiserver.signals import STOPPING, on_stop
+from tests.timing import HANGS_AFTER
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +46,42 @@ def test_a_signal_wakes_the_loop(loop_type: type[asyncio.SelectorEventLoop], num
 
 def test_they_include_those_of_the_terminal_and_of_supervisors() -> None:
     assert {signal.SIGINT, signal.SIGTERM} <= set(STOPPING)
+
+
+STUCK = """
+import asyncio, contextlib, signal, sys
+from noxu.apiserver.signals import end_if_stuck, on_stop
+
+async def main():
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    on_stop(loop, lambda number: stop.set())
+    end_if_stuck(loop, 0.2)
+    print("ready", flush=True)
+    if sys.argv[1] == "stuck":
+        while True:
+            pass
+    await stop.wait()
+    await asyncio.sleep(0.5)  # it takes its time, and is not stuck
+    print("stopped in good order", flush=True)
+
+factory = None
+if sys.argv[2] == "uvloop, if present":
+    with contextlib.suppress(ImportError):
+        from uvloop import new_event_loop as factory
+with asyncio.Runner(loop_factory=factory) as runner:
+    runner.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="platform: handlers of signals besides those of the loop")
+@pytest.mark.parametrize(
+    ("loop", "code", "said"), [("stuck", 128 + signal.SIGTERM, ""), ("idle", 0, "stopped in good order\n")]
+)
+@pytest.mark.parametrize("of", ["asyncio", "uvloop, if present"])
+def test_a_signal_also_ends_a_process_whose_loop_is_stuck(loop: str, code: int, said: str, of: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", STUCK, loop, of], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == said
+        assert process.wait(HANGS_AFTER) == code

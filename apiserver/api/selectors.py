@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
+from operator import itemgetter
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -24,6 +25,7 @@ from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple, record
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Object
 
+MAX_LENGTH: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
 EXISTS: Final = "exists"
 MISSING: Final = "!"
 IN: Final = "in"
@@ -179,9 +181,35 @@ def parse_labels(text: str) -> LabelSelector:
         return EVERYTHING
     found = _label_selectors.get(text)
     if found is None:
-        requirements = sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)
+        requirements = sorted(_plain(text) or _LabelParser(text).parse(), key=itemgetter(0))
         found = _label_selectors[text] = LabelSelector(tuple(requirements))
     return found
+
+
+_NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_PLAIN: Final = rf"(?:!({_NAME})|({_NAME})(?:(==|=|!=)((?:{_NAME})?))?)(?=,|\Z)"
+_one_plain: Final = expression(_PLAIN)
+_all_plain: Final = expression(rf"(?>{_PLAIN},)*+(?>{_PLAIN})")
+
+
+def _plain(text: str) -> list[Requirement] | None:
+    """What `_LabelParser` makes of `a,!b,c=d,e!=f`, in a quarter of its time; None if the text has anything else."""
+    if not _all_plain.fullmatch(text):
+        return None
+    found = []
+    for absent, name, operator, value in _one_plain.findall(text):
+        if operator:
+            found.append(Requirement(name, operator, (value,)))
+        else:
+            found.append(Requirement(absent or name, MISSING if absent else EXISTS))
+    return found
+
+
+def cost_of(text: str) -> int:
+    """The `cost` of a label or field selector, about, before it is parsed; 0 if it is known, as others use it."""
+    if not text or text in _label_selectors or text in _field_selectors:
+        return 0
+    return 1 + text.count(",") - text.count("\\,")
 
 
 _OBJECT_OPERATORS: Final = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": MISSING}
@@ -383,7 +411,8 @@ def parse_fields(text: str) -> FieldSelector:
     r"""Parse a `fieldSelector`. In values `\`, `,` and `=` are escaped by a backslash. Raises ValueError."""
     found = _field_selectors.get(text)
     if found is None:
-        terms = [_term(text, piece) for piece in sorted(_pieces(text)) if piece]
+        pieces = _pieces(text) if "\\" in text else text.split(",")
+        terms = [_plain_term(piece) or _term(text, piece) for piece in sorted(pieces) if piece]
         found = _field_selectors[text] = FieldSelector(tuple(term for term in terms if term.field or term.value))
     return found
 
@@ -400,6 +429,15 @@ def _pieces(text: str) -> list[str]:
         pieces.append(text[position:end])
         position = end + 1
     return pieces
+
+
+def _plain_term(piece: str) -> Term | None:
+    """What `_term` makes of a piece without escapes; None if there are some, or it is not right."""
+    name, operator, value = piece.partition("=")
+    value = value.removeprefix("=") if name[-1:] != "!" else value
+    if not operator or "=" in value or "\\" in value:
+        return None
+    return Term(name[:-1], False, value) if name[-1:] == "!" else Term(name, True, value)
 
 
 def _term(text: str, piece: str) -> Term:

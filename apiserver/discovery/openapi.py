@@ -3,6 +3,11 @@
 Upstream builds them in controllers, about a second after a definition is established; here they are built on request,
 from the current catalog. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
 every definition, the parts of each resource are cached as well, encoded, and near them nothing is compressed again (`gzip_pieces`).
+What is cached is limited: MAX_KEPT bytes of documents, of which those that were used last remain, and MAX_PARTS of parts.
+
+The index names each document by a hash. Upstream's is that of its JSON; this one is that of what the JSON is made of: the
+declarations of its resources, and the version of this program. So the index builds no document: with 6,000 group versions,
+each takes a millisecond, and 15 KB.
 
 Building takes some 50 ms for a definition of 1 MB. `Published.kept` never builds, and `Published.build` may be called in
 a thread.
@@ -12,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
@@ -20,6 +26,7 @@ from typing import Final, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 from noxu.apiserver.api import codec
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.discovery import openapi_definitions as definitions
 from noxu.apiserver.discovery import openapi_paths as paths
 from noxu.apiserver.discovery import openapi_proto as proto
@@ -27,6 +34,7 @@ from noxu.apiserver.discovery import openapi_schemas as schemas
 from noxu.apiserver.discovery.gzip_pieces import GzipPieces
 from noxu.apiserver.discovery.openapi_proto import Writer
 from noxu.apiserver.discovery.openapi_texts import KINDS
+from noxu.apiserver.own_version import own_version
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.resource import Resource
@@ -36,6 +44,9 @@ ROOT: Final = "/openapi/v3"
 VERSION: Final = "version"
 """The path of the document for /version, which is listed with those of group versions."""
 
+MAX_KEPT: Final = 32 * 1024 * 1024  # bytes of documents; the one that was built last is kept in any case
+MAX_PARTS: Final = 16 * 1024 * 1024  # bytes of the parts of /openapi/v2, in both forms
+_PER_RESOURCE: Final = 500  # units of work for the budget
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _INFO: Final = {"title": "Kubernetes", "version": "v1.37"}
 
@@ -59,7 +70,7 @@ INDEX: Final = Key(schemas.V3)
 
 
 class Document(NamedTuple):
-    """`hash` is that of the JSON for both forms. `compress` makes the body with gzip; None: no faster than of any bytes."""
+    """`hash` is the same for both forms. `compress` makes the body with gzip; None: no faster than of any bytes."""
 
     body: bytes
     hash: str
@@ -68,7 +79,18 @@ class Document(NamedTuple):
 
     def url(self, path: str) -> str:
         """The URL of this content, which never changes."""
-        return f"{ROOT}/{path}?hash={self.hash}"
+        return _url(path, self.hash)
+
+
+def _url(path: str, hash_: str) -> str:
+    return f"{ROOT}/{path}?hash={hash_}"
+
+
+def _hash(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha512()
+    for part in parts:
+        digest.update(b"%d:" % len(part) + part)
+    return digest.hexdigest().upper()
 
 
 class Published:
@@ -81,7 +103,11 @@ class Published:
         self._now = now
         self._cbor = cbor
         self._building = threading.Lock()
-        self._kept: dict[Key, tuple[_References, Document]] = {}
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()  # those that were used last are at the end
+        self._digests: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
+        self._made: dict[str, tuple[str, datetime]] = {}
+        """By path: the hash of a document of v3, and since when it is the hash."""
+        self._parts_size = 0  # bytes; those of resources that are gone, too, until the next document
         self._gzip = {form: GzipPieces() for form in Form}  # of v2
         self._shared: dict[Form, dict[str, bytes]] = {form: {} for form in Form}
         """The definitions of built-in types in v2."""
@@ -95,7 +121,14 @@ class Published:
     def kept(self, catalog: Catalog, key: Key) -> Document | None:
         """The cached document, None if there is none or it is outdated."""
         found = self._kept.get(key)
-        return found[1] if found is not None and found[0] == _references(self._resources(catalog, key)) else None
+        if found is None:
+            return None
+        if found.catalog() is not catalog:
+            if found.resources != _references(self._resources(catalog, key)):
+                return None
+            found = self._kept[key] = found._replace(catalog=ref(catalog))
+        self._kept.move_to_end(key)
+        return found.document
 
     def build(self, catalog: Catalog, key: Key) -> Document:
         """The document. May be called in a thread; only one document is built at a time."""
@@ -109,14 +142,55 @@ class Published:
         resources = self._resources(catalog, key)
         pieces = self._pieces(catalog, key, resources)
         body = b"".join(pieces)
-        if key.form is Form.PROTOBUF:
+        if key.path:
+            document = Document(body, *self._hash(key.path, resources))
+        elif key.form is Form.PROTOBUF:
             document = self._document(catalog, key._replace(form=Form.JSON))._replace(body=body)
         else:
-            document = Document(body, hashlib.sha512(body).hexdigest().upper(), self._now())
+            document = Document(body, _hash([body]), self._now())
         compress = partial(self._gzip[key.form].of, pieces) if key.style == schemas.V2 else None
         document = document._replace(compress=compress)
-        self._kept[key] = (_references(resources), document)
+        self._keep(key, _Kept(ref(catalog), _references(resources), document))
         return document
+
+    def _keep(self, key: Key, made: _Kept) -> None:
+        """Keep a document, and drop those for which there is no room; the index is the only one that is always kept."""
+        self._kept[key] = made
+        self._kept.move_to_end(key)
+        size = sum(len(kept.document.body) for kept in list(self._kept.values()))  # the loop may use one meanwhile
+        for old in list(self._kept):
+            if size <= MAX_KEPT:
+                return
+            if old not in (key, INDEX):
+                size -= len(self._kept.pop(old).document.body)
+
+    def _hash(self, path: str, resources: Iterable[Resource]) -> tuple[str, datetime]:
+        """The hash of a document of v3, and the time since when it has this content."""
+        parts = sorted(map(self._digest, resources))
+        found = _hash([own_version().encode(), b"%d" % self._cbor, path.encode(), *parts])
+        known = self._made.get(path)
+        if known is None or known[0] != found:
+            known = self._made[path] = found, self._now()
+        return known
+
+    def _digest(self, resource: Resource) -> bytes:
+        """The digest of a declaration: of all that documents show of a resource. Built-in ones are the same in one version."""
+        digest = self._digests.get(resource)
+        if digest is None:
+            shown = (
+                resource.is_custom,
+                resource.api_version,
+                resource.plural,
+                resource.kind,
+                resource.list_kind,
+                resource.namespaced,
+                tuple(resource.verbs),
+                sorted(resource.subresources),
+                tuple(resource.selectable_fields),
+            )
+            digest = hashlib.sha256(repr(shown).encode("utf-8", "surrogatepass") + resource.schema_text).digest()
+            self._digests[resource] = digest
+        return digest
 
     def _pieces(self, catalog: Catalog, key: Key, resources: Sequence[Resource]) -> list[bytes]:
         if key == INDEX:
@@ -126,29 +200,38 @@ class Published:
         if key.style == schemas.V3:
             parts = [_resource_parts(resource, _V3[key.form], cbor=self._cbor) for resource in resources]
             return _assemble(_V3[key.form], parts, resources)
+        self._parts_size = sum(parts.size for forms in self._parts.values() for parts in forms.values())
         own = [self._kept_parts(resource, key.form) for resource in resources]
         return _assemble(_V2[key.form], own, resources, self._shared[key.form])
 
     def _index(self, catalog: Catalog) -> bytes:
-        """The index of documents. It builds them all, because their URLs contain their hashes."""
+        """The index of documents."""
         group_versions = self._group_versions(catalog)
         self._forget(group_versions)
-        urls = {
-            path: {"serverRelativeURL": self._document(catalog, Key(schemas.V3, path)).url(path)}
-            for path in sorted((*group_versions, VERSION))
-        }
+        urls: Object = {}
+        for path in sorted((*group_versions, VERSION)):
+            resources = group_versions.get(path, ())
+            spend(_PER_RESOURCE * len(resources))
+            urls[path] = {"serverRelativeURL": _url(path, self._hash(path, resources)[0])}
         return codec.encode({"paths": urls}, sort_keys=False)
 
     def _forget(self, group_versions: Mapping[str, object]) -> None:
         """Drop the documents of group versions that do not exist any more."""
-        for key in [key for key in self._kept if key.path not in ("", VERSION) and key.path not in group_versions]:
+        for key in [
+            key for key in list(self._kept) if key.path not in ("", VERSION) and key.path not in group_versions
+        ]:
             del self._kept[key]
+        for path in [path for path in self._made if path != VERSION and path not in group_versions]:
+            del self._made[path]
 
     def _kept_parts(self, resource: Resource, form: Form) -> _ResourceParts:
-        forms = self._parts.setdefault(resource, {})
-        if form not in forms:
-            forms[form] = _resource_parts(resource, _V2[form], cbor=self._cbor)
-        return forms[form]
+        found = self._parts.get(resource, {}).get(form)
+        if found is None:
+            found = _resource_parts(resource, _V2[form], cbor=self._cbor)
+            if self._parts_size + found.size <= MAX_PARTS:
+                self._parts.setdefault(resource, {})[form] = found
+                self._parts_size += found.size
+        return found
 
     def _resources(self, catalog: Catalog, key: Key) -> tuple[Resource, ...]:
         """The resources of a document."""
@@ -170,6 +253,14 @@ class Published:
 
 
 _References: TypeAlias = tuple["ref[Resource]", ...]
+
+
+class _Kept(NamedTuple):
+    """A document, the catalog for which it was last found right, and its resources."""
+
+    catalog: ref[Catalog]
+    resources: _References
+    document: Document
 
 
 def _references(resources: Iterable[Resource]) -> _References:
@@ -205,8 +296,14 @@ class _ResourceParts(NamedTuple):
     schemas: _Entries
     refers: frozenset[str]
 
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(map(len, self.paths.values())) + sum(map(len, self.schemas.values()))
+
 
 def _resource_parts(resource: Resource, style: _Style, *, cbor: bool) -> _ResourceParts:
+    spend(_PER_RESOURCE)
     writer = style.writer
     items = {
         path: writer.path_entry(path, writer.path_item(item)) for path, item in style.paths(resource, cbor=cbor).items()

@@ -22,9 +22,9 @@ import asyncio
 import contextlib
 import socket
 import struct
-from collections.abc import Awaitable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web_protocol, web_request, web_response, web_server
 from aiohttp.http import RawRequestMessage, StreamWriter
@@ -38,6 +38,9 @@ from noxu.apiserver.http.open_connections import OpenConnections
 from noxu.apiserver.http.unsent import Unsent
 from noxu.apiserver.registry.turns import CLIENT
 
+if TYPE_CHECKING:
+    from aiohttp.http import WebSocketReader
+
 HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
 SEND_DEADLINE: Final = 30.0  # seconds for which a client may read nothing
 KERNEL_UNSENT: Final = 32 * 1024  # bytes that the kernel buffers for a client that reads nothing, if it can limit them
@@ -45,6 +48,8 @@ IDLE_DEADLINE: Final = 90.0  # seconds; upstream's IdleTimeout
 MAX_HEAD: Final = 1024 * 1024  # bytes; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB
 SLACK: Final = 4096  # Go's buffer, which it allows in addition
 MAX_HEADERS: Final = 10_000
+MAX_TRAILER: Final = 16 * 1024  # bytes of a body's framing without content: of trailers, and of extensions of a chunk
+MAX_FRAMES: Final = 8 * 1024  # bytes that arrive at once on a WebSocket, whose messages may have 4 KiB
 SERVER: Final = "noxu"  # the Server header, which would name the libraries and their versions
 LINGERING: Final = 1.0  # seconds for which the rest of a refused body is read, so that the client receives the answer
 
@@ -97,6 +102,7 @@ class Connection(web_protocol.RequestHandler):
         self._head_bytes = 0  # of a head that is not complete yet
         self._head_timer: asyncio.TimerHandle | None = None
         self._body: StreamReader = EMPTY_PAYLOAD  # of the last request whose head is complete
+        self._content, self._framing = 0, 0  # bytes of content of that body, and of other bytes since the last of it
         self._method = ""  # of the current head, if the parser does not know it
         self._open: asyncio.Transport | None = None  # unlike aiohttp's `transport`, until the connection is lost
         self._unsent = unsent
@@ -296,6 +302,9 @@ class Connection(web_protocol.RequestHandler):
         if self._head_bytes and self._head_bytes + _head_in(data) > MAX_HEAD + SLACK:
             self._refuse_head()
             return
+        if self._payload_parser is not None and len(data) > MAX_FRAMES:
+            self.force_close()  # the parser would read thousands of frames at once
+            return
         complete, queued = self._request_count, len(self._messages)
         is_known = data.startswith(methods.KNOWN_BEGINNINGS)
         if data and not is_known and not self._head_bytes and self._is_between_messages:
@@ -308,14 +317,33 @@ class Connection(web_protocol.RequestHandler):
             self._end_head()
             self._connections.used(self)
             self._body = self._messages[-1][1] if self._messages else EMPTY_PAYLOAD
+            self._content = self._framing = 0
         elif self._is_between_messages:
             self._head_bytes += len(data)
             if self.is_idle and self._head_timer is None:
                 self._start_head_timer()
         if self._head_bytes or not self._body.is_eof():
             self._incoming.add(self, len(data))
+            self._check_framing(len(data))
         else:
             self._incoming.end(self)
+
+    def _check_framing(self, size: int) -> None:
+        """Disconnect a client that sends a body's framing without end, which the parser keeps. `size` bytes have arrived."""
+        content = self._body.total_bytes
+        if content > self._content or self._body.is_eof():
+            self._content, self._framing = content, 0
+            return
+        self._framing += size
+        if self._framing > MAX_TRAILER:
+            self.force_close()
+
+    def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
+        """Begin to read frames of a WebSocket: a few may have come with the request."""
+        if len(self._message_tail) > MAX_FRAMES:
+            self._message_tail = b""
+            self.force_close()
+        super().set_parser(parser, data_received_cb)
 
     def _refuse_head(self) -> None:
         if self.is_idle and self.transport is not None:

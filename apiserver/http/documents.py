@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from weakref import ref
 
 from noxu.apiserver.api import codec, errors
@@ -15,10 +15,14 @@ from noxu.apiserver.http.answer import NOT_CACHED, Answer, Headers, text_answer
 from noxu.apiserver.http.request import Query, first
 from noxu.apiserver.observability import health
 from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
     from noxu.apiserver.http.openapi import OpenAPI
+
+MAX_MADE: Final = 8  # aggregated documents, in different representations, that are cached
+_PER_RESOURCE: Final = 16  # bytes for the limit of the loop
 
 Scrape = Callable[[str], Awaitable[Answer]]
 """Answers with metrics, in a format that is accepted (the header Accept)."""
@@ -54,7 +58,7 @@ class Documents:
         """By path."""
         self._openapi: OpenAPI | None = None
         self._made_from: ref[Catalog] | None = None  # which does not keep deleted definitions alive
-        self._made: dict[object, tuple[Object, str]] = {}
+        self._made: dict[object, tuple[bytes, str]] = {}
 
     async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
         """The document at a path. Raises ApiError."""
@@ -72,25 +76,30 @@ class Documents:
             negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
             return Answer(codec.pretty(health.version(self.own_version()), sort_keys=False))
         if parts[0] in ("api", "apis"):
-            return self._discovery(parts, query, headers)
+            return await self._discovery(parts, query, headers)
         if parts[0] == "openapi":
             return await self._published().answer(parts, query, headers)
         return self._paths(200 if trimmed == "/" else 404)
 
     # -- discovery
 
-    def _discovery(self, parts: list[str], query: Query, headers: Mapping[str, str]) -> Answer:
+    async def _discovery(self, parts: list[str], query: Query, headers: Mapping[str, str]) -> Answer:
         catalog, accept = self._catalog(), headers.get("Accept", "")
         if len(parts) == 1:
             aggregated = negotiation.negotiate_aggregated_discovery(accept, cbor=self._cbor)
             if aggregated is not None:
-                return self._aggregated(catalog, parts[0] == "api", aggregated, headers)
+                return await self._aggregated(catalog, parts[0] == "api", aggregated, headers)
         endpoint = _endpoint(catalog, parts, cbor=self._cbor)
         accepted = negotiation.negotiate(accept, endpoint, pretty=first(query, "pretty"))
-        document = self._plain(catalog, parts)
-        if document is None:
+
+        def encoded() -> bytes | None:
+            document = self._plain(catalog, parts)
+            return None if document is None else responses.encode(document, accepted)
+
+        body = await offload(_weight(catalog), encoded)
+        if body is None:
             raise errors.page_not_found()
-        return Answer(responses.encode(document, accepted), 200, accepted.content_type)
+        return Answer(body, 200, accepted.content_type)
 
     def _plain(self, catalog: Catalog, parts: list[str]) -> Object | None:
         match parts:
@@ -106,23 +115,30 @@ class Documents:
                 return groups.resource_list(catalog, group, version)
         return None
 
-    def _aggregated(
+    async def _aggregated(
         self, catalog: Catalog, core: bool, accepted: negotiation.Accepted, headers: Mapping[str, str]
     ) -> Answer:
-        document, tag = self._cached(catalog, ("aggregated", core), lambda: groups.aggregated(catalog, core=core))
+        body, tag = await self._cached(catalog, accepted, core=core)
         extra: Headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
         if headers.get("If-None-Match") == tag:
             return Answer(b"", 304, accepted.content_type, extra)
-        return Answer(responses.encode(document, accepted), 200, accepted.content_type, extra)
+        return Answer(body, 200, accepted.content_type, extra)
 
-    def _cached(self, catalog: Catalog, key: object, make: Callable[[], Object]) -> tuple[Object, str]:
-        """A document with its ETag, cached until the catalog changes."""
+    async def _cached(self, catalog: Catalog, accepted: negotiation.Accepted, *, core: bool) -> tuple[bytes, str]:
+        """The aggregated document in a representation with its ETag, cached until the catalog changes."""
         if self._made_from is None or catalog is not self._made_from():
             self._made_from, self._made = ref(catalog), {}
-        if key not in self._made:
-            document = make()
-            self._made[key] = (document, groups.etag(document))
-        return self._made[key]
+        key, made = (core, accepted), self._made
+        if key not in made:
+            if len(made) == MAX_MADE:
+                made.clear()
+
+            def make() -> tuple[bytes, str]:
+                document = groups.aggregated(catalog, core=core)
+                return responses.encode(document, accepted), groups.etag(document)
+
+            made[key] = await offload(_weight(catalog), make)
+        return made[key]
 
     # -- OpenAPI
 
@@ -162,6 +178,11 @@ class Documents:
             if group:
                 paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
         return Answer(codec.pretty({"paths": sorted(paths)}, sort_keys=False), status, headers=NOT_CACHED)
+
+
+def _weight(catalog: Catalog) -> int:
+    """The bytes of a document about all resources, about; one that takes 10 ms to make weighs as much as LOOP_LIMIT."""
+    return len(catalog.by_path) * _PER_RESOURCE
 
 
 def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Endpoint:

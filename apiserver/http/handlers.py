@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from noxu.apiserver.api import errors
@@ -45,7 +46,7 @@ from noxu.apiserver.registry.entry import (
     render,
 )
 from noxu.apiserver.registry.listing import list_entries
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload, offload_briefly
 from noxu.apiserver.registry.patch_types import APPLY_CBOR, APPLY_PATCHES, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.apiserver.registry.resource import CUSTOM, DEFINITION, Resource
 from noxu.apiserver.tables.table import include_object
@@ -53,6 +54,7 @@ from noxu.apiserver.values import Object
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
 
+SELECTOR_BYTES: Final = 4  # of a selector that are parsed while one byte of a body is decoded
 SHARED_FROM: Final = 64 * 1024  # bytes of an object from which on answers share them; copying fewer is faster
 
 
@@ -92,8 +94,9 @@ async def list_options(exchange: Exchange, *, watch: bool) -> ListOptions:
     # a resource may have the plural `namespaces`: then the path of a namespace is that of an object in it
     is_namespaced = info.in_namespace or (resource.namespaced and info.namespace)
     namespace = info.namespace if is_namespaced else None
-    weight = len(exchange.request.raw_path)  # a selector may be long
-    return await offload(weight, options.list_options, resource, namespace, info.name, exchange.query, watch=watch)
+    weight = len(exchange.request.raw_path) // SELECTOR_BYTES  # a selector may be long
+    call = partial(options.list_options, resource, namespace, info.name, exchange.query, watch=watch)
+    return await offload_briefly(weight, call)
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

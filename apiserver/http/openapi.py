@@ -22,6 +22,7 @@ from noxu.apiserver.http import negotiation
 from noxu.apiserver.http.answer import JSON, NOT_CACHED, Answer, Headers
 from noxu.apiserver.http.request import Query, first
 from noxu.apiserver.registry.catalog import Catalog
+from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 
 _Offers = tuple[tuple[str, Form, str], ...]
 
@@ -69,7 +70,7 @@ class OpenAPI:
         if kept is not None:
             return kept
         async with self._building:
-            return await asyncio.to_thread(self._published.build, catalog, key)
+            return await offload(LOOP_LIMIT + 1, self._published.build, catalog, key)
 
     async def _negotiated(self, catalog: Catalog, key: Key, query: Query, headers: Mapping[str, str]) -> Answer:
         accepted = _negotiate(headers.get("Accept", ""), _OFFERS[key.style])

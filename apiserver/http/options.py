@@ -25,7 +25,6 @@ from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Object
 
 MAX_CACHED_AGENT: Final = 256  # characters; longer User-Agents are not cached
-MAX_SELECTOR: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
 MAX_DURATION: Final = 1024  # characters; upstream adds up as many numbers as a URL can have
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
@@ -175,8 +174,8 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
         raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
     timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0  # in upstream's order
     for selector in ("labelSelector", "fieldSelector"):
-        if len(first(query, selector)) > MAX_SELECTOR:
-            raise errors.bad_request(f"{selector}: too long: may not be more than {MAX_SELECTOR} characters")
+        if len(first(query, selector)) > selectors.MAX_LENGTH:
+            raise errors.bad_request(f"{selector}: too long: may not be more than {selectors.MAX_LENGTH} characters")
     try:
         labels = selectors.parse_labels(first(query, "labelSelector"))
         fields = selectors.parse_fields(first(query, "fieldSelector"))

@@ -12,7 +12,7 @@ from typing import Final
 
 from noxu.apiserver.api.errors import ApiError, bad_request
 from noxu.apiserver.api.names import path_segment_name
-from noxu.apiserver.api.selectors import parse_fields
+from noxu.apiserver.api.selectors import MAX_LENGTH, parse_fields
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.go.url import decoded, has_bad_escape
 from noxu.apiserver.records import NamedTuple
@@ -183,7 +183,7 @@ def selected_name(selector: str) -> str:
 
     A list or watch of one object by its name is authorized like a request for it.
     """
-    if "metadata.name" not in selector:
+    if "metadata.name" not in selector or len(selector) > MAX_LENGTH:  # which is refused later
         return ""
     try:
         name = parse_fields(selector).exact("metadata.name") or ""

@@ -3,24 +3,25 @@
 A watch keeps its selectors and its target until it ends, which takes up to an hour. Watches with equal selectors share
 them (`api.selectors`), so a selector counts once. For example, with the selectors A and B of 20,000 requirements each:
 
-    two watches with A        2 × the target, 1 × A (3 MB)
-    one watch with B          3 × the target, A and B (6 MB)
-    both with A end           1 × the target, B (3 MB)
+    two watches with A        2 × the target, 1 × A (8 MB)
+    one watch with B          3 × the target, A and B (16 MB)
+    both with A end           1 × the target, B (8 MB)
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.selectors import cost_of
 from noxu.apiserver.registry.listing import Fields, Labels, Selection
 
 MAX_WATCHES: Final = 10_000
 MAX_MEMORY: Final = 64 * 1024 * 1024  # bytes
 TARGET_COPIES: Final = 3  # the target, its query, and the URL that aiohttp makes of it
-COMPARISON_BYTES: Final = 160  # of a selector, for each comparison that a match may take
+COMPARISON_BYTES: Final = 400  # of a selector at most, for each comparison that a match may take
 RETRY_AFTER: Final = 1  # seconds
 
 Selector = Labels | Fields
@@ -35,6 +36,14 @@ class WatchQuota:
         self._max_watches = max_watches
         self._max_memory = max_memory
         self._users: dict[int, int] = {}  # the number of watches with a selector, by its identity
+
+    def check(self, target: str, texts: Sequence[str]) -> None:
+        """Refuse a watch that will certainly be refused, before its selectors are parsed. Raises ApiError TooManyRequests."""
+        if self.watches >= self._max_watches:
+            raise _too_many(f"there are {self._max_watches} watches")
+        added = TARGET_COPIES * len(target) + COMPARISON_BYTES * sum(map(cost_of, texts))
+        if self.memory + added > self._max_memory:
+            raise _too_many("the selectors of all watches together are too large")
 
     @contextlib.contextmanager
     def taken(self, target: str, selection: Selection) -> Iterator[None]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web_request, web_response
 from multidict import CIMultiDict
@@ -19,7 +19,7 @@ from noxu.apiserver.http.connection import allow_unsent, reset
 from noxu.apiserver.http.exchange import Exchange
 from noxu.apiserver.http.negotiation import Accepted
 from noxu.apiserver.http.options import ListOptions
-from noxu.apiserver.http.request import is_watch
+from noxu.apiserver.http.request import first, is_watch
 from noxu.apiserver.http.sending import headers_of
 from noxu.apiserver.http.unsent import write_pieces
 from noxu.apiserver.http.watch_metrics import WatchMetrics
@@ -28,6 +28,9 @@ from noxu.storage.types import Revision
 
 if TYPE_CHECKING:
     from aiohttp.web_ws import WebSocketResponse
+
+
+_SELECTORS: Final = ("labelSelector", "fieldSelector")
 
 
 class Watches:
@@ -54,12 +57,13 @@ class Watches:
         """Stream events until the watch ends. Raises ApiError, ConnectionError."""
         request = exchange.request
         accepted = handlers.accept(exchange)
+        self.quota.check(request.raw_path, [first(exchange.query, name) for name in _SELECTORS])
         options = await handlers.list_options(exchange, watch=is_watch(exchange.query))
         after = watch.start_revision(options)
         accepted = negotiation.as_stream(accepted, cbor=exchange.backend.features.cbor)
         upgrade = websocket.is_upgrade(request)
         representation = _representation(exchange, accepted, upgrade=upgrade)
-        for name in ("labelSelector", "fieldSelector"):  # long texts, perhaps, which are parsed
+        for name in _SELECTORS:  # long texts, perhaps, which are parsed
             exchange.query.pop(name, None)
         exchange.headers += [("Warning", text) for text in negotiation.warning_headers(exchange.outcome.warnings)]
         headers = headers_of(exchange, accepted.content_type)

@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
+from time import thread_time
 from types import ModuleType
 from typing import Final, ParamSpec, TypeVar
 
@@ -34,6 +35,7 @@ from noxu.apiserver.registry.cpu_budget import MAX_LOOP_SECONDS, LoopBudget, Loo
 from noxu.apiserver.registry.turns import SLICE, Piece, Turns
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
+_BRIEF: Final = 1024  # bytes
 MEDIUM: Final = 256 * 1024  # bytes
 MEDIUM_ROOM: Final = 4 * 1024 * 1024  # bytes of medium requests that are decoded at the same time
 SLOTS: Final = 4  # larger requests that are decoded at the same time
@@ -129,6 +131,24 @@ async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, 
             if seconds := budget.seconds():
                 loop_turn.spend(seconds)
     return await offload(weight, function, *args, **kwargs)
+
+
+async def offload_briefly(weight: int, function: Callable[[], T]) -> T:
+    """As `offload`, for work that many requests that arrive together may have: they share an iteration of the loop.
+
+    `weight` 1024 and less does not count.
+    """
+    if weight <= _BRIEF:
+        return function()
+    if weight > LOOP_LIMIT:
+        return await offload(weight, function)
+    if loop_turn.is_over:
+        await loop_turn.free()
+    began = thread_time()
+    try:
+        return function()
+    finally:
+        loop_turn.spend(thread_time() - began)
 
 
 async def imported(name: str) -> ModuleType:

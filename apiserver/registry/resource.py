@@ -263,6 +263,12 @@ class Resource:
         return codec.decode_stored(encoded) if encoded else self.raw_schema
 
     @property
+    def schema_text(self) -> bytes:
+        """The declared schema in JSON: equal texts are equal schemas. Empty if there is none."""
+        encoded = bytes(self._encoded_schema)
+        return encoded or (b"" if self.raw_schema is None else codec.encode(self.raw_schema, sort_keys=False))
+
+    @property
     def size(self) -> int:
         """The bytes of the declared schema, if they are kept."""
         return len(self._encoded_schema)

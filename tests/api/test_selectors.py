@@ -1,6 +1,7 @@
 """Label and field selectors: matching, the canonical form, and parse errors."""
 
 import gc
+import itertools
 import time
 import weakref
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from noxu.apiserver.api.selectors import (
     parse_fields,
     parse_labels,
 )
+from tests.timing import cpu_seconds
 
 LABELS = {"app": "web", "tier": "front", "n": "5", "empty": ""}
 
@@ -283,3 +285,76 @@ def test_a_parsed_selector_is_shared_as_long_as_it_is_used(
     del first
     gc.collect()
     assert known() is None
+
+
+# -- the fast path -----------------------------------------------------------------------------------------------------
+
+
+def test_the_fast_path_of_label_selectors_accepts_only_what_the_parser_reads_in_the_same_way() -> None:
+    """All texts of up to five of these characters, and longer ones."""
+    short = ("".join(chars) for length in range(1, 6) for chars in itertools.product("a!=,-\n", repeat=length))
+    longer = [
+        "a,!b,c=d,e==f,g!=h,i=",
+        f"{'a' * 63}=b",
+        f"{'a' * 64}=b",
+        f"a={'b' * 64}",
+        "a in (b),c",
+        "x/a=b",
+        "a=b\x00",
+    ]
+    accepted = 0
+    for text in (*short, *longer):
+        found = selectors._plain(text)
+        if found is not None:
+            accepted += 1
+            assert found == selectors._LabelParser(text).parse(), text
+    assert accepted > 80
+
+
+def test_the_fast_path_of_field_selectors_reads_terms_as_the_parser_does() -> None:
+    for length in range(1, 7):
+        for chars in itertools.product("a!=\\", repeat=length):
+            piece = "".join(chars)
+            found = selectors._plain_term(piece)
+            if found is not None:
+                assert found == selectors._term(piece, piece), piece
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",".join(f"key-{n}" for n in range(3_000)),
+        ",".join(f"key-{n}!=value" for n in range(2_000)),
+        "a" * 120_000,
+        "a." * 60_000,
+        ("a" * 63 + ",") * 1_900 + "-",
+        ("a" * 62 + ".,") * 1_900,
+        "!" * 100_000,
+        "a=" * 50_000,
+    ],
+    ids=[
+        "keys",
+        "values",
+        "one name",
+        "dots",
+        "wrong at the end",
+        "wrong in each",
+        "exclamation marks",
+        "equals signs",
+    ],
+)
+def test_the_fast_path_is_linear(text: str) -> None:
+    assert cpu_seconds(lambda: selectors._plain(text)) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [("", 0), ("ua", 1), ("ua,ub", 2), ("ua=b\\,c", 1), ("ua in (b,c)", 2)],
+)
+def test_the_cost_of_a_selector_is_known_before_it_is_parsed(text: str, cost: int) -> None:
+    assert selectors.cost_of(text) == cost
+
+
+def test_a_selector_in_use_costs_nothing_more() -> None:
+    kept = selectors.parse_labels("one,two,three")
+    assert (kept.cost, selectors.cost_of("one,two,three")) == (3, 0)

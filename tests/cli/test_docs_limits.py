@@ -64,7 +64,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("deviations.md", r"a CEL rule \| (\w+) second", "apiserver.registry.cpu_budget:MAX_RULE_SECONDS", 1),
     ("deviations.md", r"YAML \| (\w+) mebibyte of indentation", "apiserver.api.codec:MAX_INDENTATION", MIB),
     ("deviations.md", r"indentation, and (\d+) times", "apiserver.api.codec:INDENTATION_RATIO", 1),
-    ("deviations.md", r"a selector \| (\d+) Ki characters", "apiserver.http.options:MAX_SELECTOR", KIB),
+    ("deviations.md", r"a selector \| (\d+) Ki characters", "apiserver.api.selectors:MAX_LENGTH", KIB),
     ("deviations.md", r"a pattern \| (\d+) Ki characters", "apiserver.schema.patterns:MAX_LENGTH", KIB),
     ("deviations.md", r"a webhook's answer \| (\d+) MiB", "apiserver.webhook.client:MAX_ANSWER", MIB),
     (
@@ -101,7 +101,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("threat-model.md", r"bodies over (\d+) MiB", "apiserver.api.codec:MAX_BODY", MIB),
     ("threat-model.md", r"would not take: (\S+) MiB", "apiserver.registry.limits:MAX_REQUEST", MIB),
     ("threat-model.md", r"beyond (\d+) levels 400", "apiserver.go.structs:MAX_DEPTH", 1),
-    ("threat-model.md", r"selectors of (\d+) Ki characters", "apiserver.http.options:MAX_SELECTOR", KIB),
+    ("threat-model.md", r"selectors of (\d+) Ki characters", "apiserver.api.selectors:MAX_LENGTH", KIB),
     ("threat-model.md", r"disconnected after (\d+) s without", "apiserver.http.connection:SEND_DEADLINE", 1),
     ("threat-model.md", r"read nothing for (\w+) second", "apiserver.http.unsent:MIN_STALLED", 1),
     ("threat-model.md", r"leaves at most (\d+) KiB in the", "apiserver.http.sending:PIECE", KIB),
@@ -118,10 +118,12 @@ PAGE: Final = {
     "the body of a request": "apiserver.api.codec:MAX_BODY",
     "the head of a request": "apiserver.http.connection:MAX_HEAD",
     "header fields of a request": "apiserver.http.connection:MAX_HEADERS",
+    "trailers of a body in chunks, or the extensions of a chunk": "apiserver.http.connection:MAX_TRAILER",
+    "frames that a client sends at once on the WebSocket of a watch": "apiserver.http.connection:MAX_FRAMES",
     "levels of nesting in JSON": "apiserver.go.json:MAX_DEPTH",
     "operations of a JSON patch, also of a webhook's": "apiserver.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
     "bytes that the `copy` operations of a JSON patch add": "apiserver.apply.patch:MAX_COPIED",
-    "characters of a label or field selector": "apiserver.http.options:MAX_SELECTOR",
+    "characters of a label or field selector": "apiserver.api.selectors:MAX_LENGTH",
     "characters of `Accept` or `Content-Type`": "apiserver.http.negotiation:MAX_NEGOTIATED",
     "parameters of a query": "apiserver.http.request:MAX_PARAMETERS",
     "characters of the parameter `timeout`": "apiserver.http.options:MAX_DURATION",
@@ -155,7 +157,15 @@ PAGE: Final = {
     "processor time of a request in a thread": "apiserver.registry.cpu_budget:MAX_THREAD_SECONDS",
     "requests that read, at the same time": "apiserver.config:MAX_IN_FLIGHT",
     "requests that write, at the same time": "apiserver.config:MAX_MUTATING_IN_FLIGHT",
-    "large requests that are decoded at the same time": "apiserver.registry.offload:SLOTS",
+    "requests of more than 256 KiB that are decoded at the same time": "apiserver.registry.offload:SLOTS",
+    "bytes of smaller requests, from 16 KiB on, that are decoded at the same time": (
+        "apiserver.registry.offload:MEDIUM_ROOM"
+    ),
+    "requests that compute in a thread, at the same time": "apiserver.registry.turns:THREADS",
+    "processor time of a turn in a thread, if others wait": "apiserver.registry.turns:SLICE",
+    "requests that have had a turn, and wait for another one": "apiserver.registry.turns:MAX_PARKED",
+    "documents of OpenAPI that are kept": "apiserver.discovery.openapi:MAX_KEPT",
+    "parts of `/openapi/v2` that are kept": "apiserver.discovery.openapi:MAX_PARTS",
     "open watches": "apiserver.http.watch_quota:MAX_WATCHES",
     "memory of the selectors of watches": "apiserver.http.watch_quota:MAX_MEMORY",
     "connections": "apiserver.http.open_connections:MAX_CONNECTIONS",
@@ -178,7 +188,15 @@ PAGE: Final = {
     "an admission webhook (`timeoutSeconds`)": "apiserver.admission.webhooks:_MAX_TIMEOUT",
     "a review of a conversion webhook": "apiserver.registry.conversion.converters:TIMEOUT",
     "requests in flight when the server stops": "apiserver.server:STOP_WITHIN",
+    "an event loop that does not react to the signal that stops the server": "apiserver.signals:STUCK_FOR",
     "the period of compaction, after which history may be gone": "apiserver.server:COMPACT_EVERY",
+    "attempts at a write while others change the object": "apiserver.registry.persistence:MAX_ATTEMPTS",
+    "names that are generated for an object": "apiserver.registry.write:GENERATE_NAME_ATTEMPTS",
+    "attempts at an eviction while others change the Pod": "apiserver.registry.subresources.eviction:ATTEMPTS",
+    "attempts at converting a change together with others that fail": (
+        "apiserver.registry.conversion.changes:MAX_ATTEMPTS"
+    ),
+    "the pause of a controller before it attempts a key again": "apiserver.controllers.queue:LONGEST_DELAY",
     "the answer of a webhook": "apiserver.webhook.client:MAX_ANSWER",
     "objects of a conversion review": "apiserver.registry.conversion.entries:MAX_OBJECTS",
     "bytes of the objects of a conversion review": "apiserver.registry.conversion.entries:MAX_BYTES",
@@ -189,7 +207,7 @@ PAGE: Final = {
     "the time in which the outcome of a write to etcd becomes known": "storage.etcd:RESOLVE_WITHIN",
 }
 UNITS: Final = {
-    "": 1, "s": 1, "min": 60, "million": 1_000_000, "Ki": KIB, "KiB": KIB, "Mi": MIB, "MiB": MIB,
+    "": 1, "ms": 0.001, "s": 1, "min": 60, "million": 1_000_000, "Ki": KIB, "KiB": KIB, "Mi": MIB, "MiB": MIB,
 }  # fmt: skip
 _ROW: Final = re.compile(r"^\| (?!limit )(\S.*?) \| ([\d .]*\d) ?(\w*) \| .+? \| (\w+) \| (.*?) ?\|$", re.MULTILINE)
 

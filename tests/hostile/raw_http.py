@@ -54,6 +54,7 @@ class Target:
         assert parts.hostname
         assert parts.port
         self.host, self.port, self.tls = parts.hostname, parts.port, tls
+        self.origin = url.rstrip("/")
 
     @classmethod
     def by_client(cls, noxu: Noxu) -> Target:

@@ -578,3 +578,47 @@ def test_a_preflight_request_is_refused(noxu_session: Noxu) -> None:
     answer = Target(noxu_session.url).send("OPTIONS", MAPS, headers=headers)
     assert answer.status == 403
     assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+
+
+# -- bodies in chunks ---------------------------------------------------------------------------------------------------
+
+CHUNKED = (
+    b"POST "
+    + MAPS.encode()
+    + b" HTTP/1.1\r\n"
+    + HOST
+    + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+ENDLESS = {
+    "trailers": (b"2\r\n{}\r\n0\r\n", b"X: " + b"x" * 1_000 + b"\r\n"),
+    "trailers of a body without content": (b"0\r\n", b"X: " + b"x" * 1_000 + b"\r\n"),
+    "one trailer": (b"0\r\nX: ", b"x" * 1_000),
+    "the extension of a chunk": (b"2;a=", b"x" * 1_000),
+    "the extension of the last chunk": (b"2\r\n{}\r\n0;a=", b"x" * 1_000),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_the_framing_of_a_body_may_not_be_endless(noxu: Noxu, target: Target, what: str) -> None:
+    begin, more = ENDLESS[what]
+    with target.connect() as peer:
+        peer.sendall(CHUNKED + begin)
+        sent = 0
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            while not select.select([peer], [], [], 0.001)[0]:
+                peer.sendall(more)
+                sent += len(more)
+                assert sent < 8 * connection.MAX_TRAILER
+            receive(peer)  # until it is closed
+
+
+def test_trailers_and_extensions_of_chunks_are_ignored(target: Target) -> None:
+    """As in Go: also as many as there are chunks."""
+    chunks = b"".join(b"1;ext=%b\r\n%c\r\n" % (b"e" * 100, byte) for byte in MAP)
+    sent = CHUNKED.replace(b"POST", b"POST", 1) + chunks + b"0\r\nX-Trailer: a\r\nX-Other: b\r\n\r\n"
+    received = b""
+    with target.connect() as peer:
+        for start in range(0, len(sent), 2_000):
+            peer.sendall(sent[start : start + 2_000])
+        received = receive(peer, answers=1)
+    assert status_of(received) == 201

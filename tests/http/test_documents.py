@@ -18,6 +18,7 @@ from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.definition import definitions_resource
 from tests.http.conftest import DEFINITION, GROUP
+from tests.timing import longest_block
 
 STATUS = {"acceptedNames": DEFINITION["spec"]["names"]}
 CATALOG = Catalog(
@@ -145,3 +146,24 @@ async def test_aggregated_discovery_is_kept_until_the_catalog_changes() -> None:
     current[0] = CATALOG.with_definition("things", None)
     code, new = await get(**{"If-None-Match": tag})
     assert (code, new == tag) == (200, False)
+
+
+@pytest.mark.parametrize("accept", [AGGREGATED, "application/json"])
+async def test_discovery_of_thousands_of_versions_does_not_block_the_loop(accept: str) -> None:
+    """And is not made again for each request."""
+    many = [{**DEFINITION["spec"]["versions"][0], "name": f"v{n}", "storage": n == 1} for n in range(1, 151)]
+    defined = {
+        f"{n}": versions_of(
+            {"spec": {**DEFINITION["spec"], "group": f"g{n}.com", "versions": many}, "status": STATUS}, 0
+        )
+        for n in range(20)
+    }
+    catalog = Catalog([definitions_resource(), *built_in_versions()], defined)
+    served = Documents(lambda: catalog, "127.0.0.1:1", lambda: "1.0", Checks({}, {}))
+    answers = []
+    for _ in range(2):
+        answer, blocked = await longest_block(lambda: ask("/apis", served=served, Accept=accept))
+        assert blocked < 0.05
+        answers.append(answer)
+    assert answers[0].body == answers[1].body
+    assert (answers[0].body is answers[1].body) == (accept == AGGREGATED)

@@ -58,5 +58,20 @@ def test_a_watch_beyond_the_limit_of_is_refused_until_another_ends(
         error = raised.value
         assert (error.code, error.reason, error.retry_after) == (429, "TooManyRequests", 1)
         assert error.message == f"Too many requests, please try again later: {why}"
+        text = ",".join(str(selector) for selector in (selection.labels, selection.fields) if selector)
+        with pytest.raises(ApiError) as before:
+            quota.check(TARGET, [text])
+        assert before.value.message == error.message
+    quota.check(TARGET, [""])
     with quota.taken(TARGET, selection):
         assert quota.watches == 1
+
+
+def test_selectors_are_counted_before_they_are_parsed() -> None:
+    quota = WatchQuota(max_memory=OWN + 3 * COMPARISON_BYTES)
+    quota.check(TARGET, ["x,y,z", ""])
+    quota.check(TARGET, ["x,y", "metadata.name=x"])
+    quota.check(TARGET, [str(TWO.labels), "x,y,z"])  # others have parsed the first one
+    for texts in (["x,y,z,v", ""], ["x,y", "p=x,q=y"], ["!!,!!,!!,!!", ""]):
+        with pytest.raises(ApiError, match="the selectors of all watches together are too large"):
+            quota.check(TARGET, texts)

@@ -109,6 +109,15 @@ async def test_a_watch_beyond_the_limit_is_refused_and_may_be_retried(served: Se
     assert (await served.send("GET", f"{WATCH}{SHORT}")).code == 200
 
 
+async def test_a_watch_beyond_the_limit_is_refused_before_its_selectors_are_parsed(served: ServedApp) -> None:
+    served.app.watches.quota = WatchQuota(max_memory=1_000)
+    for selector in ("labelSelector=a,b,c,d,e,f,g,h,-", "fieldSelector=a,b,c,d,e,f,g,h"):
+        reply = await served.send("GET", f"{WATCH}&{selector}")
+        assert (reply.code, json.loads(reply.text)["reason"]) == (429, "TooManyRequests")
+    reply = await served.send("GET", f"{WATCH}&labelSelector=-")
+    assert reply.code == 400
+
+
 async def test_a_watch_keeps_one_selector_of_equal_ones_and_not_its_text(served: ServedApp) -> None:
     def selections() -> list[Selection]:
         return [stream.selection for stream in served.app.watches._streams]

@@ -231,3 +231,26 @@ def test_stopping_the_server_ends_them(noxu: Noxu, peer: Peer) -> None:
     assert peer.ask(f"{MAPS}?watch=1") == 101
     asyncio.run(asyncio.to_thread(noxu.stop))
     assert peer.frame()[0] == 8
+
+
+EMPTY_FRAGMENTS = b"\x01\x80" + bytes(4) + (b"\x00\x80" + bytes(4)) * 3_000
+
+
+@pytest.mark.parametrize("when", ["with the request", "at once", "a few at a time"])
+def test_a_client_that_sends_thousands_of_frames_at_once_is_disconnected(peer: Peer, when: str) -> None:
+    """The parser reads 3,000 empty fragments in 6 ms, and 250 KB of them, which may arrive together, in 80."""
+    if when == "with the request":
+        with contextlib.suppress(ConnectionError, IndexError):  # it may be disconnected before there is an answer
+            assert peer.ask(f"{MAPS}?watch=1", body=EMPTY_FRAGMENTS, headers={"Content-Length": ""}) == 101
+    else:
+        assert peer.ask(f"{MAPS}?watch=1") == 101
+        if when == "at once":
+            peer.socket.sendall(EMPTY_FRAGMENTS)
+        else:
+            for _ in range(100):  # as a client may
+                peer.send(0x9, b"ping")
+                assert peer.frame()[0] in (0xA, 1)
+            return
+    with contextlib.suppress(ConnectionError):
+        while peer.socket.recv(65536):
+            pass

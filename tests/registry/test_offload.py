@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
+from noxu.apiserver.admission.expressions import run_within_budget
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.cpu_budget import spend
-from noxu.apiserver.registry import cpu_budget
+from noxu.apiserver.registry import cpu_budget, write
 from noxu.apiserver.registry.offload import (
     LOOP_LIMIT,
     MEDIUM,
@@ -19,10 +21,13 @@ from noxu.apiserver.registry.offload import (
     SLOTS,
     LargeRequests,
     offload,
+    offload_briefly,
     offload_if_long,
     without_threads,
 )
 from noxu.apiserver.registry.turns import THREADS
+from tests.drafts import draft_of
+from tests.registry.world import widgets
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 
@@ -195,3 +200,40 @@ async def test_a_collector_that_was_disabled_stays_disabled() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def spin() -> None:
+    """12 ms of processor time, accounted for."""
+    end = time.thread_time() + 0.012
+    while time.thread_time() < end:
+        spend(cpu_budget.UNITS_PER_CHECK)
+
+
+HOWS: dict[str, Callable[[Callable[[], None]], Awaitable[None]]] = {
+    "briefly": lambda work: offload_briefly(2048, work),
+    "unless it is long": lambda work: offload_if_long(0, work),
+    "as a policy": lambda work: run_within_budget(0, lambda _: work()),
+    "as a stage": lambda work: write.run(draft_of(widgets().storage, {}), [lambda _: work()]),
+}
+
+
+@pytest.mark.parametrize("how", HOWS)
+async def test_requests_that_arrive_together_share_an_iteration_of_the_loop(how: str) -> None:
+    """Each may take 20 ms of it; those for which there is no time left wait for the next one."""
+    iteration, ran_in = 0, []
+
+    async def others() -> None:
+        nonlocal iteration
+        while True:
+            await asyncio.sleep(0)
+            iteration += 1
+
+    def work() -> None:
+        spin()
+        ran_in.append(iteration)
+
+    running = asyncio.create_task(others())
+    await asyncio.gather(*(HOWS[how](work) for _ in range(6)))
+    running.cancel()
+    assert len(ran_in) == 6
+    assert len(set(ran_in)) >= 5, "one in each, but perhaps the first"
