@@ -312,7 +312,9 @@ class _Generator:
         if found is None:
             allocates = writer.allocates
             found = self.charged_call(node, writer.name(equal), [writer.as_value(arg) for arg in args])
-            if any(arg.kind in SCALARS for arg in args):  # then nothing but texts is compared, which costs what it takes
+            if any(
+                arg.kind in SCALARS for arg in args
+            ):  # then nothing but texts is compared, which costs what it takes
                 writer.allocates = allocates
             found = Operand(found.code if sign == "==" else f"(not {found.code})", "bool")
         return found
