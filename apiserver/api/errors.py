@@ -14,7 +14,10 @@ from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Object
 
-MAX_REPORTED_ERRORS: Final = 10_000  # a 422 only counts the others; upstream has no limit, and takes minutes
+MAX_REPORTED_ERRORS: Final = 1000
+"""Errors in an answer, which only counts the others. Upstream has no limit, and takes minutes for a hundred thousand."""
+MAX_REPORTED_TEXT: Final = 128 * 1024
+"""Characters of all errors in an answer."""
 
 
 class Qualified(NamedTuple):
@@ -139,16 +142,53 @@ def expired(message: str) -> ApiError:
 
 
 def invalid(resource: Qualified, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """422. Each error is a cause; the message has equal texts once."""
-    causes = [{"reason": e.reason, "message": e.body, "field": e.field or NIL} for e in errors[:MAX_REPORTED_ERRORS]]
+    """422. Each error is a cause; the message has equal texts once. The errors beyond the limits are only counted."""
+    causes: list[Object] = []
+    texts: list[str] = []
+    room = MAX_REPORTED_TEXT
+    for error in errors[:MAX_REPORTED_ERRORS]:
+        field, body = shortened(error.field or NIL), shortened(error.body)
+        room -= len(field) + len(body)
+        if room < 0 and causes:
+            break
+        causes.append({"reason": error.reason, "message": body, "field": field})
+        texts.append(f"{field}: {body}")
     message = f"{resource} {quote(name)} is invalid"
     if errors:
-        message += ": " + aggregate(map(str, errors[:MAX_REPORTED_ERRORS]), more=len(errors) - MAX_REPORTED_ERRORS)
+        message += ": " + _listed(texts, len(errors) - len(causes))
     return ApiError(422, message, "Invalid", _details(resource, name, causes=causes))
 
 
+def shortened(text: str) -> str:
+    """A text of at most MAX_REPORTED_TEXT characters, and what was left out."""
+    if len(text) <= MAX_REPORTED_TEXT:
+        return text
+    return f"{text[:MAX_REPORTED_TEXT]}… ({len(text) - MAX_REPORTED_TEXT} more characters)"
+
+
 def aggregate(texts: Iterable[str], *, more: int = 0) -> str:
-    """Upstream's utilerrors.Aggregate: `a` for one text, `[a, b]` for several; equal texts once. `more` are only counted."""
+    """Upstream's utilerrors.Aggregate: `a` for one text, `[a, b]` for several; equal texts once.
+
+    `more`, and those beyond the limits of an answer, are only counted.
+    """
+    shown, rest = reported(dict.fromkeys(texts))
+    return _listed(shown, more + rest)
+
+
+def reported(texts: Iterable[str]) -> tuple[list[str], int]:
+    """The texts that an answer lists, and the number of the others."""
+    shown: list[str] = []
+    room, rest = MAX_REPORTED_TEXT, 0
+    for text in texts:
+        if rest or len(shown) == MAX_REPORTED_ERRORS or (len(text) > room and shown):
+            rest += 1
+            continue
+        room -= len(text)
+        shown.append(shortened(text))
+    return shown, rest
+
+
+def _listed(texts: Iterable[str], more: int) -> str:
     unique = list(dict.fromkeys(texts))
     if more > 0:
         unique.append(f"and {more} more errors")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError
+from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS, ApiError
 from noxu.apiserver.apply import lastapplied
 from noxu.apiserver.apply.comparison import Comparison, same
 from noxu.apiserver.apply.compiled import Unsure, accept
@@ -410,6 +410,7 @@ def _applied(
 def _conflict_error(found: list[_Conflict]) -> ApiError:
     """409 with a cause for every conflict. Managers come in the order of upstream's identifiers."""
     found = sorted(found, key=lambda conflict: conflict.manager.identifier)  # stable: the order of paths is kept
+    total, found = len(found), found[:MAX_REPORTED_ERRORS]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": describe(path)}
         for manager, path in found
@@ -421,7 +422,9 @@ def _conflict_error(found: list[_Conflict]) -> ApiError:
         for manager in dict.fromkeys(conflict.manager for conflict in found):
             lines.append(f"conflicts with {manager}:")
             lines += [f"- {describe(conflict.path)}" for conflict in found if conflict.manager == manager]
-        message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+        if total > len(found):
+            lines.append(f"and {total - len(found)} more conflicts")
+        message = f"Apply failed with {total} conflicts: " + "\n".join(lines)
     return ApiError(409, message, "Conflict", {"causes": causes})
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from noxu.apiserver.api.errors import reported, shortened
 from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text
 from noxu.apiserver.apply.fieldset import value as value_element
 from noxu.apiserver.apply.types import DEDUCED, MAX_KEPT, MAX_KEPT_KEY, UNTYPED, ListType, MapType, Type
@@ -177,8 +178,11 @@ def _mismatch(value: Json, kind: Type) -> str:
 
 
 def join_errors(errors: list[str]) -> str:
-    """One message for several errors, as structured-merge-diff joins them."""
-    return errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
+    """One message for several errors, as structured-merge-diff joins them. Those beyond the limits are only counted."""
+    if len(errors) == 1:
+        return shortened(errors[0])
+    shown, rest = reported(errors)
+    return "\n  ".join(["errors:", *shown, *([f"and {rest} more errors"] if rest else [])])
 
 
 # --- sets of values ---

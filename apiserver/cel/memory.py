@@ -34,6 +34,8 @@ WRAPPED: Final = 64  # an element of an array in an object
 PRINTED: Final = 64  # the text of an element, besides its characters
 COMPARED: Final = 16  # an element that is compared or visited
 TEXT: Final = 56  # besides its characters
+PARSED: Final = 64  # a character of a duration or timestamp that is parsed
+LONG_TEXT: Final = 1024  # characters; reading shorter ones is not announced
 _WIDE: Final = 4  # bytes of a character, in a text that is not ASCII
 _BYTES_PER_UNIT: Final = 256  # of processor time: about a microsecond
 _BYTES_PER_CHECK: Final = 32 * 1024  # of the CPU budget
@@ -97,3 +99,9 @@ def allocate_text(length: int, *parts: str) -> None:
     memory = CURRENT.get()
     if memory is not None:
         memory.allocate(TEXT + (length if all(map(str.isascii, parts)) else length * _WIDE))
+
+
+def allocate_reading(text: str, weight: int = 1) -> None:
+    """Announce that a function reads a text whose length its cost does not count. `weight`: bytes for a character."""
+    if len(text) > LONG_TEXT:
+        allocate(len(text) * weight)

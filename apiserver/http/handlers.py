@@ -400,7 +400,7 @@ async def entry_answer(exchange: Exchange, entry: Entry, accepted: Accepted, sta
 
 async def _object_answer(exchange: Exchange, body: bytes, accepted: Accepted, status: int) -> Answer:
     include, now = include_of(exchange, accepted), exchange.now()
-    weight = max(exchange.weight, len(body))
+    weight = max(exchange.weight, responses.weight_of(len(body), exchange.resource, accepted))
     return await offload(
         weight, responses.object_answer, body, exchange.resource, accepted, include=include, now=now, status=status
     )

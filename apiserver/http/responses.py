@@ -23,6 +23,7 @@ from noxu.apiserver.registry.listing import Listing
 from noxu.apiserver.registry.offload import offload
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.tables import summary, table
+from noxu.apiserver.tables.cell_budget import CellBudget, limited_by
 from noxu.apiserver.tables.table import Columns
 from noxu.apiserver.values import Json, Object
 
@@ -31,6 +32,20 @@ CHUNK_BYTES: Final = 512 * 1024
 
 _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
 _summaries: Final = Summaries()
+
+
+def _size(size: int) -> int:
+    return size
+
+
+def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int]:
+    """How many bytes have to be processed to show an object of that many."""
+    return _size if accepted.convert is None else columns_of(resource).weigh
+
+
+def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
+    """How many bytes have to be processed for the answer with one object of that many."""
+    return _weigher(resource, accepted)(size)
 
 
 def columns_of(resource: Resource) -> Columns:
@@ -109,7 +124,8 @@ async def list_answer(
 ) -> Answer:
     """The answer with a list of entries."""
     metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
-    weight = sum([len(entry.stored) for entry in entries])
+    weigh, budget = _weigher(resource, accepted), CellBudget()
+    weight = sum([weigh(len(entry.stored)) for entry in entries])
     short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
     if accepted.is_plain:
         return await _chunked_answer(_plain_list(entries, resource, metadata), accepted, short=short)
@@ -126,7 +142,8 @@ async def list_answer(
         if accepted.convert is None or columns is None:
             return _list_object([codec.decode_stored(item) for item in _items(portion, resource)], resource, metadata)
         items = _decoded(portion, resource)
-        return table.convert_list(items, metadata, accepted.convert, columns, now, include)
+        with limited_by(budget):
+            return table.convert_list(items, metadata, accepted.convert, columns, now, include)
 
     if accepted.media_type == CBOR and not short:
         return Answer(_cbor_list(entries, convert), 200, accepted.content_type)
@@ -134,7 +151,7 @@ async def list_answer(
         return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
-    return Answer(_converted_list(entries, shell, key, convert, accepted), 200, accepted.content_type)
+    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh), 200, accepted.content_type)
 
 
 async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, short: bool) -> Answer:
@@ -194,13 +211,20 @@ def _summarized_list(
 ) -> AsyncIterator[bytes]:
     assert accepted.convert is not None
     key = _LISTS[accepted.convert.kind]
+    budget = CellBudget()
+
+    def write(portion: list[Entry]) -> bytes:
+        with limited_by(budget):
+            return b",".join(map(summarized, portion))
+
     empty = table.convert_list([], metadata, accepted.convert, columns_of(resource), now)
     before, _, after = encode({**empty, key: []}, accepted).rpartition(b"[]")  # the rows or items are the last field
     return _spliced(
         entries,
         Splice(before + b"[", b",", b"]" + after),
-        write=lambda portion: b",".join(map(summarized, portion)),
+        write=write,
         is_ready=lambda entry: is_ready(entry, resource),
+        weigh=_weigher(resource, accepted),
     )
 
 
@@ -245,7 +269,12 @@ def _pretty_items(items: list[Json]) -> bytes:
 
 
 def _converted_list(
-    entries: list[Entry], shell: bytes, key: str, convert: Callable[[list[Entry]], Object], accepted: Accepted
+    entries: list[Entry],
+    shell: bytes,
+    key: str,
+    convert: Callable[[list[Entry]], Object],
+    accepted: Accepted,
+    weigh: Callable[[int], int],
 ) -> AsyncIterator[bytes]:
     form = _form(key, accepted)
     before, _, after = shell.rpartition(form.empty)
@@ -254,6 +283,7 @@ def _converted_list(
         Splice(before + form.start, form.between, form.end + after),
         write=lambda portion: form.write(convert(portion)[key]),
         is_ready=lambda _: False,
+        weigh=weigh,
     )
 
 
@@ -297,6 +327,7 @@ async def _spliced(
     *,
     write: Callable[[list[Entry]], bytes],
     is_ready: Callable[[Entry], bool],
+    weigh: Callable[[int], int] = _size,
 ) -> AsyncIterator[bytes]:
     """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
 
@@ -305,7 +336,7 @@ async def _spliced(
     """
     separator = splice.before
     for portion in _portions(entries):
-        weight = sum([len(entry.stored) for entry in portion if not is_ready(entry)])
+        weight = sum([weigh(len(entry.stored)) for entry in portion if not is_ready(entry)])
         yield separator + await offload(weight, write, portion)
         separator = splice.between
     yield (b"" if entries else separator) + splice.after

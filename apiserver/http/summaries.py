@@ -15,6 +15,7 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.registry.entry import Entry, body_at
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.tables import cell_budget
 from noxu.apiserver.tables.summary import Summary, summarize
 from noxu.apiserver.tables.table import Columns
 
@@ -48,7 +49,9 @@ class Summaries:
         if found is not None and found.resource is resource:
             return found.summary
         summary = summarize(codec.decode_stored(body_at(entry, resource)), columns)
-        self._keep(entry, resource, summary)
+        budget = cell_budget.CURRENT.get()
+        if budget is None or not budget.cut_short:  # another request may afford the cells that are empty in this one
+            self._keep(entry, resource, summary)
         return summary
 
     def _keep(self, entry: Entry, resource: Resource, summary: Summary) -> None:

@@ -39,6 +39,7 @@ from noxu.apiserver.registry.listing import Selection, select
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.tables.cell_budget import CellBudget, limited_by
 from noxu.apiserver.values import Object
 from noxu.storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
@@ -114,6 +115,8 @@ class Representation:
         self.key: object = resource
         self.max_in_loop = CHUNK * LOOP_LIMIT
         """Bytes of changes whose events may be encoded at once in the event loop."""
+        self.weigh: Callable[[int], int] | None = None
+        """How many bytes have to be processed for an object of that many, if these are more."""
 
     def weight(self, entry: Entry) -> int:
         """The number of bytes to process for an event about the entry."""
@@ -143,7 +146,7 @@ class Converted(Representation):
         self._make = make
 
     def weight(self, entry: Entry) -> int:
-        return len(entry.stored)
+        return len(entry.stored) if self.weigh is None else self.weigh(len(entry.stored))
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
         return self._frame(kind, self._shown(object_at(entry, self.resource)))
@@ -179,7 +182,7 @@ class Summarized(Converted):
         self.key = key
 
     def weight(self, entry: Entry) -> int:
-        return 0 if self._is_joined(entry, self.resource) else len(entry.stored)
+        return 0 if self._is_joined(entry, self.resource) else super().weight(entry)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
         if self._is_first:
@@ -307,6 +310,8 @@ class Stream:
             return None
         if sum(change.weight for change in changes) > self.representation.max_in_loop:
             return None
+        if self.representation.weigh is not None and sum(map(self._weight, changes)) > LOOP_LIMIT:
+            return None
         try:
             frames = self.frames(changes)
         except (ApiError, _Unrepresentable):
@@ -398,7 +403,8 @@ class Stream:
             await self._send([self.representation.bookmark(self.after, initial_end=True)])
 
     def _added(self, entries: Sequence[Entry]) -> list[bytes]:
-        return [self.representation.event("ADDED", entry, None) for entry in entries]
+        with limited_by(CellBudget()):
+            return [self.representation.event("ADDED", entry, None) for entry in entries]
 
     async def _live(self, collection: Collection, deadline: float, options: ListOptions) -> None:
         next_bookmark = _first_bookmark(time.monotonic(), deadline, options)
@@ -454,25 +460,31 @@ class Stream:
 
     async def _send_changes(self, changes: Sequence[Change]) -> None:
         own = [change for change in changes if self.partition in (None, change.key.partition)]
-        for portion in portions(own, lambda change: change.weight + self._cost):
+        for portion in portions(own, self._weight):
             error = None
             if self._converts:
                 resource, everything = self.selection.resource, self.selection.selects_all
                 portion, error = await changes_before_failure(portion, resource, with_before=not everything)
             try:
-                frames = await offload(sum(map(self._weight, portion)), self.frames, portion)
+                frames = await offload(sum(map(self._weight, portion)), self._frames_of_portion, portion)
             except ApiError as unreadable:
                 raise _Unconvertible(unreadable) from None
             await self._send(frames)
             if error is not None:
                 raise _Unconvertible(error)
 
+    def _frames_of_portion(self, changes: Sequence[Change]) -> list[bytes]:
+        with limited_by(CellBudget()):
+            return self.frames(changes)
+
     def _weight(self, change: Change) -> int:
         """The number of bytes to process for a change: few if the index decides that it is not selected."""
         if all(entry is None or self.selection.is_indexed(entry) for entry in (change.entry, change.before)):
             entry = change.entry or change.before
             return self._cost + (self.representation.weight(entry) if entry else 0)
-        return self._cost + change.weight
+        entry, weigh = change.entry or change.before, self.representation.weigh
+        own = self.representation.weight(entry) if entry is not None and weigh is not None else 0
+        return self._cost + max(change.weight, own)
 
     async def _send(self, frames: Sequence[bytes]) -> None:
         """Write events, and wait for the client to read them. Raises ConnectionError if it stalls."""

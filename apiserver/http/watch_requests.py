@@ -130,13 +130,17 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
         return watch.Representation(resource)
     include = handlers.include_of(exchange, accepted)
     make = responses.converter(resource, accepted, include, exchange.now)
+    is_table = accepted.convert is not None and accepted.convert.kind == "Table"
     if not is_binary:
         make_later = responses.later_events(resource, accepted, include, exchange.now)
         if make_later is None:
-            return watch.Converted(resource, make)
-        is_table = accepted.convert is not None and accepted.convert.kind == "Table"
-        key = None if is_table else ("metadata", resource, accepted.convert)
-        return watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
+            found = watch.Converted(resource, make)
+        else:
+            key = None if is_table else ("metadata", resource, accepted.convert)
+            found = watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
+        if is_table and resource.is_custom:
+            found.weigh = responses.columns_of(resource).weigh
+        return found
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
     encode = functools.partial(responses.encode, accepted=accepted)

@@ -38,7 +38,7 @@ from noxu.apiserver.values import Json, Object
 
 # Validation stops at this number of errors, or of characters in their paths: more take time, and are not reported.
 MAX_FOUND: Final = 10 * MAX_REPORTED_ERRORS
-MAX_FOUND_TEXT: Final = 64 << 20
+MAX_FOUND_TEXT: Final = 4 << 20
 
 # How validation accounts for its work (see `noxu.apiserver.cpu_budget`).
 UNITS_PER_COMPILATION: Final = 10  # of the checks for one kind of value at one node
@@ -192,8 +192,8 @@ def _walk(node: _Node, value: Json, location: Location, found: Found, old: Corre
 
 def is_enough(found: Found) -> bool:
     """Whether to stop: enough errors were found."""
-    path = found[-1].field or found[-1].detail
-    return len(found) >= MAX_FOUND or len(found) * len(path) >= MAX_FOUND_TEXT
+    last = found[-1]
+    return len(found) >= MAX_FOUND or len(found) * (len(last.field) + len(last.detail)) >= MAX_FOUND_TEXT
 
 
 _NULL: Final = type(None)
@@ -478,13 +478,20 @@ def _object_check(node: _Node) -> Check | None:
                 found.append(invalid(path, name, f"{path}.{name} in body is a forbidden property"))
             if len(found) > before and is_enough(found):
                 break
-        if needed:
-            found.extend(required(f"{path_of(location)}.{name}") for name in needed if name not in value)
+        missing = [name for name in needed if name not in value] if needed else ()
+        if missing:
+            path = path_of(location)
+            spend(len(needed) // _NAMES_PER_UNIT)
+            for name in missing:
+                found.append(required(f"{path}.{name}"))
+                if is_enough(found):
+                    break
         return matches
 
     return check
 
 
+_NAMES_PER_UNIT: Final = 16
 _TYPE_META: Final = ("apiVersion", "kind")  # never ratcheted: old and new are at the requested version
 
 
@@ -497,6 +504,7 @@ def _enum_check(node: _Node, kind: type) -> Check:
     if not node.for_default:
         members = [decode_stored(encode(member, sort_keys=True)) for member in members]
     supported = [member if isinstance(member, str) else compact_json(member) for member in members]
+    unsupported = not_supported("", None, supported)  # its detail is long, and that of all errors
     is_member = membership(kind, members)
     comparisons = len(members) if kind in (dict, list) else 0
 
@@ -504,7 +512,7 @@ def _enum_check(node: _Node, kind: type) -> Check:
         if comparisons:
             spend(comparisons)
         if not is_member(value):
-            found.append(not_supported(path_of(location), value, supported))
+            found.append(unsupported._replace(field=path_of(location), value=value))
         return 0
 
     return check

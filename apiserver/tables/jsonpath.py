@@ -28,10 +28,11 @@ Where Go walks a map in random order, keys are sorted here.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from noxu.apiserver.tables import jsonpath_parser
+from noxu.apiserver.tables.cell_budget import CellBudget, Spent
 from noxu.apiserver.tables.jsonpath_parser import (
     Bare,
     Descent,
@@ -40,6 +41,7 @@ from noxu.apiserver.tables.jsonpath_parser import (
     Literal,
     PathError,
     Slice,
+    Step,
     Steps,
     Text,
     Union,
@@ -49,10 +51,7 @@ from noxu.apiserver.tables.jsonpath_parser import (
 )
 from noxu.apiserver.values import Json
 
-__all__ = ["MAX_RANGES", "MAX_VALUES", "Bare", "Path", "PathError", "parse"]
-
-MAX_VALUES: Final = 100_000
-"""The number of values that one evaluation may visit. Upstream has no limit: `..a..a` takes quadratic time."""
+__all__ = ["MAX_RANGES", "Bare", "Path", "PathError", "parse"]
 
 MAX_RANGES: Final = 20
 """The maximum depth of nested ranges; upstream has no limit."""
@@ -66,23 +65,46 @@ def parse(text: str) -> Path:
 class Path:
     """A parsed path. `parts` are the steps in each pair of braces, and the texts between them."""
 
-    __slots__ = ("_names", "parts", "text")
+    __slots__ = ("_names", "degree", "parts", "text")
 
     def __init__(self, text: str, parts: Sequence[Steps | Text]) -> None:
         self.text = text
         self.parts = tuple(parts)
         first = self.parts[0]
         self._names = field_names(first) if len(self.parts) == 1 and not isinstance(first, Text) else None
+        self.degree = 0 if self._names is not None else _degree(self.parts)
+        """The number of values that are looked at is at most the size of the object to this power; 0: they are few."""
 
-    def find(self, value: Json) -> list[Json]:
-        """The results of the first part of the path, in order; none if the evaluation fails."""
+    def find(self, value: Json, budget: CellBudget | None = None) -> list[Json]:
+        """The results of the first part of the path, in order; none if the evaluation fails or the budget is spent."""
         if self._names is not None:
             return _follow(self._names, value)
         try:
-            found = _Evaluation(self.parts).run(0, value)
-        except (_Failed, _LimitExceeded):
+            found = _Evaluation(self.parts, budget or CellBudget()).run(0, value)
+        except (_Failed, _LimitExceeded, Spent):
             return []
         return found[0] if found else []
+
+
+def _degree(parts: Sequence[Steps | Text]) -> int:
+    """One descent finds each value once, and a second one each value below each of them."""
+    steps = list(_all_steps(parts))
+    descents = sum(isinstance(step, Descent) or (isinstance(step, Filter) and step.names is None) for step in steps)
+    return max(1, descents) + sum(isinstance(step, (Union, Word)) for step in steps)
+
+
+def _all_steps(parts: Iterable[Steps | Text]) -> Iterator[Step]:
+    """The steps of a path, those in its filters and unions included."""
+    todo: list[Steps | Text] = list(parts)
+    while todo:
+        part = todo.pop()
+        for step in () if isinstance(part, Text) else part:
+            yield step
+            match step:
+                case Filter():
+                    todo += step.left, step.right
+                case Union():
+                    todo += step.branches
 
 
 class _Failed(Exception):
@@ -94,7 +116,7 @@ class _Failed(Exception):
 
 
 class _LimitExceeded(Exception):
-    """An evaluation exceeded MAX_VALUES or MAX_RANGES."""
+    """An evaluation exceeded MAX_RANGES."""
 
 
 class _Evaluation:
@@ -104,11 +126,11 @@ class _Evaluation:
     of the first object for every object.)
     """
 
-    __slots__ = ("begun", "ended", "inside", "last_end", "parts", "remaining")
+    __slots__ = ("begun", "count", "ended", "inside", "last_end", "parts")
 
-    def __init__(self, parts: Sequence[Steps | Text]) -> None:
+    def __init__(self, parts: Sequence[Steps | Text], budget: CellBudget) -> None:
         self.parts = parts
-        self.remaining = MAX_VALUES
+        self.count = budget.take
         self.begun = self.inside = self.ended = 0  # ranges: to begin, running, to end
         self.last_end = -1
 
@@ -159,9 +181,10 @@ class _Evaluation:
                 case Union(branches):
                     values = self.union(branches, values)
                 case Wildcard():
+                    self.count(sum(len(value) for value in values if isinstance(value, (dict, list, str))))
                     values = [child for value in values for child in _children(value)]
                 case Descent():
-                    values = _descendants(values)
+                    values = self.descendants(values)
                 case Text(text):
                     values = [text]
                 case Literal(literal):
@@ -171,11 +194,18 @@ class _Evaluation:
             self.count(len(values) + 1)
         return values
 
-    def count(self, values: int) -> None:
-        """Raises _LimitExceeded."""
-        self.remaining -= values
-        if self.remaining < 0:
-            raise _LimitExceeded
+    def descendants(self, values: list[Json]) -> list[Json]:
+        """The values and all in them, parents first; only non-empty containers and strings (which contain bytes)."""
+        results: list[Json] = []
+        todo = values[::-1]
+        while todo:
+            value = todo.pop()
+            if isinstance(value, (dict, list, str)) and value:
+                results.append(value)
+                if not isinstance(value, str):
+                    self.count(len(value))
+                    todo += _children(value)[::-1]
+        return results
 
     def word(self, word: str, values: list[Json]) -> list[Json]:
         if word == "range":
@@ -266,21 +296,6 @@ def _children(value: Json) -> list[Json]:
     if type(value) is list:
         return value
     return [Bare(byte) for byte in value.encode()] if type(value) is str else []
-
-
-def _descendants(values: list[Json]) -> list[Json]:
-    """The values and all values in them, parents first; only non-empty containers and strings (which contain bytes)."""
-    results: list[Json] = []
-    todo = values[::-1]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, (dict, list, str)) and value:
-            results.append(value)
-            if len(results) > MAX_VALUES:
-                raise _LimitExceeded
-            if not isinstance(value, str):
-                todo += _children(value)[::-1]
-    return results
 
 
 def _kind(value: Json) -> str:

@@ -24,7 +24,8 @@ from noxu.apiserver.api.errors import ApiError, bad_request, plain_error
 from noxu.apiserver.api.meta import MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE
 from noxu.apiserver.go.text import compact_json, float_json, plain
 from noxu.apiserver.records import NamedTuple, record
-from noxu.apiserver.tables import jsonpath
+from noxu.apiserver.tables import cell_budget, jsonpath
+from noxu.apiserver.tables.cell_budget import MAX_OF_ROW, CellBudget, Spent
 from noxu.apiserver.tables.duration import Age
 from noxu.apiserver.values import MIN_INT64, Json, Object
 
@@ -48,6 +49,10 @@ class Conversion(NamedTuple):
         return f"{GROUP}/{self.version}"
 
 
+def _own_weight(size: int) -> int:
+    return size
+
+
 @record(frozen=True, slots=True)
 class Columns:
     """The columns of a kind's tables."""
@@ -62,6 +67,8 @@ class Columns:
     """The conditions of an object's row; rows without conditions do not mention them."""
     cells_of_list: Callable[[Iterable[Object]], Cells] | None = None
     """The cells of rows in a list, if they depend on all objects of the list."""
+    weigh: Callable[[int], int] = _own_weight
+    """How many bytes have to be processed for the row of an object of that many."""
 
     def cells_at(self, value: Object, now: datetime) -> list[Json]:
         """The cells of an object's row at a time."""
@@ -151,12 +158,36 @@ def _columns(printer_columns: Sequence[Object], go_type: str = UNSTRUCTURED) -> 
 
     def cells(value: Object) -> list[Json | Age]:
         out: list[Json | Age] = [value["metadata"].get("name", "")]
+        budget = cell_budget.CURRENT.get() or CellBudget()
+        budget.begin_row()
         for path, read in readers:
-            found = path.find(value)
-            out.append(read(found[0]) if found else None)
+            out.append(None if budget.is_spent else _cell(path, read, value, budget))
         return out
 
-    return Columns(definitions, cells, go_type=go_type)
+    degrees = [path.degree for path, _ in readers]
+
+    def weigh(size: int) -> int:
+        looked_at: int = sum(min(size**degree, MAX_OF_ROW) for degree in degrees if degree)
+        return size + min(looked_at, MAX_OF_ROW) // _VALUES_PER_BYTE + len(degrees)
+
+    return Columns(definitions, cells, go_type=go_type, weigh=weigh)
+
+
+_VALUES_PER_BYTE: Final = 4  # that are looked at in the time in which a byte of JSON is decoded
+
+
+def _cell(path: jsonpath.Path, read: Reader, value: Object, budget: CellBudget) -> Json | Age:
+    """A cell, null if the path finds nothing or the budget does not suffice."""
+    found = path.find(value, budget)
+    if not found:
+        return None
+    cell = read(found[0])
+    if isinstance(cell, str):
+        try:
+            budget.take_cell(cell)
+        except Spent:
+            return None
+    return cell
 
 
 # -- cells ------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.apiserver.api import errors, field
-from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS, ApiError, Qualified, aggregate
+from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS, MAX_REPORTED_TEXT, ApiError, Qualified, aggregate
 from noxu.apiserver.values import Object
 
 WIDGETS = Qualified("example.com", "widgets")
@@ -77,6 +77,31 @@ def test_of_too_many_field_errors_the_rest_is_counted() -> None:
     assert error.details is not None
     assert len(error.details["causes"]) == MAX_REPORTED_ERRORS
     assert error.message.endswith(", and 5 more errors]")
+
+
+def test_the_text_of_field_errors_is_limited() -> None:
+    found = [field.invalid("f", "x" * 10_000, "no") for _ in range(100)]
+    error = errors.invalid(WIDGETS, "a", found)
+    assert error.details is not None
+    assert len(error.details["causes"]) == MAX_REPORTED_TEXT // 10_000
+    assert error.message.endswith(", and 87 more errors]")
+
+
+def test_a_long_field_error_is_shortened() -> None:
+    error = errors.invalid(WIDGETS, "a", [field.invalid("f", "x" * 1_000_000, "no")])
+    assert len(error.message) < MAX_REPORTED_TEXT + 200
+    assert error.message.endswith("more characters)")
+    assert error.causes[0]["field"] == "f"
+
+
+def test_aggregates_are_limited() -> None:
+    many = aggregate(f"error {n}" for n in range(MAX_REPORTED_ERRORS + 3))
+    assert many.endswith(f"error {MAX_REPORTED_ERRORS - 1}, and 3 more errors]")
+    long = aggregate(f"{n}" + "x" * 10_000 for n in range(100))
+    assert len(long) < MAX_REPORTED_TEXT + 200
+    assert long.endswith(" more errors]")
+    assert aggregate(["a", "b"] * MAX_REPORTED_ERRORS) == "[a, b]"
+    assert aggregate(["x" * 1_000_000]).endswith("more characters)")
 
 
 @pytest.mark.parametrize(

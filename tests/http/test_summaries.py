@@ -14,11 +14,14 @@ from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
 from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
+from noxu.apiserver.tables.table import custom_columns
 from noxu.apiserver.testing.handle import Noxu
 from noxu.storage.types import Key
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 
 RESOURCE = Catalog([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
+NAME_OF_ALL = {"name": "n", "type": "string", "jsonPath": ".metadata['name']"}
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -40,6 +43,19 @@ def test_a_summary_is_made_once() -> None:
     columns = responses.columns_of(RESOURCE)
     assert not kept.has(one, RESOURCE)
     assert kept.of(one, RESOURCE, columns) is kept.of(one, RESOURCE, columns)
+    assert kept.has(one, RESOURCE)
+
+
+def test_a_summary_that_another_request_could_fill_is_not_kept() -> None:
+    assert RESOURCE is not None
+    kept, one, columns = Summaries(), entry("a", 1000), custom_columns([NAME_OF_ALL])
+    budget = CellBudget()
+    with pytest.raises(Spent):
+        budget.take(MAX_OF_REQUEST + 1)
+    with limited_by(budget):
+        assert kept.of(one, RESOURCE, columns).pieces == (b'["a",null]',)
+    assert not kept.has(one, RESOURCE)
+    assert kept.of(one, RESOURCE, columns).pieces == (b'["a","a"]',)
     assert kept.has(one, RESOURCE)
 
 

@@ -131,7 +131,7 @@ N = 100_000
     ("case", "schema", "value", "count"),
     [
         ("a set of texts", SET, [str(n) for n in range(N)], 0),
-        ("a set of pairs", SET, [str(n // 2) for n in range(N)], N // 2),
+        ("a set of pairs", SET, [str(n // 2) for n in range(N)], MAX_FOUND),
         ("one element all over", SET, ["x"] * N, 1),
         ("a set of objects", SET, [{"a": n} for n in range(N)], 0),
         ("a map by one key", map_of("k"), [{"k": str(n)} for n in range(N)], 0),

@@ -12,7 +12,7 @@ exceeds its limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from noxu.apiserver.cel import memory
 from noxu.apiserver.cel.checking.environment import Environment
@@ -77,7 +77,7 @@ def evaluate(
     try:
         value = interpreter.evaluate(tree, None)
     except (CelError, Cancelled) as error:
-        return Outcome(None, shortened(error.message), interpreter.cost)
+        return Outcome(None, shortened(_untraced(error).message), interpreter.cost)
     finally:
         CURRENT.reset(token)
         memory.CURRENT.reset(memory_token)
@@ -105,6 +105,7 @@ class CallPlan(NamedTuple):
     in_turn: bool
 
 
+E = TypeVar("E", bound=Exception)
 _Handler: TypeAlias = Callable[["_Interpreter", Expr, "_Scope | None"], Value]
 
 
@@ -448,9 +449,10 @@ class _Interpreter:
         return list(result) if type(result) is Accumulating else result
 
 
-def _untraced(error: CelError) -> CelError:
-    """An error that is kept as a value, without the frames that raised it: they would keep it, and what they made."""
-    return error.with_traceback(None)
+def _untraced(error: E) -> E:
+    """An error without the frames that raised it, or the one before it: they refer to it, and to what they made."""
+    error.__traceback__ = error.__context__ = None
+    return error
 
 
 def _unwrap(value: Value, place: str) -> Value:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS
 from noxu.apiserver.api.field import (
     OMIT,
     FieldError,
@@ -219,6 +220,12 @@ class _Ratchet(NamedTuple):
 _UNCORRELATED: Final = _Ratchet(None, None)
 
 
+MAX_FAILURES: Final = MAX_REPORTED_ERRORS
+"""Errors of rules for one object: no more rules are evaluated then. Warnings beyond it are left out."""
+MAX_FAILURES_TEXT: Final = 1024 * 1024
+"""Characters of the errors."""
+
+
 class _Exhausted(Exception):
     """No more rules are evaluated."""
 
@@ -234,6 +241,7 @@ class _Run:
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
         self.failed: list[FailedRule] = []
+        self.text = 0  # characters of the errors
 
     def node(self, node: _Node, location: _Location, new: Json, old: Json, ratchet: _Ratchet) -> None:
         if new is None:
@@ -399,14 +407,19 @@ class _NodeRun:
         )
         value = OMIT if self.node.type in ("object", "array") else self.new
         error = _field_error(rule.rule.reason, path, value, detail)
-        self.run.failed.append(FailedRule(error, rule, variables))
+        if len(self.run.failed) < MAX_FAILURES:
+            self.run.failed.append(FailedRule(error, rule, variables))
         self.report(rule, error)
 
     def report(self, rule: CompiledRule, error: FieldError) -> None:
         if not rule.condition.uses_old_self and self.ratchet.is_unchanged():
-            self.run.warnings.append(str(error))
-        else:
-            self.run.errors.append(error)
+            if len(self.run.warnings) < MAX_FAILURES:
+                self.run.warnings.append(str(error))
+            return
+        self.run.errors.append(error)
+        self.run.text += len(error.field) + len(error.detail)
+        if len(self.run.errors) >= MAX_FAILURES or self.run.text > MAX_FAILURES_TEXT:
+            raise _Exhausted
 
     def message(self, rule: CompiledRule, path: Path) -> str:
         """The message of the messageExpression; "" if there is none, or if its value cannot be used."""

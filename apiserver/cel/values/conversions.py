@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from noxu.apiserver.cel.errors import CelError
-from noxu.apiserver.cel.memory import PRINTED, allocate, allocate_text
+from noxu.apiserver.cel.memory import PARSED, PRINTED, allocate, allocate_reading, allocate_text
 from noxu.apiserver.cel.types import types
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values import numbers, times
@@ -51,6 +51,7 @@ def _conversion_error(value: Value, to: Type) -> CelError:
 def to_int(value: Value) -> int:
     match value:
         case str():
+            allocate_reading(value)
             if _INTEGER.fullmatch(value) and len(value) < 4000:
                 try:
                     return numbers.int_in_range(int(value))
@@ -70,6 +71,7 @@ def to_int(value: Value) -> int:
 def to_uint(value: Value) -> Uint:
     match value:
         case str():
+            allocate_reading(value)
             if _DIGITS.fullmatch(value) and len(value) < 4000 and int(value) <= MAX_UINT64:
                 return Uint(value)
         case Uint():
@@ -81,6 +83,7 @@ def to_uint(value: Value) -> Uint:
 
 def to_double(value: Value) -> float:
     if type(value) is str:
+        allocate_reading(value, PARSED)
         number = parse_float(value)
         if number is not None:
             return number
@@ -126,6 +129,7 @@ def to_duration(value: Value) -> Duration:
     if isinstance(value, Duration):
         return value
     if type(value) is str:
+        allocate_reading(value, PARSED)
         try:
             return Duration(parse_duration(value))
         except ValueError:
@@ -139,6 +143,7 @@ def to_timestamp(value: Value) -> Timestamp:
     if type(value) is int:
         return times.in_range(value, 0, 0)
     if type(value) is str:
+        allocate_reading(value, PARSED)
         try:
             moment = times.parse_timestamp(value)
         except ValueError:

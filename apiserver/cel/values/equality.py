@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from noxu.apiserver.cel.errors import CelError, no_such_overload
-from noxu.apiserver.cel.memory import COMPARED, ELEMENT, LIST, MEMBER, WRAPPED, allocate
+from noxu.apiserver.cel.memory import COMPARED, ELEMENT, LIST, LONG_TEXT, MEMBER, WRAPPED, allocate
 from noxu.apiserver.cel.types.types import Type
 from noxu.apiserver.cel.values import numbers
 from noxu.apiserver.cel.values.times import Duration, Timestamp
@@ -63,7 +63,7 @@ def same(left: Value, right: Value) -> bool:
     if kind in _TEXTS:
         if type(right) is not kind or len(left) != len(right):
             return False
-        if len(left) > _LONG_TEXT and left is not right:
+        if len(left) > LONG_TEXT and left is not right:
             allocate(len(left) // COMPARED)
         return bool(left == right)
     compare = _COMPARE.get(kind)
@@ -75,7 +75,6 @@ def same(left: Value, right: Value) -> bool:
 
 _SAME_TYPE: Final = frozenset({bool, Duration, Timestamp, type(None)})
 _TEXTS: Final = frozenset({str, bytes})
-_LONG_TEXT: Final = 4096  # characters
 
 
 def _types_equal(left: Type, right: Value) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from noxu.apiserver.cel.errors import CelError, shortened
+from noxu.apiserver.cel.memory import allocate_reading
 from noxu.apiserver.go import time as go_time
 from noxu.apiserver.go.duration import SECOND
 from noxu.apiserver.go.text import quote
@@ -128,16 +129,22 @@ def _civil(seconds: int) -> tuple[int, int, int, int, int, int, int]:
     return day.year + eras * 400, day.month, day.day, rest // 3600, rest // 60 % 60, rest % 60, days
 
 
+_MAX_ZONE: Final = 255  # characters of the name of a time zone, which is that of a file
+
+
 def _offset(zone: str, seconds: int) -> int:
     """A zone's offset from UTC in seconds at that time. Raises CelError with Go's messages."""
     if zone in ("", "UTC", "Local"):
         return 0
+    allocate_reading(zone)
     hours, colon, minutes = zone.partition(":")
     if colon:
         hour, minute = _atoi(hours), _atoi(minutes)
         return (hour * 60 - minute if zone[0] == "-" else hour * 60 + minute) * 60
     if ".." in zone or zone[0] in "/\\":
         raise CelError("time: invalid location name")
+    if len(zone) > _MAX_ZONE:
+        raise CelError(f"unknown time zone {shortened(zone)}")
     try:
         info = ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
