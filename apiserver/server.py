@@ -583,13 +583,13 @@ def _check_loaded(config: Config, errors: list[str]) -> None:
         log.error("not loaded: %s", error)
 
 
-def run_quietly(config: Config, ready: Callable[[str], object]) -> Server:
-    """Like `run`, without a kubeconfig. `ready` gets the URL. Raises StartError."""
+def run_quietly(config: Config, ready: Callable[[str], object], parent: int = 0) -> Server:
+    """Like `run`, without a kubeconfig. `ready` gets the URL. `parent`: see `_main`. Raises StartError."""
     logs.configure(config.log.format, config.log.level)
     raise_file_limit()
     server = Server(config, own_process=True)
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_until_stopped(server, lambda: ready(server.url)))
+        return runner.run(_until_stopped(server, lambda: ready(server.url), parent))
 
 
 def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
