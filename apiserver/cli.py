@@ -29,6 +29,8 @@ INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C, as shells have it."""
 UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 """Errors that commands do not expect of files: they are those of the standard output."""
+EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+"""Errors that any call of the system may have: a limit is reached."""
 
 
 def command() -> NoReturn:
@@ -84,9 +86,14 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        if error.errno not in UNWRITABLE:
+        if error.errno not in (*UNWRITABLE, *EXHAUSTED):
             raise
-        print(f"noxu: the output cannot be written: {error.strerror}", file=sys.stderr)
+        if error.errno in EXHAUSTED:
+            from noxu.apiserver.process_limits import sentence  # rarely needed
+
+            print(f"noxu: {sentence(error)}", file=sys.stderr)
+        else:
+            print(f"noxu: the output cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return status
 

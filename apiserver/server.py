@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from noxu.apiserver import free_memory, listeners, signals
+from noxu.apiserver import free_memory, listeners, process_limits, signals
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
@@ -164,8 +164,10 @@ class Server:
     async def __aenter__(self) -> Self:
         try:
             await self._start()
-        except BaseException:
+        except BaseException as error:
             await self._closing.aclose()
+            if said := process_limits.sentence(error):
+                raise StartError(said) from error
             raise
         return self
 
@@ -188,7 +190,7 @@ class Server:
         raise_recursion_limit()  # for stored schemas, which may be deep
         outgoing = LateWebhooks(self.config.webhook_services)
         self._closing.push_async_callback(outgoing.close)
-        store = await open_store(self.config, None if after is None else after.plane.store)
+        store = await open_store(*((self.config,) if after is None else (self.config, after.plane.store)))
         try:
             self.claimed()
         except BaseException:
@@ -556,7 +558,7 @@ def run(
     documents = _documents(config, read)
     loaded = each(documents) if documents else ()
     del documents  # when they are loaded, their memory is given back
-    raise_file_limit()
+    _raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
         return runner.run(_main(config, loaded, out, parent, compiling, known, watch))
 
@@ -567,6 +569,13 @@ def _watch(config: Config) -> FileWatch | None:
     from noxu.apiserver.file_watch import FileWatch  # few servers need it
 
     return FileWatch(config.files, config.kustomizations, create_namespaces=config.create_namespaces)
+
+
+def _raise_file_limit() -> None:
+    """Raises StartError if even the highest limit is too low."""
+    raise_file_limit()
+    if too_few := process_limits.too_few_files():
+        raise StartError(too_few)
 
 
 def _documents(config: Config, read: Read | None) -> list[Document]:
@@ -611,13 +620,13 @@ def _check_loaded(config: Config, errors: list[str]) -> None:
         log.error("not loaded: %s", error)
 
 
-def run_quietly(config: Config, ready: Callable[[str], object]) -> Server:
-    """Like `run`, without a kubeconfig. `ready` gets the URL. Raises StartError."""
+def run_quietly(config: Config, ready: Callable[[str], object], parent: int = 0) -> Server:
+    """Like `run`, without a kubeconfig. `ready` gets the URL. `parent`: see `_main`. Raises StartError."""
     logs.configure(config.log.format, config.log.level)
-    raise_file_limit()
+    _raise_file_limit()
     server = Server(config, own_process=True)
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_until_stopped(server, lambda: ready(server.url)))
+        return runner.run(_until_stopped(server, lambda: ready(server.url), parent))
 
 
 def new_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -734,7 +743,11 @@ def place_of_kubeconfig(config: Config) -> Iterator[Path]:
     if path is None and config.data is not None:
         path = config.data / "kubeconfig"
     if path is None:
-        temporary = tempfile.mkdtemp(prefix="noxu-")
+        try:
+            temporary = tempfile.mkdtemp(prefix="noxu-")
+        except OSError as error:
+            why = process_limits.sentence(error)
+            raise StartError(f"there is no place for the kubeconfig: {why}; or choose one with --kubeconfig") from None
         path = Path(temporary) / "kubeconfig"
     try:
         with _naming_kubeconfig(path):

@@ -1,4 +1,6 @@
-"""The signals that stop a process: SIGINT (Ctrl-C), SIGTERM, and on Windows SIGBREAK.
+"""The signals that stop a process: SIGINT (Ctrl-C), SIGTERM, SIGHUP (its terminal is closed), and on Windows SIGBREAK.
+
+SIGHUP does not, if the process was started with it ignored: that is what nohup(1) does.
 
 The event loops of Windows have no `add_signal_handler`. There a handler of the interpreter wakes the loop: asyncio lets
 signals interrupt its waiting (`signal.set_wakeup_fd`).
@@ -15,7 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 STOPPING: Final = tuple(
-    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGBREAK") if name in signal.Signals.__members__
+    signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if name in signal.Signals.__members__
 )
 
 STUCK_FOR: Final = 10.0  # seconds: longer than any callback may take
@@ -32,6 +34,8 @@ class Interrupted(Exception):
 def on_stop(loop: asyncio.AbstractEventLoop, react: Callable[[int], object]) -> None:
     """Call `react` in the event loop with the number of each signal. Called in the main thread."""
     for number in STOPPING:
+        if number.name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN:
+            continue
         try:
             loop.add_signal_handler(number, react, int(number))
         except NotImplementedError:

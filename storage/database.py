@@ -115,6 +115,15 @@ def open_error(path: Path, error: Exception) -> OpenError:
     return OpenError(f"{path} {_OPEN_ERRORS.get(result_code(error), f'cannot be used: {reason(error, named=False)}')}")
 
 
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error, or what has caused it, is a full disk."""
+    while error is not None:
+        if isinstance(error, sqlite3.Error) and result_code(error) == sqlite3.SQLITE_FULL:
+            return True
+        error = error.__cause__
+    return False
+
+
 def read_error(error: Exception) -> Corrupt | Unavailable:
     """The error for a failed read: the file is corrupt there, or it cannot be read at all."""
     if result_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

@@ -32,7 +32,7 @@ from itertools import count
 from typing import Any, Final, Self
 
 from noxu.storage.etcd_advice import advised
-from noxu.storage.etcd_client import CONNECT_WITHIN, FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
+from noxu.storage.etcd_client import ANSWER_WITHIN, FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
 from noxu.storage.etcd_compaction import Compaction
 from noxu.storage.etcd_layout import Layout, end_of, stored, values_of
 from noxu.storage.etcd_leases import Leases
@@ -46,8 +46,8 @@ from noxu.storage.etcd_messages import (
     put_operation,
 )
 from noxu.storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
-from noxu.storage.etcd_waits import Waits
-from noxu.storage.etcd_writes import RESOLVE_WITHIN, Writes
+from noxu.storage.etcd_waits import WAIT_WITHIN, Waits
+from noxu.storage.etcd_writes import Writes
 from noxu.storage.grpc_status import Lost, Refused
 from noxu.storage.log import Log
 from noxu.storage.states import States
@@ -317,7 +317,7 @@ class EtcdStore:
 
     async def _close(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(RESOLVE_WITHIN):
+            async with asyncio.timeout(WAIT_WITHIN):
                 await self._writes.idle()
         self._log.close()
         tasks = [
@@ -443,7 +443,7 @@ class EtcdStore:
             await asyncio.wait([previous])
         self._current_head, self._next_head = self._next_head, None
         head = await self._head()
-        async with asyncio.timeout(RESOLVE_WITHIN):
+        async with asyncio.timeout(WAIT_WITHIN):
             await self._advance(head)
 
     async def _head(self) -> Revision:
@@ -454,7 +454,7 @@ class EtcdStore:
         known = self._log.revision
         request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
         for _ in range(ANSWERS_OF_PAST):
-            revision: Revision = (await self._client.ask(RANGE, request, within=CONNECT_WITHIN)).header.revision
+            revision: Revision = (await self._client.ask(RANGE, request, within=ANSWER_WITHIN)).header.revision
             if revision >= known:
                 return revision
             await asyncio.sleep(BETWEEN_ANSWERS)

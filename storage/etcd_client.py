@@ -25,6 +25,7 @@ from noxu.storage.grpc_status import Lost, Refused
 
 CALL_WITHIN: Final = 10.0  # seconds
 CONNECT_WITHIN: Final = 5.0  # seconds in which what has not been sent waits for a connection
+ANSWER_WITHIN: Final = 5.0  # seconds for the answer to an attempt of a read or a write, which is then repeated once
 ASK_WITHIN: Final = CONNECT_WITHIN  # seconds in which what may be sent again is repeated
 VERSION_WITHIN: Final = 2.0  # seconds
 FIRST_DELAY, LAST_DELAY = 0.05, 1.0  # seconds before another attempt

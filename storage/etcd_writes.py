@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
 from noxu.storage.etcd_advice import advised
-from noxu.storage.etcd_client import CONNECT_WITHIN, FIRST_DELAY, MAX_REQUEST, Client, pause
+from noxu.storage.etcd_client import ANSWER_WITHIN, CONNECT_WITHIN, FIRST_DELAY, MAX_REQUEST, Client, pause
 from noxu.storage.etcd_layout import Layout, values_of
 from noxu.storage.etcd_messages import RANGE, TXN, Message, transaction
 from noxu.storage.etcd_waits import Waits
@@ -37,7 +37,9 @@ from noxu.storage.types import Conflict, Key, KeyValue, OutcomeUnknown, Revision
 
 MAX_WRITES: Final = 1_000  # writes under way; more wait
 MAX_ANSWERED: Final = 10_000  # revisions that are remembered as answered
-RESOLVE_WITHIN: Final = 30.0  # seconds in which the outcome of a write becomes known
+RESOLVE_WITHIN: Final = (
+    2 * ANSWER_WITHIN
+)  # seconds in which the outcome of a write becomes known, as long as a read takes
 
 NO_SPACE: Final = "etcdserver: mvcc: database space exceeded"
 TOO_LARGE: Final = ("etcdserver: request is too large", "received message larger than max")
@@ -111,7 +113,7 @@ class Writes:
             try:
                 if uncertain and not write.expected and (own := await self._happened(write)):
                     return own
-                response = await self._client.call(TXN, request)
+                response = await self._client.call(TXN, request, within=ANSWER_WITHIN)
                 break
             except Refused as refused:
                 if str(refused) == NO_SPACE and (own := await self._happened_though_refused(write)):
@@ -153,7 +155,7 @@ class Writes:
 
         Raises Lost, Refused, OutcomeUnknown, TimeoutError.
         """
-        found = await self._client.call(RANGE, Message["RangeRequest"](key=write.at))
+        found = await self._client.call(RANGE, Message["RangeRequest"](key=write.at), within=ANSWER_WITHIN)
         if found.kvs:
             await self._waits.reach(found.kvs[0].mod_revision)
         else:

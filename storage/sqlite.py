@@ -17,6 +17,9 @@ Reopening, with the log at revision 8 and a transaction of the revisions 9 and 1
                            gets revision 11. Its writers have got OutcomeUnknown either way, and can read which it is
     the file ends at 5     acknowledged writes are missing: the store refuses to read and write
 
+**A full disk.** Room is kept for deletions (reserve.py). When a write fails for lack of space, that room is given up, the store
+accepts only deletions and compaction, and one that has failed is repeated, until there is room for everything again.
+
 **A deleted file.** SQLite does not notice that its file was deleted. The store does, after each COMMIT: the writers get
 Unavailable, later writes are refused, and reads continue until the store is closed.
 
@@ -42,6 +45,7 @@ from noxu.storage.group_commit import PendingWrites, Transaction
 from noxu.storage.linked_files import LinkedFiles
 from noxu.storage.log import Log
 from noxu.storage.migrations import Watermarks
+from noxu.storage.reserve import SIZE, Reserve
 from noxu.storage.rows import Row, intact, previous_state
 from noxu.storage.types import (
     EVERYTHING,
@@ -70,6 +74,7 @@ HISTORY_SPAN: Final = 500  # revisions that a watch reads from the file at a tim
 SCAN_SPAN: Final = 500  # revisions that a scan reads at a time: SQLite takes about 1 ms for values of 1 KB
 SWEEP_SPAN: Final = 250  # revisions that compaction handles in one transaction: a few ms
 KEYS_IN_MESSAGE: Final = 10  # corrupt keys that a message names
+ONLY_DELETES: Final = "the disk is full, and only deletions are accepted; make room"
 RETRY_INTERVAL: Final = 0.5  # seconds between attempts to reopen a file that accepts no writes
 
 Job: TypeAlias = Callable[[], Awaitable[None]]
@@ -91,6 +96,10 @@ class SqliteStore:
         self._connected = asyncio.Event()  # cleared only while the file is being reopened
         self._connected.set()
         self._fault = ""
+        self._reserve = Reserve(path)
+        self._only_deletes = ""  # why nothing else is accepted; "": everything is
+        if not self._reserve.take():
+            self._only_deletes = ONLY_DELETES
         self._files = LinkedFiles(path)
         self._log = Log(watermarks.revision, watermarks.compacted, history=self._history)
         self._swept = watermarks.swept
@@ -111,7 +120,13 @@ class SqliteStore:
         file. A crash of the process loses nothing either way.
         """
         file = database.absolute_path(path)
-        return cls(file, durability, *await database.connect(file, durability))
+        try:
+            opened = await database.connect(file, durability)
+        except OpenError as error:
+            if not database.is_full(error) or not Reserve(file).give():
+                raise
+            opened = await database.connect(file, durability)
+        return cls(file, durability, *opened)
 
     @property
     def revision(self) -> Revision:
@@ -227,7 +242,8 @@ class SqliteStore:
         if self._closing is None:
             self._is_deleted()
         size = database.file_size(self._path)
-        return Status("sqlite", self._log.revision, self._log.compacted, keys, size, self._fault or fault)
+        fault = self._fault or self._only_deletes or fault
+        return Status("sqlite", self._log.revision, self._log.compacted, keys, size, fault)
 
     async def close(self) -> None:
         if self._closing is None:
@@ -340,10 +356,13 @@ class SqliteStore:
     # Writing.
 
     async def _write(self, key: Key, value: bytes | None, expected: Revision, replaced: bytes | None) -> Revision:
+        failed: StoreError | None = None  # a deletion is repeated once; then this is its outcome, if it cannot be done
         while True:
             self._require_open()
             if self._fault:
-                raise Unavailable(self._fault)
+                raise failed or Unavailable(self._fault)
+            if self._only_deletes and value is not None:
+                raise Unavailable(self._only_deletes)
             if self._pending.full:
                 await self._pending.wait_for_room()
                 continue
@@ -356,9 +375,17 @@ class SqliteStore:
                 if not self._pending:
                     self._wake.set()
                 write = self._pending.add(key, found, value, replaced)
-                revision = await write.result
+                try:
+                    revision = await write.result
+                except (Unavailable, OutcomeUnknown) as error:
+                    if value is not None or failed is not None:
+                        raise failed or error from None
+                    failed = error  # the file was reopened: it is repeated, with the room that is kept for it
+                    continue
                 if revision is not None:
                     return revision
+            elif failed is not None:
+                raise failed  # it may have happened
             elif pending is not None and keys.get(key, 0) <= expected:
                 # A write that may still fail is no reason for a Conflict. A committed one is, whatever others add meanwhile.
                 await pending.transaction.finished()
@@ -372,9 +399,10 @@ class SqliteStore:
         try:
             while self._closing is None or self._pending:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(RETRY_INTERVAL if self._fault else None):
+                    async with asyncio.timeout(RETRY_INTERVAL if self._fault or self._only_deletes else None):
                         await self._wake.wait()
                 self._wake.clear()
+                self._look_for_room()
                 if self._fault and self._closing is None and not self._is_deleted():
                     await self._reopen()
                 if self._pending:
@@ -400,7 +428,7 @@ class SqliteStore:
             await database.write(self._connection, [write.row for write in transaction.writes])
         except (*database.SQLITE_ERRORS, database.CommitFailed, Unavailable) as error:
             error_type = OutcomeUnknown if isinstance(error, database.CommitFailed) else Unavailable
-            await self._reopen()
+            await self._reopen(full=database.is_full(error))
             transaction.fail(partial(error_type, f"the write failed: {error}"))
         except BaseException:
             transaction.fail(partial(OutcomeUnknown, "the store went down during the write"))
@@ -413,6 +441,9 @@ class SqliteStore:
             self._pending.committed(transaction)
             self._publish(self._events(transaction, rows))
             transaction.succeed()
+            if self._only_deletes:  # the log does not grow
+                with suppress(*database.SQLITE_ERRORS):
+                    await self._connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _is_deleted(self) -> bool:
         """Whether the file was deleted. It stays open then, so that it can be read until the store is closed."""
@@ -471,10 +502,21 @@ class SqliteStore:
                     keys.pop(key, None)
         self._log.publish(events)
 
-    async def _reopen(self) -> None:
+    def _look_for_room(self) -> None:
+        """Accept all writes again, if there is room for them and for the reserve."""
+        if self._only_deletes and not self._fault and self._reserve.take(spare=SIZE):
+            self._only_deletes = ""
+
+    def _give_reserve(self) -> None:
+        self._reserve.give()
+        self._only_deletes = ONLY_DELETES
+
+    async def _reopen(self, *, full: bool = False) -> None:
         """Reopen the file, make its contents durable, and publish them. Sets `_fault` if it accepts no writes."""
         self._connected.clear()
         await self._disconnect()
+        if full:
+            self._give_reserve()
         try:
             connection, watermarks = await database.connect(self._path, self._durability)
             if watermarks.revision < self._log.revision:
@@ -491,6 +533,8 @@ class SqliteStore:
         except (*database.SQLITE_ERRORS, StoreError) as error:
             fault = str(error if isinstance(error, StoreError) else database.open_error(self._path, error))
             self._fault = fault.replace(str(self._path), "the file")  # clients see it, but not where the data are
+            if database.is_full(error):
+                self._give_reserve()
             self._pending.reset(self._log.revision)
         else:
             self._fault = ""
@@ -498,6 +542,7 @@ class SqliteStore:
             self._log.compacted = max(self._log.compacted, watermarks.compacted)
             self._pending.reset(watermarks.revision)
             self._publish(events)
+            self._look_for_room()
         finally:
             self._connected.set()
 
@@ -527,7 +572,7 @@ class SqliteStore:
                 await job()
         except database.SQLITE_ERRORS as error:
             failure = Unavailable(f"the file cannot be written: {error}")
-            await self._reopen()
+            await self._reopen(full=database.is_full(error))
         if result.done():
             return
         if failure is None:
@@ -554,6 +599,7 @@ class SqliteStore:
         self._wake.set()
         await asyncio.wait([self._writer])  # it commits the pending writes
         await self._disconnect()
+        self._reserve.give()
         self._files.close()
         self._log.close()
 

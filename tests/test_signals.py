@@ -44,6 +44,19 @@ def test_a_signal_wakes_the_loop(loop_type: type[asyncio.SelectorEventLoop], num
         assert runner.run(asyncio.wait_for(wait(), 60)) == number
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="platform: SIGHUP")
+def test_a_signal_that_nohup_ignores_stays_ignored() -> None:
+    async def wait() -> list[int]:
+        received: list[int] = []
+        on_stop(asyncio.get_running_loop(), received.append)
+        signal.raise_signal(signal.SIGHUP)
+        await asyncio.sleep(0)
+        return received
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert asyncio.run(wait()) == []
+
+
 def test_they_include_those_of_the_terminal_and_of_supervisors() -> None:
     assert {signal.SIGINT, signal.SIGTERM} <= set(STOPPING)
 

@@ -40,6 +40,7 @@ case "$1" in
 {version}END
 ;;
 esac
+export NOXU_PARENT=$PPID
 exec {python} -I -S {program} "$@"
 """
 _KUBE_APISERVER: Final = """\
@@ -51,6 +52,7 @@ case "$1" in
 ;;
 --version) echo 'Kubernetes v{version}'; exit ;;
 esac
+export NOXU_PARENT=$PPID
 exec {python} -E -P -c {program} "$@"
 """
 _KUBECTL: Final = """\

@@ -2,7 +2,8 @@
 
 envtest starts etcd and waits for `GET /health` before it starts kube-apiserver with the URL. So the life of this process is
 that of the objects: a kube-apiserver that is started again with the same URL, or with the folder of an earlier one, finds
-them. It stores nothing itself, and speaks no gRPC: to a client of etcd the service is unavailable.
+them. It stores nothing itself, and speaks no gRPC: to a client of etcd the service is unavailable. It ends with the process
+that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test that is killed leaves nothing behind.
 
 This file is run as a script without site-packages, and imports built-in modules only: it starts in the time that Python
 takes by itself.
@@ -46,6 +47,11 @@ Git SHA: noxu
 Go Version: none
 Go OS/Arch: linux/amd64
 """
+EXIT_WITH_PARENT = "NOXU_EXIT_WITH_PARENT"
+PARENT = "NOXU_PARENT"
+"""In which the launcher says who has started it."""
+PARENT_POLL = 1000  # milliseconds
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _BOOLEANS = (  # those that test suites set
     *("unsafe-no-fsync", "force-new-cluster", "strict-reconfig-check", "pre-vote", "auto-tls", "client-cert-auth"),
@@ -116,10 +122,24 @@ def answer(request: bytes, data: bytes) -> bytes:
     return head.encode() + (b"" if method == "HEAD" else text)
 
 
-def serve(listener: _socket.socket, data: bytes) -> None:
-    """Answer requests until the process is killed. Whatever a client sends, the others are answered."""
+def parent() -> int:
+    """The process with which this one ends, 0 for none. The launcher has told it: it may have ended meanwhile."""
+    if os.environ.get(EXIT_WITH_PARENT, "true") in _FALSE:
+        return 0
+    told = os.environ.get(PARENT, "")
+    return int(told) if told.isdecimal() else os.getppid()
+
+
+def serve(listener: _socket.socket, data: bytes, parent: int = 0) -> None:
+    """Answer requests until the process is killed, or its `parent` ends. Whatever a client sends, the others are answered."""
     poll = select.poll()
     poll.register(listener.fileno(), select.POLLIN)
+    timeout = None
+    if parent:
+        try:
+            poll.register(os.pidfd_open(parent), select.POLLIN)  # until the end of the process
+        except (AttributeError, OSError):  # not Linux, or it has ended
+            timeout = PARENT_POLL
     received: dict[int, tuple[_socket.socket, bytearray]] = {}
 
     def close(number: int) -> None:
@@ -127,7 +147,10 @@ def serve(listener: _socket.socket, data: bytes) -> None:
         received.pop(number)[0].close()
 
     while True:
-        for number, _ in poll.poll():
+        ready = poll.poll(timeout)
+        if parent and os.getppid() != parent:
+            return
+        for number, _ in ready:
             if number == listener.fileno():
                 try:
                     accepted, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - socket.accept uses it
@@ -163,7 +186,7 @@ def _report(text: str) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Returns only if it cannot start."""
+    """Returns if it cannot start, or at the end of its parent."""
     found = flags(words)
     for name, text in (("help", HELP), ("h", HELP), ("version", VERSION)):
         if name in found:
@@ -180,7 +203,8 @@ def main(words: list[str]) -> int:
     except (OSError, OverflowError, ValueError) as error:
         _report(f"cannot start: {error}")
         return 1
-    serve(listener, f"{mode}\n{os.path.abspath(folder)}".encode("utf-8", "surrogateescape"))  # noqa: PTH100
+    with_parent = parent()
+    serve(listener, f"{mode}\n{os.path.abspath(folder)}".encode("utf-8", "surrogateescape"), with_parent)  # noqa: PTH100
     return 0
 
 

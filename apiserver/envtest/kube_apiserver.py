@@ -5,7 +5,8 @@ starts are answered as soon as it is ready, instead of trying again later. Nothi
 objects into the data directory of etcd, a certificate into --cert-dir if it has none, audit logs.
 
 Command lines are fixed by test tools, so what kube-apiserver has no flags for is in the environment: NOXU_PROFILE and
-NOXU_CONTROLLERS, as `--profile` and `--controllers` of `noxu serve`, and NOXU_LOG, a file for the log.
+NOXU_CONTROLLERS, as `--profile` and `--controllers` of `noxu serve`, and NOXU_LOG, a file for the log. The server stops with
+the process that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test that is killed leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from noxu.apiserver.config import KUBERNETES_VERSION
 from noxu.apiserver.envtest import configuration, data_directory, flags
 from noxu.apiserver.envtest.arguments import Arguments, FlagError, parse
+from noxu.apiserver.envtest.etcd import parent
 from noxu.apiserver.go.text import quote
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ def _serve(arguments: Arguments) -> None:
         server.run_quietly(
             replace(config, listen=(f"fd:{listener.detach()}",)),
             lambda url: report("I", f"Serving securely on {url}"),
+            parent(),
         )
     except signals.Interrupted:
         return  # before it was ready: there is nothing to stop

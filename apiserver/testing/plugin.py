@@ -220,28 +220,28 @@ def _below(directory: Path, source: Source) -> Source:
 @pytest.fixture
 def noxu(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """A server for this test only: in this process, in memory, on a free port."""
-    with _running(_marked(request.node, request.config)) as server:
+    with _running(request, _marked(request.node, request.config)) as server:
         yield server
 
 
 @pytest.fixture(scope="class")
 def noxu_class(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the class."""
-    with _running(_marked(request.node, request.config)) as server:
+    with _running(request, _marked(request.node, request.config)) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def noxu_module(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the module."""
-    with _running(_marked(request.node, request.config)) as server:
+    with _running(request, _marked(request.node, request.config)) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def noxu_session(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the session."""
-    with _running(_arguments(request.config)) as server:
+    with _running(request, _arguments(request.config)) as server:
         yield server
 
 
@@ -256,7 +256,8 @@ def make_noxu(request: pytest.FixtureRequest) -> Iterator[MakeNoxu]:
         def make(**arguments: Any) -> Noxu:
             configured = _arguments(request.config)
             manifests = [*configured["manifests"], *several(arguments.pop("manifests", ()))]
-            return stack.enter_context(_server({**configured, **arguments, "manifests": manifests}))
+            given = stack.enter_context(_with_directory(request, {**configured, **arguments, "manifests": manifests}))
+            return stack.enter_context(_server(given))
 
         yield cast("MakeNoxu", _sync_or_awaited(make))
 
@@ -275,13 +276,28 @@ def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:
 
 
 @contextlib.contextmanager
-def _running(arguments: Mapping[str, Any]) -> Iterator[Noxu]:
+def _running(request: pytest.FixtureRequest, arguments: Mapping[str, Any]) -> Iterator[Noxu]:
     """A server that runs. The report of one that does not start is its message."""
-    started = _started(arguments)
-    if isinstance(started, str):
-        pytest.fail(started, pytrace=False)
-    with started:
-        yield started
+    with _with_directory(request, arguments) as given:
+        started = _started(given)
+        if isinstance(started, str):
+            pytest.fail(started, pytrace=False)
+        with started:
+            yield started
+
+
+@contextlib.contextmanager
+def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The arguments of a server, whose directory is among those of pytest, which removes them even if a run is killed."""
+    if arguments.get("directory") is not None:
+        yield arguments
+        return
+    directory = cast("pytest.TempPathFactory", request.getfixturevalue("tmp_path_factory")).mktemp("noxu")
+    try:
+        yield {**arguments, "directory": directory}
+    finally:
+        with contextlib.suppress(OSError):
+            directory.rmdir()  # what others have put there stays
 
 
 def _started(arguments: Mapping[str, Any]) -> Noxu | str:

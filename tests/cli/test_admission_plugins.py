@@ -70,11 +70,11 @@ def test_the_command_passes_them_to_the_server(
 
 REFUSED: list[tuple[str, str, str]] = [
     ("an unknown name", "--disable-admission-plugins Lifecycle",
-     f'disable-admission-plugins plugin "Lifecycle" is unknown ({AVAILABLE})'),
+     f'disable-admission-plugins plugin "Lifecycle" is unknown ({AVAILABLE}); did you mean NamespaceLifecycle?'),
     ("an unknown name to enable", "--enable-admission-plugins Lifecycle",
-     f'enable-admission-plugins plugin "Lifecycle" is unknown ({AVAILABLE})'),
+     f'enable-admission-plugins plugin "Lifecycle" is unknown ({AVAILABLE}); did you mean NamespaceLifecycle?'),
     ("another spelling", "--disable-admission-plugins namespacelifecycle",
-     f'disable-admission-plugins plugin "namespacelifecycle" is unknown ({AVAILABLE})'),
+     f'disable-admission-plugins plugin "namespacelifecycle" is unknown ({AVAILABLE}); did you mean NamespaceLifecycle?'),
     ("an empty name", "--disable-admission-plugins NamespaceLifecycle,",
      f'disable-admission-plugins plugin "" is unknown ({AVAILABLE})'),
     ("what only kube-apiserver has", "--enable-admission-plugins NodeRestriction",

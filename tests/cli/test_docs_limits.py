@@ -217,7 +217,7 @@ PAGE: Final = {
     "events that a running watch may be behind, whatever is compacted": "storage.log:TAIL_EVENTS",
     "bytes of those events": "storage.log:TAIL_BYTES",
     "writes under way to etcd": "storage.etcd_writes:MAX_WRITES",
-    "the time in which the outcome of a write to etcd becomes known": "storage.etcd:RESOLVE_WITHIN",
+    "the time in which a read or a write waits for an etcd that does not answer": "storage.etcd_writes:RESOLVE_WITHIN",
 }
 UNITS: Final = {
     "": 1, "ms": 0.001, "s": 1, "min": 60, "million": 1_000_000, "Ki": KIB, "KiB": KIB, "Mi": MIB, "MiB": MIB,

@@ -289,6 +289,21 @@ def test_a_server_stops_with_the_process_that_has_started_it(here: Path) -> None
     assert not (here / "k").exists()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="platform: SIGHUP")
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM", "SIGINT"])
+def test_a_signal_leaves_no_directory_behind(here: Path, name: str) -> None:
+    command = [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0"]
+    environment = _environment() | {"TMPDIR": str(here)}
+    with subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:  # fmt: skip
+        assert process.stdout is not None
+        while "Ctrl-C" not in process.stdout.readline():
+            pass
+        assert [path.name[:5] for path in here.iterdir()] == ["noxu-"]
+        process.send_signal(signal.Signals[name])
+        assert process.wait(HANGS_AFTER) == 0
+    assert list(here.iterdir()) == []
+
+
 @pytest.mark.parametrize("place", ["tcp:1", "unix:", "fd:x"])
 def test_a_place_that_is_none(run: Make, place: str) -> None:
     ran = run(f"serve --listen {place}")

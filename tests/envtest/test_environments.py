@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import json
 import os
 import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,6 +165,54 @@ def test_it_stops_with_open_watches_and_leaves_nothing(make: Make) -> None:
         pass
 
 
+PARENT: Final = """
+import json, subprocess, sys, time
+print([subprocess.Popen(words, process_group=0).pid for words in json.loads(sys.argv[1])], flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("value", ["", "false"])
+def test_the_programs_end_with_the_test_that_has_started_them(make: Make, value: str) -> None:
+    """A test binary that is killed cannot end them; NOXU_EXIT_WITH_PARENT=false keeps them."""
+    environment = make(authorization_mode=["AlwaysAllow"], anonymous_auth=["true"])
+    environment.prepare()
+    etcd = [str(environment.assets / "etcd"), f"--listen-client-urls={environment.etcd_url}"]
+    commands = json.dumps([[*etcd, f"--data-dir={environment.data}"], environment.command()])
+    with (environment.folder / "log").open("ab") as log:
+        parent = subprocess.Popen(
+            [sys.executable, "-c", PARENT, commands],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=os.environ | ({"NOXU_EXIT_WITH_PARENT": value} if value else {}),
+        )
+    assert parent.stdout is not None
+    children = json.loads(parent.stdout.readline())
+    try:
+        eventually(lambda: _answers(f"{environment.url}/healthz"))
+        parent.kill()
+        parent.wait(HANGS_AFTER)
+        if value:
+            assert _answers(f"{environment.url}/healthz")
+            assert _answers(f"{environment.etcd_url}/health")
+        else:
+            eventually(lambda: not _answers(f"{environment.url}/healthz"))
+            eventually(lambda: not _answers(f"{environment.etcd_url}/health"))
+    finally:
+        parent.stdout.close()
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return ask(url).code in (200, 401)
+    except (OSError, http.client.HTTPException):
+        return False
+
+
 RESTARTS: Final = {"after SIGTERM": "stop", "after SIGKILL": "kill"}
 
 
@@ -240,7 +291,7 @@ def test_an_etcd_that_syncs_has_a_durable_store(make: Make) -> None:
     environment.start()
     [file] = environment.data.rglob("noxu.db")
     environment.stop()
-    with closing(sqlite3.connect(file)) as connection:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

@@ -8,9 +8,11 @@ the store recovers by itself when the disk works again.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import resource
 import sqlite3
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,11 +22,20 @@ from typing import Any, ClassVar
 import aiosqlite
 import pytest
 
-from noxu.storage import database
+from noxu.storage import database, reserve
 from noxu.storage import sqlite as module
 from noxu.storage.check import check
 from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, OpenError, OutcomeUnknown, Unavailable
+from noxu.storage.types import (
+    EVERYTHING,
+    Conflict,
+    Event,
+    Key,
+    KeyValue,
+    OpenError,
+    OutcomeUnknown,
+    Unavailable,
+)
 from tests.faults.sqlite_files import Operation, SqliteFiles, Sync, Write
 from tests.timing import eventually_async, hang_guard
 
@@ -463,6 +474,104 @@ def full_at(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+class SmallDisk:
+    """A disk of limited size: files below a directory may not take more, whoever writes to them."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.capacity = root, sys.maxsize
+        self.files = SqliteFiles(root)
+        self.files.fails = self.fails
+        self._allocate = reserve.allocate
+        monkeypatch.setattr(reserve, "allocate", self.allocate)
+
+    @property
+    def used(self) -> int:
+        return sum(path.stat().st_size for path in self.root.iterdir())
+
+    @property
+    def free(self) -> int:
+        return self.capacity - self.used
+
+    def fails(self, operation: Operation) -> int:
+        if not isinstance(operation, Write):
+            return 0
+        file = Path(operation.path)
+        grows = operation.offset + len(operation.data) - (file.stat().st_size if file.exists() else 0)
+        return sqlite3.SQLITE_FULL if grows > max(self.free, 0) else 0
+
+    def allocate(self, handle: int, size: int) -> None:
+        if size - os.fstat(handle).st_size > self.free:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._allocate(handle, size)
+
+
+async def fill(store: SqliteStore) -> dict[int, int]:
+    """Write until nothing but deletions is accepted. The revisions of the keys."""
+    revisions: dict[int, int] = {}
+    for number in range(10_000):
+        try:
+            revisions[number] = await store.put(key(number), os.urandom(3000 if number % 2 else 1), expected=0)
+        except (Unavailable, OutcomeUnknown):
+            if store._only_deletes:
+                return revisions
+    raise AssertionError("the disk is not full")
+
+
+ENDS: dict[str, bool] = {"the server goes on": False, "the server is killed, and started again": True}
+
+
+@pytest.mark.parametrize("is_killed", ENDS.values(), ids=ENDS)
+def test_what_has_filled_a_disk_can_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
+    monkeypatch.setattr(module, "RETRY_INTERVAL", 0.005)
+    disk = SmallDisk(tmp_path, monkeypatch)
+
+    async def run() -> None:
+        store = await SqliteStore.open(tmp_path / "noxu.db")
+        disk.capacity = disk.used + 3_000_000
+        revisions = await fill(store)
+        if is_killed:
+            await store._disconnect()
+            store._writer.cancel()
+            store = await SqliteStore.open(tmp_path / "noxu.db")
+        for number, revision in list(revisions.items())[:100]:
+            await store.delete(key(number), expected=revision)
+            if number % 7 == 0 and not is_killed:  # a start has moved the log into the file, and may have made room
+                with pytest.raises(Unavailable, match="the disk is full, and only deletions are accepted; make room"):
+                    await store.put(key("new"), b"1", expected=0)
+                assert "the disk is full" in (await store.status()).fault
+        await store.compact(store.revision)  # which frees pages of the file
+        disk.capacity = sys.maxsize
+        await recovered(store)
+        assert await store.put(key("new"), b"2", expected=0) > max(revisions.values())
+        assert disk.used > reserve.SIZE  # there is a reserve again
+        await store.close()
+
+    with disk.files():
+        asyncio.run(run())
+    assert [path.name for path in tmp_path.iterdir()] == ["noxu.db"]
+    assert check(tmp_path / "noxu.db").problems == []
+
+
+def test_a_deletion_is_answered_on_a_disk_that_others_fill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one that fails is repeated with the room that is kept for it."""
+    monkeypatch.setattr(module, "RETRY_INTERVAL", 0.005)
+    disk = SmallDisk(tmp_path, monkeypatch)
+
+    async def run() -> None:
+        store = await SqliteStore.open(tmp_path / "noxu.db")
+        revision = await store.put(key("a"), b"1", expected=0)
+        disk.capacity = disk.used
+        assert await store.delete(key("a"), expected=revision) == revision + 1
+        with pytest.raises(Unavailable, match="only deletions are accepted"):
+            await store.put(key("b"), b"1", expected=0)
+        await store.close()
+
+    with disk.files():
+        asyncio.run(run())
 
 
 @pytest.mark.parametrize("size", [40_000, 100_000, 400_000, 1_000_000])

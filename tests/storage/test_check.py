@@ -227,7 +227,7 @@ async def test_a_file_in_use_is_refused_and_not_changed(file: Path) -> None:
     with pytest.raises(OpenError, match="is in use; stop the server, or check a copy"):
         check(file)
     await store.put(A, b"v", expected=0)
-    assert {path.name for path in file.parent.iterdir()} == {"noxu.db", "noxu.db-wal"}
+    assert {path.name for path in file.parent.iterdir()} == {"noxu.db", "noxu.db-reserve", "noxu.db-wal"}
     await store.close()
 
 

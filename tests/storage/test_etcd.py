@@ -11,6 +11,7 @@ import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -454,6 +455,39 @@ async def test_a_write_that_is_lost_for_long_has_an_unknown_outcome(
     store._writes._client = Failing(store._client, 1_000, executed=False)  # type: ignore[assignment]
     with pytest.raises(OutcomeUnknown):
         await store.put(A, b"1", expected=0)
+
+
+async def test_an_etcd_that_does_not_answer_fails_reads_and_writes_in_the_same_time(
+    own_etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both make attempts of ANSWER_WITHIN, here in a shorter time, until as much has passed twice."""
+    assert etcd_writes.RESOLVE_WITHIN == 2 * etcd_client.ANSWER_WITHIN
+    assert etcd_client.ASK_WITHIN <= etcd_client.ANSWER_WITHIN  # so the second attempt of a read is the last one
+    asked: list[float] = []
+    call = Client._call
+
+    async def recorded(self: Client, of: Any, request: Any, within: float, token: Any) -> Any:
+        asked.append(within)
+        return await call(self, of, request, 0.05, token)
+
+    async with opened(own_etcd.url, prefix) as store:
+        old = await store.put(A, b"1", expected=0)
+        own_etcd.pause()
+        try:
+            monkeypatch.setattr(Client, "_call", recorded)
+            monkeypatch.setattr(etcd_writes, "RESOLVE_WITHIN", 0.06)
+            monkeypatch.setattr(etcd_client, "ASK_WITHIN", 0.0)
+            for work in (
+                store.catch_up,
+                partial(store.put, A, b"2", expected=old),
+                partial(store.put, B, b"1", expected=0),
+            ):
+                asked.clear()
+                with pytest.raises((Unavailable, OutcomeUnknown)):
+                    await work()
+                assert set(asked) == {etcd_client.ANSWER_WITHIN}
+        finally:
+            own_etcd.resume()
 
 
 async def test_cancelled_writes_happen_once_or_not_at_all(store: EtcdStore) -> None:

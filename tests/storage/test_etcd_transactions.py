@@ -36,7 +36,7 @@ class Recorder:
         self.sent: list[tuple[Call, Any]] = []
         self.succeeds = False
 
-    async def call(self, call: Call, request: Any) -> Any:
+    async def call(self, call: Call, request: Any, **options: Any) -> Any:
         if isinstance(request, bytes):
             request = Message[call.request].FromString(request)
         self.sent.append((call, request))
