@@ -14,6 +14,7 @@ from noxu.apiserver.crd.lint import as_written
 from noxu.apiserver.manifests import Document, is_crd
 from noxu.apiserver.positions import Position
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.schema.narrowing import Narrowing
 from noxu.apiserver.values import Json, Object
 from noxu.apiserver.wording import Said, plain, without_rule
 
@@ -118,6 +119,15 @@ def of_warnings(document: Document, warnings: Iterable[str]) -> list[Finding]:
     return list(
         dict.fromkeys(_said(document, "warning", "warning", said) for warning in warnings for said in plain(warning))
     )
+
+
+def of_upgrade(
+    document: Document, narrowings: Iterable[Narrowing], errors: Iterable[Finding], level: Level = "warning"
+) -> list[Finding]:
+    """What a CRD no longer serves, keeps or accepts, except for the fields that have errors."""
+    fields = {each.field for each in errors}
+    found = (finding(document, level, each.rule, each.message, each.path) for each in narrowings)
+    return [each for each in found if each.field not in fields]
 
 
 def rule_of(reason: str) -> str:

@@ -20,13 +20,14 @@ from noxu.apiserver.commands.progress import each
 from noxu.apiserver.commands.shards import Shard
 from noxu.apiserver.commands.updates import Configurations, Update
 from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.crd import conditions
+from noxu.apiserver.crd import conditions, lint
 from noxu.apiserver.features import Features
 from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry import draft, explain
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.resource import Resource
+from noxu.apiserver.schema.narrowing import Narrowing
 from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
 from noxu.storage.types import Progress, no_progress
@@ -83,7 +84,7 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
     outcome = draft.Outcome()
     warnings = outcome.warnings
     namespace, resource = document.namespace, None
-    update = Update({})
+    update, narrowings = Update({}), list[Narrowing]()
     try:
         current = _as_v1(document, warnings)
         resource = loading.resource_of(plane, current.value)
@@ -96,6 +97,8 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
         codec.check_size(content)
         duplicates = current.strict if rules.strict else current.duplicates
         update, written = update_of(plane, current.value, configurations)
+        if is_crd(current.value) and update.last:
+            narrowings = lint.upgrade(update.last, current.value)
         await loading.write(
             plane,
             current.value,
@@ -117,10 +120,20 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
             meant=_meant(resource, outcome),
             update=update.verb,
             more=more,
+            narrowings=narrowings,
         )
     if resource is not None and is_crd(current.value):
         warnings += await _not_served(plane, resource, current)
-    return Outcome(document, namespace, "valid", None, warnings, meant=_meant(resource, outcome), update=update.verb)
+    return Outcome(
+        document,
+        namespace,
+        "valid",
+        None,
+        warnings,
+        meant=_meant(resource, outcome),
+        update=update.verb,
+        narrowings=narrowings,
+    )
 
 
 async def _more(plane: ControlPlane, document: Document, update: Update, outcome: draft.Outcome) -> ApiError | None:

@@ -11,6 +11,7 @@ from noxu.apiserver.commands.findings import Checked, Finding, Verb
 from noxu.apiserver.features import Features
 from noxu.apiserver.manifests import Document
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.schema.narrowing import Narrowing
 from noxu.apiserver.values import Json, Object
 
 
@@ -27,7 +28,7 @@ class Outcome(NamedTuple):
 
     `meant` are the paths of unknown fields, with advice about the fields that were probably meant. `update`: the command of
     kubectl with which the object updates one that exists. `more`: with unknown or repeated fields, the error for which the
-    object would be refused without them.
+    object would be refused without them. `narrowings`: of a CRD that updates another one.
     """
 
     document: Document
@@ -40,6 +41,7 @@ class Outcome(NamedTuple):
     meant: Mapping[str, str] = {}
     update: Verb = ""
     more: ApiError | None = None
+    narrowings: Sequence[Narrowing] = ()
 
     @property
     def checked(self) -> Checked:
@@ -49,7 +51,7 @@ class Outcome(NamedTuple):
         errors = [finding for each in refusals for finding in findings.of_status(self.document, each.status)]
         warnings = findings.of_warnings(self.document, self.warnings)
         title = inputs.title(self.document, self.namespace)
-        found = [*self.certain, *errors, *warnings]
+        found = [*self.certain, *errors, *warnings, *findings.of_upgrade(self.document, self.narrowings, errors)]
         if self.meant:
             found = [each._replace(advice=each.advice or self.meant.get(each.field, "")) for each in found]
         return Checked(self.document, title, self.result, found, self.update)
@@ -65,14 +67,18 @@ def as_json(outcome: Outcome) -> Object:
         "warnings": list(outcome.warnings),
         "meant": dict(outcome.meant),
         "update": outcome.update,
+        "narrowings": list(map(list, outcome.narrowings)),
     }
 
 
 def from_json(document: Document, value: Json) -> Outcome:
     """What `as_json` has written. Raises LookupError, TypeError for anything else."""
     error, more = (None if each is None else ApiError(*each) for each in (value["error"], value["more"]))
+    narrowings = [Narrowing(*each) for each in value["narrowings"]]
     namespace, result, warnings, meant, update = (value[name] for name in _KEPT)
-    return Outcome(document, namespace, result, error, warnings, meant=meant, update=update, more=more)
+    return Outcome(
+        document, namespace, result, error, warnings, meant=meant, update=update, more=more, narrowings=narrowings
+    )
 
 
 def _error_as_json(error: ApiError | None) -> Json:

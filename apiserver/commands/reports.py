@@ -22,6 +22,7 @@ from noxu.apiserver.colours import coloured, shown_on
 from noxu.apiserver.commands.findings import Checked, Finding, exit_status
 from noxu.apiserver.own_version import own_version
 from noxu.apiserver.records import NamedTuple
+from noxu.apiserver.schema.lint import REMARKS
 from noxu.apiserver.values import Object
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def count(number: int, noun: str, style: Style = PLAIN, colour: str = "bold") ->
 
 Repeated = tuple[str, str, str]
 """What findings that repeat have in common: rule, message and advice."""
+_GROUPED: Final = {*REMARKS, "duplicate-key"}
 _MANY: Final = 3
 """Warnings that are the same but for their fields are printed one by one up to this number."""
 
@@ -97,7 +99,7 @@ def repeated(checked: Iterable[Checked]) -> dict[Repeated, list[tuple[Checked, F
     found: dict[Repeated, list[tuple[Checked, Finding]]] = {}
     for each in checked:
         for finding in each.findings:
-            if finding.level == "warning":
+            if finding.level == "warning" and finding.rule in _GROUPED:
                 found.setdefault(_same(finding), []).append((each, finding))
     return {same: places for same, places in found.items() if len(places) > _MANY}
 

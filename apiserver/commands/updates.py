@@ -42,12 +42,12 @@ class Update:
     """Makes the update of an object from the document that is sent (a `loading.Replacement`). `verb`: how it was made."""
 
     def __init__(self, last: Object) -> None:
-        self._last = last
+        self.last = last
         self.verb: Verb = ""
 
     def __call__(self, sent: Object, live: Object, resource: Resource) -> Object:
-        self.verb = verb(self._last, sent)
-        last = self._last if self.verb == "replace" else _applied(self._last)
+        self.verb = verb(self.last, sent)
+        last = self.last if self.verb == "replace" else _applied(self.last)
         kind = None if resource.table is None else resource.table.struct
         found = three_way(_configuration(last), _configuration(sent), live, kind)
         found["metadata"] = {**found["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}

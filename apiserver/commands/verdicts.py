@@ -28,7 +28,7 @@ DUPLICATE: Final = "Keep one of them: the fix of a file would lose the other."
 def verdict(document: Document, wanted: Wanted, old: Object | None = None) -> Verdict:
     """The verdict on a CRD. `old` is the former one of the same name."""
     crd = _Crd(document, wanted, old)
-    warnings = [*crd.repeated, *crd.remarks]
+    warnings = [*crd.repeated, *crd.narrowings, *crd.remarks]
     errors = [*crd.violations, *(warnings if wanted.strict else ())]
     if not (wanted.fixable or errors):
         return Verdict(warnings, is_structural=True, is_fixable=True)
@@ -67,6 +67,12 @@ class _Crd:
             findings.finding(self.document, self._level, each.rule, each.message, each.path, each.advice)
             for each in lint.remarks(self.document.value)
         ]
+
+    @cached_property
+    def narrowings(self) -> list[Finding]:
+        """What the former CRD serves, keeps or accepts, and this one does not."""
+        found = [] if self.old is None else lint.upgrade(self.old, self.document.value)
+        return findings.of_upgrade(self.document, found, self.violations, self._level)
 
     @property
     def is_fixable(self) -> bool:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from noxu.apiserver.api.field import OMIT, ROOT, FieldError, Path, invalid, not_supported
-from noxu.apiserver.crd import types, v1beta1
+from noxu.apiserver.crd import types, upgrades, v1beta1
 from noxu.apiserver.crd.defaults import default
 from noxu.apiserver.crd.schemas import RuleCheckers
 from noxu.apiserver.crd.unknown import unknown_fields
@@ -18,6 +18,7 @@ from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.schema.completion import Note
 from noxu.apiserver.schema.lint import Remark, incomplete
 from noxu.apiserver.schema.lint import remarks as schema_remarks
+from noxu.apiserver.schema.narrowing import Narrowing
 from noxu.apiserver.schema.structural import NoStructuralForm, Structural, parse
 from noxu.apiserver.values import Json, Object
 
@@ -61,6 +62,20 @@ def _former(crd: Json) -> Object | None:
     established = {"type": "Established", "status": "True"}
     metadata = {**stored["metadata"], "resourceVersion": "1"}
     return {**stored, "metadata": metadata, "status": {**stored["status"], "conditions": [established]}}
+
+
+def as_v1(crd: Json) -> Object | None:
+    """A CRD in the form of v1 with its defaults, None if it is unreadable."""
+    if not isinstance(crd, dict) or _type_errors(crd):
+        return None
+    decoded = _decode(crd)
+    return None if decoded.error else _upgraded(crd, decoded)
+
+
+def upgrade(old: Json, new: Json) -> list[Narrowing]:
+    """What the new CRD no longer serves, keeps or accepts (see `upgrades`); nothing if one of them is unreadable."""
+    before, now = as_v1(old), as_v1(new)
+    return [] if before is None or now is None else upgrades.narrowings(before, now)
 
 
 def more_errors(crd: Json) -> list[FieldError]:

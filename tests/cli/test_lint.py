@@ -541,3 +541,48 @@ def test_missing_files(run: Make) -> None:
 def test_invalid_combinations_of_arguments(run: Make, line: str, why: str) -> None:
     ran = run(line)
     assert (ran.status, ran.err.splitlines()[-1]) == (2, f"noxu lint: error: {why}")
+
+
+# -- upgrades
+
+
+NARROWER: Object = {"type": "integer", "maximum": 5}
+PATH = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties"
+
+
+@pytest.mark.parametrize(("options", "level", "status"), [("", "warning", 0), ("--strict", "error", 1)])
+def test_with_former_crds_lint_says_what_became_narrower(
+    run: Make, write: Make, crd: Make, options: str, level: str, status: int
+) -> None:
+    write("old.json", crd(size={"type": "integer"}, colour={"type": "string"}))
+    write("new.json", crd(size=NARROWER))
+    for _ in range(2):  # found, and kept
+        ran = run(f"lint --old old.json {options} --output json new.json")
+        [checked] = ran.json["crds"]
+        assert ran.status == status
+        assert [(each["level"], each["rule"], each["field"], each["message"]) for each in checked["findings"]] == [
+            (level, "no-longer-kept", f"{PATH}[colour]", "the former schema keeps this field; now it is pruned"),
+            (level, "narrower-maximum", f"{PATH}[size].maximum", "there is a maximum now: 5"),
+        ]
+    assert run("lint --old new.json old.json").out == "old.json: widgets.example.com (v1): structural\n"
+
+
+def test_validate_says_it_of_crds_that_update_others(run: Make, write: Make, crd: Make) -> None:
+    write("old.json", crd(size={"type": "integer"}))
+    write("new.json", crd(size=NARROWER))
+    for line in ("--old old.json new.json", "old.json new.json", "--strict --old old.json new.json"):
+        ran = run(f"validate {line}")
+        assert ran.status == 0, "a server accepts it"
+        assert unplaced(ran.out).splitlines()[-3:-1] == [
+            "new.json: CustomResourceDefinition widgets.example.com: valid, as an update by kubectl apply",
+            f"  warning: {PATH}[size].maximum: there is a maximum now: 5",
+        ]
+    sarif = json.loads(run("validate --old old.json new.json --output sarif").out)["runs"][0]["results"]
+    assert [(each["ruleId"], each["level"]) for each in sarif] == [("narrower-maximum", "warning")]
+
+
+def test_what_a_server_refuses_by_itself_is_said_once(run: Make, write: Make, crd: Make) -> None:
+    write("old.json", crd(size=GOOD))
+    write("new.json", crd(size=GOOD, scope="Cluster"))
+    for command in ("lint", "validate"):
+        assert run(f"{command} --old old.json new.json").out.count("spec.scope") == 1

@@ -358,7 +358,7 @@ def test_former_crds_are_updated(run: Make, write: Make, crd: Make, widget: Make
     write("new/1.json", crd({"type": "object", "properties": {"spec": spec}}))
     write("new/2.json", widget("a", size=-1))
     ran = run("validate new --old old")
-    assert unplaced(ran.out).splitlines()[1:-1] == [
+    assert unplaced(ran.out).splitlines()[3:-1] == [
         "new/2.json: Widget default/a: refused, as an update by kubectl apply",
         "  spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 1",
         "  spec: Invalid value: it never shrinks",
