@@ -64,7 +64,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "export": (
         ("noxu export --kubeconfig .noxu/kubeconfig > objects.yaml", "everything that a running server has"),
         ("noxu export --data .noxu --to deploy", "of a data directory that no server uses, a file for each object"),
-        ("noxu export --server http://127.0.0.1:6440 -n attic -l app=web widgets,configmaps", "some of it"),
+        ("noxu export --kubeconfig .noxu/kubeconfig -n attic -l app=web widgets", "some of it"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),
@@ -77,6 +77,6 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
 
 
 def text(command: str) -> str:
-    """The examples of a command, for the end of its help."""
+    """The examples of a command, for its help."""
     lines = "\n".join(f"  {line}\n      {what}" for line, what in EXAMPLES[command])
     return f"examples:\n{lines}"
