@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from noxu.apiserver import stores
 from noxu.apiserver.api import codec
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.commands import export_files, progress
 from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
 from noxu.apiserver.commands.export_files import Exported, ForeignFile
@@ -304,12 +305,24 @@ class StoredState:
         yield from self._of(kind.versions.storage)
 
     def _of(self, resource: Resource) -> Iterator[Object]:
-        converter = resource.versions.converter
         for key, stored, revision in self._state.values(Prefix(resource.collection)):
-            if converter is None:
-                yield object_at(Entry(key, stored, revision), resource)
+            try:
+                value = _decoded(Entry(key, stored, revision), resource)
+            except (ValueError, LookupError, TypeError, AttributeError, ApiError):  # what another program has written
+                self._refused.append(f"{' '.join(key)}: cannot be decoded; see `noxu check`")
             else:
-                yield codec.decode_stored(as_json(stored))  # in the version in which it is: its webhook is not called
+                yield value
+
+
+def _decoded(entry: Entry, resource: Resource) -> Object:
+    """An object in the storage version, or in its own if a webhook converts it, which is not called."""
+    if resource.versions.converter is None:
+        value = object_at(entry, resource)
+    else:
+        value = codec.decode_stored(as_json(entry.stored))
+    if not (isinstance(value["metadata"]["name"], str) and isinstance(value["kind"], str)):
+        raise ValueError
+    return value
 
 
 def _kind(resource: Resource) -> Kind:
