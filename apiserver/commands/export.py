@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final, Protocol
@@ -33,6 +33,7 @@ from noxu.apiserver.registry.definition import definitions_resource
 from noxu.apiserver.registry.entry import Entry, object_at
 from noxu.apiserver.registry.resource import Resource, Versions
 from noxu.apiserver.registry.storage_form import as_json
+from noxu.apiserver.registry.stored_objects import is_temporary
 from noxu.apiserver.schema.structural import NoStructuralForm
 from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
@@ -65,6 +66,7 @@ class Kind(NamedTuple):
     has_status: bool
     names: frozenset[str]
     """In lower case, with and without the group."""
+    categories: frozenset[str]
     path: str = ""
     versions: Versions | None = None
 
@@ -185,11 +187,13 @@ def _chosen(kinds: Sequence[Kind], names: Sequence[str]) -> list[Kind]:
     found: dict[tuple[str, str], Kind] = {}
     for name in names:
         same = [kind for kind in kinds if name.lower() in kind.names]
-        if not same:
+        of_category = [kind for kind in kinds if name.lower() in kind.categories]
+        if not same and not of_category:
             near = get_close_matches(name.lower(), sorted({each for kind in kinds for each in kind.names}), 1)
             raise ExportError(f'there is no resource type "{name}"{f" (did you mean {near[0]}?)" if near else ""}')
-        first = min(same, key=lambda kind: bool(kind.group))  # as kubectl: `events` are those of the core group
-        found[first.group, first.plural] = first
+        # as kubectl: `events` are those of the core group, `all` is every kind of that category
+        for kind in [min(same, key=lambda kind: bool(kind.group))] if same else of_category:
+            found[kind.group, kind.plural] = kind
     return list(found.values())
 
 
@@ -269,6 +273,8 @@ class State(Protocol):
 
     def values(self, prefix: Prefix) -> Iterator[KeyValue]: ...
 
+    def count(self, prefix: Prefix) -> int: ...
+
 
 class StoredState:
     """What a data directory that no server uses, or etcd, has stored."""
@@ -298,7 +304,17 @@ class StoredState:
                     name = crd["metadata"]["name"]
                     self._refused.append(f"{name}: its objects cannot be read: its schema is not structural: {error}")
         kinds = {versions.storage.collection: versions.storage for versions in found}
+        if others := self._others(kinds.keys()):
+            what = "object is of a kind" if others == 1 else "objects are of kinds"
+            self._refused.append(f"{others} {what} that no definition describes: export from a server that serves it")
         return [_kind(resource) for resource in kinds.values() if {"create", "list"} <= set(resource.verbs)]
+
+    def _others(self, known: Set[str]) -> int:
+        """The number of objects of other collections."""
+        if self._state.count(EVERYTHING) == sum(self._state.count(Prefix(collection)) for collection in known):
+            return 0
+        keys = (item.key for item in self._state.values(EVERYTHING))
+        return sum(key.collection not in known and not is_temporary(key) for key in keys)
 
     def objects(self, kind: Kind) -> Iterator[Object]:
         assert kind.versions is not None
@@ -334,6 +350,7 @@ def _kind(resource: Resource) -> Kind:
         resource.namespaced,
         resource.has_status,
         names,
+        frozenset(resource.categories),
         versions=resource.versions,
     )
 
@@ -364,9 +381,15 @@ class RunningServer:
                 if "/" in name or (group, name) in found or not {"list", "create"} <= set(each.get("verbs") or ()):
                     continue
                 names = _names(group, name, each.get("singularName") or "", each["kind"], each.get("shortNames") or ())
-                has_status = name in with_status
                 found[group, name] = Kind(
-                    group, name, each["kind"], bool(each.get("namespaced")), has_status, names, f"{path}/{name}"
+                    group,
+                    name,
+                    each["kind"],
+                    bool(each.get("namespaced")),
+                    name in with_status,
+                    names,
+                    frozenset(each.get("categories") or ()),
+                    f"{path}/{name}",
                 )
         return list(found.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,8 @@ from noxu.apiserver.commands.exported import cleaned, is_made_by_servers
 from noxu.apiserver.manifest_files import files
 from noxu.apiserver.testing.handle import Noxu
 from noxu.apiserver.values import Json
+from noxu.storage.sqlite import SqliteStore
+from noxu.storage.types import Key
 
 Run = Callable[..., Any]
 
@@ -175,6 +178,7 @@ SELECTED: list[tuple[str, list[str]]] = [
     ("configmaps --owned", ["ConfigMap owned"]),
     ("configmaps", []),
     ("-n nowhere", []),
+    ("all", ["Service chosen", "Service headless", "Service web", "Pod p", "Job j"]),
 ]
 
 
@@ -240,6 +244,20 @@ def test_a_data_directory_in_use_says_how_to_export_from_it(server: Noxu, run: R
     ran = run(f"export --data {data}")
     assert (ran.status, ran.out) == (1, "")
     assert f"; export from it with --kubeconfig {data / 'kubeconfig'}, or stop it" in ran.err
+
+
+def test_objects_that_no_definition_describes_are_counted(run: Run, here: Path) -> None:
+    async def filled() -> None:
+        store = await SqliteStore.open(here / "data" / "noxu.db")
+        await store.put(Key("example.com/gears", "default/", "a"), b"{}", expected=0)
+        await store.close()
+
+    asyncio.run(filled())
+    ran = run("export --data data")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.splitlines()[0] == (
+        "noxu: 1 object is of a kind that no definition describes: export from a server that serves it"
+    )
 
 
 def test_an_export_overwrites_its_own_files_and_names_those_that_are_left(server: Noxu, run: Run, here: Path) -> None:
