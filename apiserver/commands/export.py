@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final, Protocol
@@ -309,7 +309,7 @@ class StoredState:
             self._refused.append(f"{others} {what} that no definition describes: export from a server that serves it")
         return [_kind(resource) for resource in kinds.values() if {"create", "list"} <= set(resource.verbs)]
 
-    def _others(self, known: Set[str]) -> int:
+    def _others(self, known: Collection[str]) -> int:
         """The number of objects of other collections."""
         if self._state.count(EVERYTHING) == sum(self._state.count(Prefix(collection)) for collection in known):
             return 0
