@@ -181,10 +181,12 @@ async def _update(
         entry = await reader.get(resource, request.namespace, name)
         live = object_at(entry, resource)
         wanted = applied_to(live, configuration, resource)
-        if equal(wanted, live):
-            return _compared(live, wanted, configuration, "unchanged"), None
+        is_same = equal(wanted, live)
         if live["metadata"].get("deletionTimestamp"):
-            log.warning("%s: %s is being deleted, and is changed nevertheless", document.place(), title(document))
+            what = "the next start creates it again" if is_same else "it is changed nevertheless"
+            log.warning("%s: %s is being deleted; %s", document.place(), title(document), what)
+        if is_same:
+            return _compared(live, wanted, configuration, "unchanged"), None
         body = Body(wanted, ENCODED)
         try:
             written = await plane.writer.write(request._replace(action=Action.REPLACE, name=name, body=body))

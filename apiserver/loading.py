@@ -319,21 +319,24 @@ def refusals(document: Document, error: ApiError) -> list[str]:
     head, _, _ = error.message.partition(": ")
     fields = ((cause["field"].removeprefix(NIL), without_rule(cause["message"])) for cause in causes)
     found = (
-        f"{document.place(field)}: {head}: {f'{field}: ' if field else ''}{text}{_advice(field, text)}"
+        f"{document.place(field)}: {head}: {f'{field}: ' if field else ''}{text}{_advice(document, field, text)}"
         for field, text in fields
     )
     return list(dict.fromkeys(text.replace(NIL, "null") for text in found))
 
 
-def _advice(field: str, text: str) -> str:
+def _advice(document: Document, field: str, text: str) -> str:
     """What to do about an update that cannot be, in brackets; "" for other errors."""
     if field.startswith("status.storedVersions"):
         return " (objects may be stored in it: `noxu migrate` rewrites them, before the version is removed)"
-    return _DELETE_IT if _CANNOT_CHANGE.search(text) else ""
+    if not _CANNOT_CHANGE.search(text):
+        return ""
+    return _DELETES_ALL if is_crd(document.value) else _DELETE_IT
 
 
 _CANNOT_CHANGE: Final = expression(r"immutable|may not (be )?change|cannot be changed|updates to .* are forbidden")
 _DELETE_IT: Final = " (the object that exists has another value: if the new one is meant, delete the object)"
+_DELETES_ALL: Final = " (the definition that exists has another value; deleting it deletes all its objects, too)"
 
 
 def _group_kind(value: Object) -> tuple[str, str]:

@@ -16,6 +16,7 @@ starts nor when it stops.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import stat
@@ -185,6 +186,8 @@ def _write(file: Path, text: str) -> None:
     file.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
     target = Path(os.path.realpath(file))
     found = target.stat() if target.exists() else None
+    if found is not None and not found.st_mode & stat.S_IWUSR:  # kubectl could not write it, either
+        raise OSError(errno.EACCES, "it is read-only")
     try:
         write_whole(target, text.encode(), stat.S_IMODE(found.st_mode) if found else 0o600)
         if found is not None and hasattr(os, "chown"):

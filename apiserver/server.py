@@ -72,6 +72,7 @@ STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
 ACCEPTED_AT_ONCE: Final = (
     32  # connections; each takes 80 µs of the event loop, and its first request five times as long
 )
+MOST_WATCHED: Final = 3  # files that are named
 SHOWN_AFTER: Final = 0.5  # seconds of a start without progress
 SHOWN_EVERY: Final = 0.1  # seconds
 GC_THRESHOLDS: Final = (20_000, 1, 100)
@@ -812,6 +813,14 @@ def _users_kubeconfig() -> UsersKubeconfig:
         raise StartError(f"--merge-kubeconfig: {error}; set KUBECONFIG") from None
 
 
+def _watched(config: Config) -> str:
+    """The first of the files and kustomizations that are watched."""
+    paths = [*map(str, config.files), *(f"-k {path}" for path in config.kustomizations)]
+    return ", ".join(paths[:MOST_WATCHED]) + (
+        f" and {len(paths) - MOST_WATCHED} more" if len(paths) > MOST_WATCHED else ""
+    )
+
+
 def banner(config: Config, url: str, path: Path, context: str = "", *, shows_colours: bool = False) -> str:
     """What `noxu serve` prints when the server is ready. `context` is a context of another kubeconfig."""
 
@@ -835,7 +844,8 @@ def banner(config: Config, url: str, path: Path, context: str = "", *, shows_col
         f"{''.join(f'  also at     {place}{chr(10)}' for place in config.listen)}"
         f"  data        {location}\n"
         f"  kubeconfig  {path}\n"
-        f"{f'  context     {context}{chr(10)}' if context else ''}\n"
+        f"{f'  context     {context}{chr(10)}' if context else ''}"
+        f"{f'  watching    {_watched(config)}{chr(10)}' if config.watch else ''}\n"
         f"{''.join(f'  {bold(each)}{chr(10)}' for each in commands)}\n"
         f"Press Ctrl-C to stop the server.\n"
     )

@@ -214,6 +214,7 @@ def pod(image: str, **spec: Json) -> Any:
 REFUSED: list[tuple[str, Any, Any, str]] = [
     ("a version that objects may be stored in", versions("v2", "v1"), versions("v2"), "(objects may be stored in it: `noxu migrate` rewrites them, before the version is removed)"),
     ("a field that cannot change", {**config_map("a", x="1"), "immutable": True}, {**config_map("a", x="2"), "immutable": True}, "(the object that exists has another value: if the new one is meant, delete the object)"),
+    ("a definition's field that cannot change", versions("v1"), {**versions("v1"), "spec": {**versions("v1")["spec"], "scope": "Cluster"}}, "(the definition that exists has another value; deleting it deletes all its objects, too)"),
     ("a pod's field that cannot change", pod("b"), pod("b", hostname="h"), "(the object that exists has another value: if the new one is meant, delete the object)"),
 ]  # fmt: skip
 
@@ -236,7 +237,12 @@ async def test_an_object_that_is_being_deleted_is_named(plane: ControlPlane, cap
     await deleted(plane, value)
     value["data"]["x"] = "2"
     await applied(plane, value)
-    assert "objects.json:1:28: ConfigMap default/a is being deleted, and is changed nevertheless" in caplog.messages
+    assert "objects.json:1:28: ConfigMap default/a is being deleted; it is changed nevertheless" in caplog.messages
+    caplog.clear()
+    await applied(plane, value)
+    assert caplog.messages == [
+        "objects.json:1:28: ConfigMap default/a is being deleted; the next start creates it again"
+    ]
 
 
 # -- objects that have left the files ---------------------------------------------------------------------------------

@@ -203,6 +203,18 @@ def test_a_credential_that_others_can_read_is_said(
         assert ("can be read by others: chmod 600" in caplog.text) == warns
 
 
+def test_a_file_that_is_read_only_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(KUBECTL)
+    file.chmod(0o400)
+    with (
+        pytest.raises(StartError, match=r"cannot add context noxu to .*config: it is read-only"),
+        context(users(file), tmp_path),
+    ):
+        pass
+    assert file.read_text() == KUBECTL
+
+
 def test_a_link_stays_one(tmp_path: Path) -> None:
     (tmp_path / "real").write_text(KUBECTL)
     (tmp_path / "config").symlink_to("real")

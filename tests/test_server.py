@@ -299,6 +299,19 @@ def test_the_banner(data: Path | None, line: str) -> None:
     )
 
 
+def test_the_banner_names_the_context_and_the_files_that_are_watched() -> None:
+    config = Config(
+        watch=True, files=tuple(map(Path, "abc")), kustomizations=(Path("d"), Path("e")), merged_context="n"
+    )
+    lines = banner(config, "http://127.0.0.1:1", Path("/k"), "n in /home/me/.kube/config").splitlines()
+    assert lines[3:7] == [
+        "  context     n in /home/me/.kube/config",
+        "  watching    a, b, c and 2 more",
+        "",
+        "  kubectl --context n api-resources",
+    ]
+
+
 # -- stop
 
 

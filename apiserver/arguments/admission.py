@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(command: argparse.ArgumentParser) -> None:
+def add(command: argparse._ArgumentGroup) -> None:
     command.add_argument(
         "--disable-admission-plugins",
         action="append",

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
     "snapshot": "copy stored objects into a file",
+    "export": "write objects as YAML that kubectl applies",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(command: argparse.ArgumentParser) -> None:
+def add(command: argparse._ArgumentGroup) -> None:
     command.add_argument(
         "--profile",
         choices=tuple(manager.PROFILES),

@@ -61,6 +61,11 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu snapshot --etcd-servers http://127.0.0.1:2379 backup.db", "of what is in etcd"),
         ("noxu snapshot --data .noxu backup.db", "of a data directory that no server uses"),
     ),
+    "export": (
+        ("noxu export --kubeconfig .noxu/kubeconfig > objects.yaml", "everything that a running server has"),
+        ("noxu export --data .noxu --to deploy", "of a data directory that no server uses, a file for each object"),
+        ("noxu export --kubeconfig .noxu/kubeconfig -n attic -l app=web widgets", "some of it"),
+    ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),
         ("source <(noxu completion zsh)", "zsh: in this shell, or as a line of ~/.zshrc after compinit"),
@@ -72,6 +77,6 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
 
 
 def text(command: str) -> str:
-    """The examples of a command, for the end of its help."""
+    """The examples of a command, for its help."""
     lines = "\n".join(f"  {line}\n      {what}" for line, what in EXAMPLES[command])
     return f"examples:\n{lines}"

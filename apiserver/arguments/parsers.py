@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -22,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=_Formatter,
     )
     top.add_argument("--version", action=_Version, help="print the version and exit")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    commands = top.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary)
     return top
@@ -32,11 +33,38 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of the arguments of a command."""
     command = _Parser(prog=f"noxu {name}", epilog=examples.text(name), formatter_class=_Formatter)
     arguments_of(name).add(command)
+    command.usage = command.short_usage
     return command
 
 
 class _Parser(argparse.ArgumentParser):
-    """Whose errors are short, and say which option or value may have been meant."""
+    """Whose help begins with what the command does, and whose errors are short and say what may have been meant."""
+
+    def format_help(self) -> str:
+        """The description, the usage, examples, and the arguments in their groups."""
+        description, epilog = self.description, self.epilog
+        self.description = self.epilog = None
+        usage, _, arguments = super().format_help().partition("\n\n")
+        self.description, self.epilog = description, epilog
+        formatter = self._get_formatter()
+        formatter.add_text(description)
+        parts = (formatter.format_help(), usage, epilog, arguments)
+        return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+    @property
+    def short_usage(self) -> str:
+        """The usage with the arguments that have to be given, and `[OPTION]...` for all others."""
+        required = [
+            f"{each.option_strings[-1]} {each.metavar}"
+            for each in self._actions
+            if each.required and each.option_strings
+        ]
+        values = []
+        for each in self._actions:
+            if not each.option_strings:
+                name = each.metavar if each.choices is None or each.metavar else "|".join(map(str, each.choices))
+                values.append(f"[{name} ...]" if each.nargs == "*" else f"[{name}]" if each.nargs == "?" else str(name))
+        return " ".join([self.prog, *required, "[OPTION]...", *values])
 
     def error(self, message: str) -> NoReturn:
         hint = f"noxu help {self.prog.removeprefix('noxu')}".replace("  ", " ").strip()
@@ -56,10 +84,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Wraps descriptions, and leaves the lines of examples as they are."""
+    """Wraps texts between words, and not at the hyphens in names."""
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if text.startswith("examples:\n") else super()._fill_text(text, width, indent)
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class _Version(argparse.Action):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 OUTPUTS: Final = ("text", "json")
 
 
-def feature_gates(command: argparse.ArgumentParser) -> None:
+def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add --feature-gates, which `set_features` reads."""
     command.add_argument(
         "--feature-gates",

@@ -193,6 +193,7 @@ class StoredState:
 
     def __init__(self, found: State) -> None:
         self._snapshot = found
+        self._undecodable: list[str] = []
 
     def definitions(self) -> Iterator[Object]:
         resource = definitions_resource().storage
@@ -200,18 +201,25 @@ class StoredState:
             yield object_at(Entry(key, value, revision), resource)
 
     def objects(self, crd: Object) -> Iterator[Object]:
-        for _, stored, revision in self._snapshot.values(_prefix(crd)):
-            value = codec.decode_stored(as_json(stored))
-            value["metadata"]["resourceVersion"] = str(revision)
-            yield value
+        for key, stored, revision in self._snapshot.values(_prefix(crd)):
+            try:
+                value = codec.decode_stored(as_json(stored))
+                value["metadata"]["resourceVersion"] = str(revision)
+            except (ValueError, LookupError, TypeError):  # what another program has written
+                self._undecodable.append(f"{' '.join(key)}: cannot be decoded; see `noxu check`")
+            else:
+                yield value
 
     def count(self, crds: Iterable[Object]) -> int:
         return sum(self._snapshot.count(_prefix(crd)) for crd in crds)
 
     def unreadable(self) -> list[str]:
         return [
-            f"{' '.join(key)}: corrupt at revision {revision}; see `noxu check`"
-            for key, revision in self._snapshot.corrupt.items()
+            *(
+                f"{' '.join(key)}: corrupt at revision {revision}; see `noxu check`"
+                for key, revision in self._snapshot.corrupt.items()
+            ),
+            *self._undecodable,
         ]
 
 

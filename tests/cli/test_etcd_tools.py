@@ -99,6 +99,34 @@ def test_a_check_reports_every_object_that_is_broken(place: Place, run: Run) -> 
     assert lines[-1] == "2 problems found"
 
 
+def test_an_export_has_the_objects_of_one_revision_and_names_those_that_are_broken(place: Place, run: Run) -> None:
+    place.load(crd("v1"), widget("a", size=1))
+    place.load(crd("v2"))
+    place.put("example.com/widgets/default/b", b"not JSON")
+    place.put("example.com/widgets/default/c", b'{"apiVersion":"example.com/v1"}')
+    ran = run(f"export {place.options} widgets")
+    assert ran.status == 1
+    assert ran.out == (
+        "apiVersion: example.com/v2\nkind: Widget\nmetadata:\n  name: a\n  namespace: default\nspec:\n  size: 1\n"
+    )
+    assert ran.err.splitlines() == [
+        "noxu: example.com/widgets default/ b: cannot be decoded; see `noxu check`",
+        "noxu: example.com/widgets default/ c: cannot be decoded; see `noxu check`",
+        "noxu: 1 object exported",
+    ]
+
+
+def test_a_validation_names_objects_that_cannot_be_decoded(place: Place, run: Run) -> None:
+    place.load(crd("v1"), widget("a", size=1))
+    place.put("example.com/widgets/default/b", b"not JSON")
+    place.put("example.com/widgets/default/c", b'{"apiVersion":"example.com/v1"}')
+    ran = run(f"validate --stored {place.options}")
+    assert (ran.status, ran.out) == (2, "1 object of 1 CRD: 0 no longer validate\n")
+    assert ran.err.splitlines() == [
+        f"noxu: example.com/widgets default/ {name}: cannot be decoded; see `noxu check`" for name in "bc"
+    ]
+
+
 def test_a_check_of_a_file_reports_objects_too(run: Run, here: Any) -> None:
     from noxu.storage.sqlite import SqliteStore
     from noxu.storage.types import Key

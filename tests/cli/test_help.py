@@ -29,12 +29,38 @@ def test_the_commands_are_listed_with_examples(run: Run, line: str) -> None:
 
 
 @pytest.mark.parametrize("command", list(cli.COMMANDS))
-def test_the_help_of_a_command_ends_with_examples(run: Run, command: str) -> None:
+def test_the_help_of_a_command_begins_with_what_it_does_and_examples(run: Run, command: str) -> None:
     ran = run(f"help {command}")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out == run(f"{command} --help").out
-    _, _, examples = ran.out.partition("\nexamples:\n")
+    sentence, usage, examples, *arguments = ran.out.split("\n\n")
+    parser = cli.parser_of(command)
+    assert " ".join(sentence.split()) == " ".join(str(parser.description).split())
+    assert usage == f"usage: {parser.usage}"
+    assert examples.startswith("examples:\n  noxu ") or EXAMPLES[command][0][0] in examples
     assert examples.count("\n      ") == len(EXAMPLES[command]) > 0
+    assert all(name in "\n".join(arguments) for name in parser._option_string_actions)
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_no_line_of_a_help_is_too_long(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = [line for command in ("", *cli.COMMANDS) for line in run(f"{command} --help".strip()).out.splitlines()]
+    assert len(lines) > 300
+    assert [line for line in lines if len(line) > columns] == []
+
+
+def test_the_options_of_the_server_are_in_groups() -> None:
+    groups = {group.title: group for group in cli.parser_of("serve")._action_groups}
+    alone = [action.option_strings[-1] for action in groups.pop("options")._group_actions]
+    assert alone == ["--help"]
+    assert groups.pop("positional arguments")._group_actions == []
+    assert list(groups)[:4] == ["files", "address", "data", "kubeconfig"]
+
+
+def test_no_name_is_broken_at_its_hyphens(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "garbage-collector-controller" in run("help serve").out
 
 
 def lines() -> Iterator[str]:

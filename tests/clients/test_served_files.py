@@ -52,8 +52,6 @@ CHANGES: Final = (
     "label widget a -n attic team=x",
     "scale deployment web --replicas 5",
     "set env deployment/web C=d",
-    "annotate service web x=y",
-    "label pod p x=y",
 )
 
 
