@@ -59,7 +59,7 @@ def main(definition: Path, sample: Path) -> None:
     kind = tracker.types[tracker.version]
     created = stored(update(None, obj, tracker, manager="client", now=NOW))
     changed = with_changed_text(created)
-    applied = stored(apply(None, obj, tracker, manager="client", now=NOW))
+    applied = stored(apply(None, obj, tracker, manager="client", now=NOW).value)
     edited = with_changed_text(obj)
     size = len(json.dumps(obj, separators=(",", ":")))
     print(f"object of {size} bytes, {len(json.dumps(created['metadata']['managedFields']))} bytes of managedFields")

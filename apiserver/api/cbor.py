@@ -6,11 +6,15 @@ unknown fields.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import bad_request
 from noxu.apiserver.api.meta import GroupVersionKind, parse_api_version
 from noxu.apiserver.go import cbor
 from noxu.apiserver.go.cbor_notation import diagnose
+from noxu.apiserver.go.structs import Struct, Write
 from noxu.apiserver.values import Json, Object
 
 
@@ -24,13 +28,23 @@ def read_object(body: bytes, expected: GroupVersionKind, *, typed: bool) -> Obje
     return _read_typed(body, expected) if typed else _read_untyped(body, expected)
 
 
-def read_kind(body: bytes, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
-    """(The kind of an object in a request body, the value); what the body does not say is taken from `expected`.
+def read_kind(body: bytes, expected: GroupVersionKind, struct: Struct) -> tuple[GroupVersionKind, Json]:
+    """(The kind of an object in a request body, its fields that `struct` has); what it does not say is taken from `expected`.
 
-    The value may be null or have no fields of `expected`. Raises ValueError with upstream's message.
+    The value may be null. Raises ValueError with upstream's message.
     """
     sent = _sent(body, expected)
-    return sent, cbor.read_map(body)
+    return sent, cbor.read_struct(body, _fields(struct))
+
+
+@cache
+def _fields(struct: Struct) -> Mapping[str, cbor.KnownField]:
+    return {
+        name: cbor.KnownField(
+            field.write in (Write.POINTER, Write.NULL), _fields(field.type) if isinstance(field.type, Struct) else None
+        )
+        for name, field in struct.fields.items()
+    }
 
 
 def _read_untyped(body: bytes, expected: GroupVersionKind) -> Object:

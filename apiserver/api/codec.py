@@ -41,6 +41,7 @@ _ZEROS: Final = b"0" * (_MAX_EXACT_DIGITS + 1)
 _FOURTH_OF_ZEROS: Final = b"0" * ((_MAX_EXACT_DIGITS + 1) // 4)
 _AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _zeros: Final = expression(b"0*")
+_minus_zero_in_yaml: Final = expression(rb"(?<![^\s:,\[{])-[0._]+(?:[eE][-+]?[0-9]+)?(?![^\s,\]}])")
 _minus_zero: Final = expression(rb"[:,\[][ \t\r\n]*-0[ \t\r\n]*[,}\]]")
 
 
@@ -165,8 +166,15 @@ def _may_be_beyond_int64(text: bytes) -> bool:
     return False
 
 
-def decode_literals(body: bytes) -> Json:
-    """Decode JSON that was decoded before, with numbers as they were sent (see `go.json.read`), for errors."""
+def decode_literals(body: bytes, media_type: str = JSON) -> Json:
+    """Decode JSON that was decoded before, with numbers as they were sent (see `go.json.read`), for errors.
+
+    Of YAML, they are those of the JSON that upstream converts it to.
+    """
+    if media_type == YAML:
+        from noxu.apiserver.go import yaml as go_yaml  # imported late, as above
+
+        return go_yaml.read_literals(body)
     return go_json.read(body, literals=True).value
 
 
@@ -423,6 +431,8 @@ def read_object(
         parsed = _parse(body, media_type)
         if typed and media_type == JSON and (literal or parsed.error):
             parsed = _parse_literals(body)  # the fields have types
+        elif typed and media_type == YAML and _minus_zero_in_yaml.search(body):
+            parsed = parsed._replace(value=decode_literals(body, YAML))
         sent = _identity_of(parsed)
     except ValueError as error:
         raise unrecognized(expected.kind, str(error), body) from None

@@ -161,7 +161,7 @@ def coerce(metadata: Json, *, path: Path = METADATA, drop_malformed: bool = Fals
         fields = [decode(OBJECT_META, {name: value}) for name, value in rewritten.items()]
         good = {name: value for read in fields if not read.error for name, value in read.value.items()}
         return Coerced(arrange(OBJECT_META, good), [])
-    return Coerced(result.value, [child(path, unknown) for unknown in result.unknown])
+    return Coerced(result.value, [f"{path}.{unknown}" for unknown in result.unknown])
 
 
 def _go_type(value: Json) -> str:

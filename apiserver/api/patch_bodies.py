@@ -20,7 +20,7 @@ from noxu.apiserver.api.codec import (
 )
 from noxu.apiserver.api.errors import ApiError, bad_request, too_large
 from noxu.apiserver.go import json as go_json
-from noxu.apiserver.go.json import JsonSyntaxError
+from noxu.apiserver.go.json import JsonSyntaxError, OverriddenKey
 from noxu.apiserver.go.structs import JSON as JSON_VALUE
 from noxu.apiserver.go.structs import STRING, Field, List, Struct, decode, json_type
 from noxu.apiserver.go.text import quote
@@ -31,7 +31,10 @@ MAX_JSON_PATCH_OPERATIONS: Final = 10_000
 
 
 class PatchBody(NamedTuple):
-    """A parsed JSON body. `error` is about a number that no float64 holds; `duplicates` are the paths of repeated keys."""
+    """A parsed JSON body. `error` is about a number that no float64 holds; `duplicates` are the paths of repeated keys.
+
+    With `duplicates`, a JSON patch has OverriddenKeys (`go.json`): upstream's library copies values as they are written.
+    """
 
     value: Json
     error: str
@@ -45,8 +48,10 @@ class Patch(NamedTuple):
     strict: Sequence[str]
 
 
-def read_patch(body: bytes, *, strict: bool = True) -> PatchBody:
+def read_patch(body: bytes, *, strict: bool = True, keep_repetitions: bool = False) -> PatchBody:
     """Parse the body of a JSON or merge patch. Raises ApiError.
+
+    `keep_repetitions`: for a JSON patch.
 
     Without `strict` (fieldValidation=Ignore) numbers that no float64 holds are RawNumbers: only the patched object is
     decoded, in which they may not occur.
@@ -56,7 +61,7 @@ def read_patch(body: bytes, *, strict: bool = True) -> PatchBody:
     if value is not UNCERTAIN:
         return PatchBody(value, "", ())
     try:
-        document = go_json.read(body, raw_numbers=not strict)
+        document = go_json.read(body, raw_numbers=not strict, keep_repetitions=strict and keep_repetitions)
     except JsonSyntaxError:
         raise bad_request("invalid JSON patch") from None
     return PatchBody(document.value, document.error, document.duplicates)
@@ -73,6 +78,8 @@ def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
     Without `strict` (fieldValidation=Ignore) operations are only required to be objects.
     """
     operations = [] if patch.value is None else patch.value
+    if patch.duplicates and type(operations) is list:
+        operations = [_without_overridden(operation) for operation in operations]
     strict_errors: list[str] = []
     if strict and not (_are_plain(operations) and not patch.error and not patch.duplicates):
         decoded = decode(List(_JSON_PATCH_OP), operations)
@@ -91,6 +98,13 @@ def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
         limit = f"is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
         raise too_large(f"The allowed maximum operations in a JSON patch {limit}")
     return Patch([operation or {} for operation in operations], strict_errors)
+
+
+def _without_overridden(operation: Json) -> Json:
+    """The operation with the last of several equal keys. Those within its value are kept."""
+    if type(operation) is not dict:
+        return operation
+    return {name: item for name, item in operation.items() if type(name) is not OverriddenKey}
 
 
 def _are_plain(operations: Json) -> bool:
@@ -133,9 +147,9 @@ def read_apply(body: bytes) -> Decoded:
     return decoded
 
 
-def refuse_repeated_keys(applied: Decoded) -> ApiError:
-    """The error of fieldValidation=Strict for an apply configuration with `duplicates`."""
-    return bad_request(f"error strict decoding patch: error converting YAML to JSON: {applied.strict[0]}")
+def refuse_repeated_keys(complaints: Sequence[str]) -> ApiError:
+    """The error of fieldValidation=Strict for an apply configuration with these `Decoded.strict`."""
+    return bad_request(f"error strict decoding patch: error converting YAML to JSON: {complaints[0]}")
 
 
 _GO_MAP: Final = "map[string]interface {}"

@@ -14,6 +14,7 @@ from typing import Final
 
 from noxu.apiserver.api import errors
 from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS, ApiError
+from noxu.apiserver.api.meta import MANAGED_FIELDS_ENTRY
 from noxu.apiserver.apply import lastapplied
 from noxu.apiserver.apply.comparison import Comparison, same
 from noxu.apiserver.apply.compiled import Unsure, accept
@@ -36,6 +37,7 @@ from noxu.apiserver.apply.fieldset import (
 from noxu.apiserver.apply.merging import merge, remove
 from noxu.apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
 from noxu.apiserver.apply.typed import ensure_named, join_errors, reconcile, to_set, validate
+from noxu.apiserver.go import unstructured
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object, copy, equal
 
@@ -83,9 +85,9 @@ def update(
 ) -> Object:
     """The new object with managedFields for a create (live is None), an update or a patch by `manager`.
 
-    managedFields in the new object replace the live ones if they can be decoded; `[{}]` (and `[]`, if decoding keeps it)
-    resets them, and then nothing is tracked until the next apply. This never fails: if ownership cannot be determined,
-    because an object is not of its type or cannot be converted, the live managedFields are kept.
+    managedFields in the new object replace the live ones if they can be decoded; `[{}]` and, in objects of built-in kinds,
+    `[]` reset them, and then nothing is tracked until the next apply. This never fails: if ownership cannot be determined,
+    because an object is not of its type or version, or cannot be converted, the live managedFields are kept.
     """
     if live is None and tracker.custom and _entries(new) is None:
         created = _created_fast(new, tracker, manager or UNKNOWN, now, is_valid=valid.new)
@@ -95,6 +97,8 @@ def update(
     if live is not None and not managers:
         return _with_entries(new, None)
     bare = _with_entries(new, None)
+    if tracker.custom and not _is_tracked(new, tracker):
+        return _with_entries(bare, _entries(live))  # a patch has changed what the object is
     tracked = tracker.created(bare) if live is None and tracker.created is not None else tracker.written(bare)
     try:
         if live is None:
@@ -105,6 +109,12 @@ def update(
     except (Failed, ApiError):
         return _with_entries(bare, _entries(live))
     return _with_entries(bare, encode(managers, in_order=not tracker.custom))
+
+
+def _is_tracked(value: Object, tracker: Tracker) -> bool:
+    """Whether an object claims to be of the tracker's kind, in one of its versions."""
+    api_version = value.get("apiVersion")
+    return isinstance(api_version, str) and api_version in tracker.types and value.get("kind") == tracker.kind
 
 
 def _initial_managers(live: Object | None, new: Object, tracker: Tracker) -> Managers:
@@ -128,6 +138,11 @@ def _decoded(entries: Json) -> Managers:
 def _entries(value: Object | None) -> Json:
     metadata = (value or {}).get("metadata")
     return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def has_empty_entries(value: Object) -> bool:
+    """Whether an object has `managedFields: []`, which resets them."""
+    return bool(_entries(value) == [])
 
 
 def _with_entries(value: Object, entries: Json) -> Object:
@@ -304,6 +319,13 @@ def _capped(managers: Managers) -> Managers:
 # --- server-side apply ---
 
 
+class Applied(NamedTuple):
+    """`value`: the object with new managedFields. `changed`: the configuration has changed more than the owners of fields."""
+
+    value: Object
+    changed: bool
+
+
 class _Conflict(NamedTuple):
     manager: Manager
     path: Path
@@ -324,7 +346,7 @@ def apply(
     force: bool = False,
     now: str,
     valid: Valid = UNKNOWN_VALIDITY,
-) -> Object:
+) -> Applied:
     """The live object (None to create it) with the configuration applied by `manager`, and new managedFields.
 
     It shares parts with both, and its sets of fields with other objects. Apart from metadata, it is the live object if
@@ -352,9 +374,10 @@ def apply(
         raise errors.plain_error(str(failed)) from None
     except _Conflicts as conflicts:
         raise _conflict_error(conflicts.found) from None
+    changed = new is not live
     if manager == lastapplied.KUBECTL:
         new = lastapplied.renewed(new, config)
-    return _with_entries(new, encode(managers, in_order=not tracker.custom))
+    return Applied(_with_entries(new, encode(managers, in_order=not tracker.custom)), changed)
 
 
 def _before_first_apply(live: Object, tracker: Tracker, now: str, valid: Valid) -> Managers:
@@ -378,7 +401,7 @@ def _applied(
 ) -> tuple[Object, Managers]:
     """(the merged object, the managers). Raises Failed, _Conflicts or ApiError."""
     sent = _entries(config)
-    if type(sent) is list and all(type(entry) is dict for entry in sent):
+    if type(sent) is list and not any(unstructured.mismatch(MANAGED_FIELDS_ENTRY, entry) for entry in sent):
         raise errors.bad_request("metadata.managedFields must be nil")
     if wrong := _type_errors(config, tracker):
         raise Failed(f"failed to create typed patch object ({named(config)}): {join_errors(wrong)}")

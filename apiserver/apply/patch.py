@@ -26,9 +26,10 @@ from jsonpointer import JsonPointer
 from noxu.apiserver.api import errors
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.expressions import expression
+from noxu.apiserver.go.json import OverriddenKey, drop_overridden
 from noxu.apiserver.go.structs import json_type
 from noxu.apiserver.go.text import compact_json, quote
-from noxu.apiserver.values import Json, Object, copy, equal
+from noxu.apiserver.values import Json, Object, copy, equal, sorted_copy
 
 _BYTES_PER_UNIT: Final = 500  # of processor time, to compare JSON
 MAX_COPIED: Final = 3 * 1024 * 1024  # bytes that all `copy` operations may add: upstream's JSONPatchMaxCopyBytes
@@ -49,21 +50,25 @@ class FailedTest(PatchFailed):
     """The value is not the one of a `test` operation."""
 
 
-def json_patch(document: Json, operations: list[Object]) -> Json:
-    """Apply the operations of a JSON patch. Raises ApiError 422 if one of them cannot be applied."""
+def json_patch(document: Json, operations: list[Object], *, repeats: bool = False) -> Json:
+    """Apply the operations of a JSON patch. Raises ApiError 422 if one of them cannot be applied.
+
+    `repeats`: their values may have OverriddenKeys, and so may the result. Upstream's library copies the text of a value, and
+    decodes only what operations go through or test.
+    """
     try:
-        return apply_operations(document, operations)
+        return apply_operations(document, operations, repeats=repeats)
     except PatchFailed:
         raise errors.unprocessable() from None
 
 
-def apply_operations(document: Json, operations: list[Object]) -> Json:
+def apply_operations(document: Json, operations: list[Object], *, repeats: bool = False) -> Json:
     """Apply the operations of a JSON patch. Raises PatchFailed.
 
     A document in which values move is copied: their new places may have schemas by which they are changed in place.
     """
     moves = any((operation or {}).get("op") == "move" for operation in operations)
-    working = _Document(copy(document) if moves else document)
+    working = _Document(copy(document) if moves else document, repeats=repeats)
     _Patch(operations).apply(working)
     return working.root
 
@@ -95,8 +100,9 @@ class _Document:
     {"spec": {"a": 1}, "status": S}, the root and `spec` are copied; the new root shares S with the old one.
     """
 
-    def __init__(self, root: Json) -> None:
+    def __init__(self, root: Json, *, repeats: bool = False) -> None:
         self.root = root
+        self.repeats = repeats
         self.copied = 0
         self._own: dict[int, Json] = {}  # copies by id; being here keeps their ids in use
 
@@ -124,9 +130,16 @@ class _Document:
         """The container itself if it is a copy already, else a copy."""
         if id(node) in self._own:
             return node
-        node = node.copy()
+        node = _decoded(node) if self.repeats else node.copy()
         self._own[id(node)] = node
         return node
+
+
+def _decoded(node: Json) -> Json:
+    """A copy of a container, which has the last one of equal keys."""
+    if isinstance(node, dict):
+        return {name: item for name, item in node.items() if type(name) is not OverriddenKey}
+    return node.copy()
 
 
 def _tokens(pointer: str) -> list[str]:
@@ -231,7 +244,7 @@ class _Replace(_Operation):
         if path == "":
             if not isinstance(self.value, (dict, list)):
                 raise PatchFailed("replace operation value must be object or array: %!w(<nil>)")
-            document.root = self.value
+            document.root = _decoded(self.value) if document.repeats else self.value
             return
         with _failing_with(f"replace operation does not apply: doc is missing path: {path}", ""):
             container, token = document.enter(path)
@@ -288,9 +301,19 @@ class _Test(_Operation):
             f"test operation does not apply: is missing path: {path}", f"error in test for path: '{path}'"
         ):
             found = document.root if path == "" else _get(*document.look(path))
-        spend(1 + _size(found) // _BYTES_PER_UNIT)
-        if not equal(found, self.value):
+            spend(1 + _size(found) // _BYTES_PER_UNIT)
+            value = self.value
+            if document.repeats:
+                found, value = sorted_copy(found), copy(value)  # decoded, as what operations go through
+                drop_overridden([found, value])
+        if not equal(found, value):
             raise FailedTest(f"testing value {path} failed: test failed")
+        if document.repeats and path != "":
+            container, token = document.enter(path)
+            if isinstance(container, list):
+                container[_index(container, token)] = found
+            elif token in container:
+                container[token] = found
 
 
 @contextmanager

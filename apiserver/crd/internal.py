@@ -14,7 +14,16 @@ from typing import Final
 import orjson
 
 from noxu.apiserver.api.field import Verbatim
-from noxu.apiserver.crd.types import COLUMN, CRD_VERSION, SCHEMA, SELECTABLE_FIELD, SUBRESOURCES, VALIDATION, write
+from noxu.apiserver.crd.types import (
+    COLUMN,
+    CRD_VERSION,
+    NUMBER,
+    SCHEMA,
+    SELECTABLE_FIELD,
+    SUBRESOURCES,
+    VALIDATION,
+    write,
+)
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.records import record
@@ -92,11 +101,26 @@ def same(kind: Type, left: Json, right: Json) -> bool:
     if left is right:
         return True
     if left == right:  # in Python 1 == 1.0 == True
-        return _identical(left, right)
+        return _identical(left, right) or _identical(_without_minus_zero(kind, left), _without_minus_zero(kind, right))
     left, right = write(kind, left), write(kind, right)
     if isinstance(kind, List):
         left, right = left or None, right or None
     return bool(left == right) and _identical(left, right)
+
+
+def _without_minus_zero(kind: Type, value: Json) -> Json:
+    """A copy of a decoded value in which each -0 of a float64 is 0, to which it is equal."""
+    if kind is NUMBER:
+        return value or 0
+    if isinstance(kind, Union):
+        return _without_minus_zero(kind.choices[json_type(value)].type, value) if value else value
+    if isinstance(kind, Struct) and isinstance(value, dict):
+        return {name: _without_minus_zero(kind.fields[name].type, item) for name, item in value.items()}
+    if isinstance(kind, List) and isinstance(value, list):
+        return [_without_minus_zero(kind.element, item) for item in value]
+    if isinstance(kind, Map) and isinstance(value, dict):
+        return {name: _without_minus_zero(kind.element, item) for name, item in value.items()}
+    return value
 
 
 def _identical(left: Json, right: Json) -> bool:

@@ -36,7 +36,7 @@ from noxu.apiserver.go.structs import (
     named,
 )
 from noxu.apiserver.go.structs import decode as decode_struct
-from noxu.apiserver.go.text import RawNumber, float_json
+from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, float_json
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 GROUP: Final = "apiextensions.k8s.io"
@@ -86,11 +86,13 @@ def sort_keys(value: Json) -> Json:
 def _plain(number: float) -> Json:
     """The number in a value without a Go type. One that no float64 holds is an error of the conversion.
 
-    -0.0 is written as -0, which is read as the integer 0.
+    The integer -0 is 0. -0.0 remains a float, which is not the integer 0, until it is read again from what is written.
     """
     if isinstance(number, RawNumber) and math.isinf(number):
         raise Malformed(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
-    return float(number) if number else 0
+    if not number:
+        return 0 if isinstance(number, RawNumber) and number.literal == MINUS_ZERO else 0.0
+    return float(number)
 
 
 NUMBER: Final = Scalar("float64", _number, 0, Wire.DOUBLE)

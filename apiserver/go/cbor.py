@@ -26,6 +26,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from struct import error as StructError  # noqa: N812 - a class
 from struct import unpack_from
@@ -34,6 +35,7 @@ from typing import Final
 from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import plain, quote
 from noxu.apiserver.go.time import to_rfc3339_nano
+from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import MAX_INT64, Json
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
@@ -156,6 +158,42 @@ def type_meta(data: bytes) -> tuple[str, str]:
     if first_error:
         raise CborError(first_error)
     return found["apiVersion"], found["kind"]
+
+
+class KnownField(NamedTuple):
+    """A field of a Go struct: whether it is a pointer, and the fields of what it holds if that is a struct, too."""
+
+    is_pointer: bool
+    fields: Mapping[str, KnownField] | None = None
+
+
+def read_struct(data: bytes, fields: Mapping[str, KnownField]) -> dict[str, Json] | None:
+    """The known fields of a map, or None for null. Raises CborError.
+
+    As when Go decodes into a struct, everything else in the map need only be well-formed, and an undefined pointer is nil.
+    The keys are checked by `type_meta`.
+    """
+    reader = _Reader(data)
+    reader.tags(0, 0)
+    major, info, pairs = reader.head()
+    if major != MAP:
+        return read_map(data)
+    found: dict[str, Json] = {}
+    index = 0
+    while not reader.skip_break() if info == 31 else index < pairs:
+        name, _ = _field_name(reader)
+        start = reader.position
+        reader.skip()
+        raw = data[start : reader.position]
+        known = fields.get(name) if isinstance(name, str) else None
+        if isinstance(name, str) and known is not None and not (known.is_pointer and raw == _UNDEFINED):
+            is_struct = known.fields is not None and raw[0] >> 5 == MAP
+            found[name] = read_struct(raw, known.fields or {}) if is_struct else read(raw)
+        index += 1
+    return found
+
+
+_UNDEFINED: Final = b"\xf7"
 
 
 def _field_name(reader: _Reader) -> tuple[object, str]:
@@ -458,6 +496,8 @@ class _Reader(Heads):
         opened = _Frame([] if major == ARRAY else {}, left, depth + 1, encoding)
         if not error and into and (into == _STRING or major != MAP):
             error = f"cbor: cannot unmarshal {TYPES[major]} into Go value of type {into}"
+            if into == _TYPE_META:
+                error += " (cannot decode CBOR array to struct without toarray option)"
         opened.error = error
         opened.is_dead = bool(error) or frame.is_dead
         return opened

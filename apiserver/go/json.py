@@ -20,7 +20,7 @@ from noxu.apiserver.expressions import expression
 from noxu.apiserver.go.structs import MAX_STRICT_ERRORS
 from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, quote
 from noxu.apiserver.records import NamedTuple
-from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
+from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_DEPTH: Final = 10_000  # Go's decoder refuses more
 
@@ -62,21 +62,58 @@ _OPENING: Final = 4
 _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 
 
-def read(body: bytes, *, raw_numbers: bool = False, literals: bool = False) -> Document:
+def read(body: bytes, *, raw_numbers: bool = False, literals: bool = False, keep_repetitions: bool = False) -> Document:
     """Read one JSON text. Raises JsonSyntaxError.
 
     `raw_numbers`: numbers that no float64 holds are RawNumbers, not null. `literals`: so are -0 and all numbers beyond
-    int64 or with a fraction, and none is an error, for a Go struct, whose fields have types.
+    int64 or with a fraction, and none is an error, for a Go struct, whose fields have types. `keep_repetitions`: all of
+    several equal keys are in the value, the others than the last as OverriddenKey.
     """
-    return _Reader(body.decode("utf-8", "surrogateescape"), raw_numbers=raw_numbers, literals=literals).read()
+    text = body.decode("utf-8", "surrogateescape")
+    reader = _Reader(text, raw_numbers=raw_numbers, literals=literals, keep_repetitions=keep_repetitions)
+    return reader.read()
+
+
+class OverriddenKey(str):
+    """A key of an object that the same key overrides later in the text. It equals no other key.
+
+    {"a":1,"b":2,"a":3} is {OverriddenKey("a"): 1, "b": 2, "a": 3}, which is written as it was read.
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+
+def drop_overridden(value: Json) -> None:
+    """Remove the members with an OverriddenKey, in place."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            for key in [key for key in item if type(key) is OverriddenKey]:
+                del item[key]
+            todo += item.values()
+        elif isinstance(item, list):
+            todo += item
 
 
 def has_raw_number(value: Json) -> bool:
     """Whether there is a RawNumber in a value."""
+    return _has(RawNumber, value)
+
+
+def has_float(value: Json) -> bool:
+    """Whether there is a float in a value."""
+    return _has(float, value)
+
+
+def _has(kind: type, value: Json) -> bool:
     todo = [value]
     while todo:
         item = todo.pop()
-        if type(item) is RawNumber:
+        if type(item) is kind:
             return True
         if isinstance(item, (dict, list)):
             todo += item.values() if isinstance(item, dict) else item
@@ -98,12 +135,16 @@ class _Reader:
         numbered  {(0, "a"): 1, (1, 0): 2}          `.a` is 1, `.a[0]` is 2
         places    [0, 1, 2]                         the numbers of the open containers
         repeated  {(2, "b"): None}                  printed as `a[0].b`
+
+    With `keep_repetitions`, `members` has the containers with repeated keys by their id, and all their members.
     """
 
-    def __init__(self, text: str, *, raw_numbers: bool, literals: bool) -> None:
+    def __init__(self, text: str, *, raw_numbers: bool, literals: bool, keep_repetitions: bool) -> None:
         self.text = text
         self.raw_numbers = raw_numbers
         self.literals = literals
+        self.keep_repetitions = keep_repetitions
+        self.members: dict[int, tuple[Object, list[tuple[str, Json]]]] = {}
         self.stack: list[Json] = []
         self.places: list[int] = []
         self.numbered: dict[tuple[int, str | int], int] = {}
@@ -125,8 +166,11 @@ class _Reader:
                     key, position = match[1], match.end()
                 else:
                     key, position = self.unusual_key(position)
-                if key in container and len(self.repeated) < MAX_STRICT_ERRORS:
-                    self.repeated[places[-1], key] = None
+                if key in container:
+                    if len(self.repeated) < MAX_STRICT_ERRORS:
+                        self.repeated[places[-1], key] = None
+                    if self.keep_repetitions and id(container) not in self.members:
+                        self.members[id(container)] = container, list(container.items())
 
             # A value, or the beginning of one.
             match = _value.match(text, position)
@@ -152,6 +196,8 @@ class _Reader:
                 container[key] = item
                 if len(stack) == 1:
                     members.append((key, item))
+                if self.members and id(container) in self.members:
+                    self.members[id(container)][1].append((key, item))
             elif stack:
                 container.append(item)
             else:
@@ -196,6 +242,7 @@ class _Reader:
         mark = _mark.match(text, position)
         if mark is not None and mark.start(1) < len(text):
             raise self.refused(mark.start(1), "after top-level value")
+        self.put_repetitions()
         return Document(root, self.error, self.duplicates(), members)
 
     def number(self, literal: str) -> Json:
@@ -284,6 +331,14 @@ class _Reader:
         char = chr(byte[0]) if byte else " "
         name = {"'": r"'\''", '"': "'\"'"}.get(char) or f"'{quote(char)[1:-1]}'"
         return JsonSyntaxError(f"invalid character {name} {context}")
+
+    def put_repetitions(self) -> None:
+        """Put all members that were read into the containers with repeated keys."""
+        for container, members in self.members.values():
+            last = {key: n for n, (key, _) in enumerate(members)}
+            container.clear()
+            for n, (key, item) in enumerate(members):
+                container[key if last[key] == n else OverriddenKey(key)] = item
 
     def duplicates(self) -> list[str]:
         """The paths of repeated keys, each once."""

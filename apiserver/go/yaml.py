@@ -176,8 +176,13 @@ def read(body: bytes) -> YamlDocument:
     return read_events(body) if value is None else YamlDocument(value, [])
 
 
-def read_events(body: bytes) -> YamlDocument:
-    """The same without the fast path."""
+def read_literals(body: bytes) -> Json:
+    """The value of a document that was read before, with RawNumbers (see `yaml_scalars.as_json`)."""
+    return read_events(body, literals=True).value
+
+
+def read_events(body: bytes, *, literals: bool = False) -> YamlDocument:
+    """The same as `read` without the fast path."""
     if body.count(b"%TAG") > MAX_TAG_DIRECTIVES:
         raise YamlError("yaml: document contains excessive tag directives")
     if b"%YAML" in body and (version := _version(body)) and version[2] != b"1.1":  # libyaml accepts 1.2, too
@@ -185,7 +190,7 @@ def read_events(body: bytes) -> YamlDocument:
     text: str | bytes = body
     for _ in range(_MAX_STAND_INS):
         try:
-            return _Reader(text).read()
+            return _Reader(text, literals=literals).read()
         except ReaderError as error:
             raise YamlError(f"yaml: {error.reason}") from None
         except MarkedYAMLError as error:
@@ -234,7 +239,8 @@ def _message(error: _Event) -> str:
 class _Reader:
     """Builds the value from libyaml's events, with a stack of open collections."""
 
-    def __init__(self, body: str | bytes) -> None:
+    def __init__(self, body: str | bytes, *, literals: bool) -> None:
+        self.literals = literals
         self.next: Callable[[], _Event] = CParser(body).get_event
         self.body = body
         self.text = ""  # the body, if libyaml's events do not suffice
@@ -466,7 +472,7 @@ class _Reader:
 
     def as_json(self, value: Json) -> Json:
         try:
-            return as_json(value)
+            return as_json(value, literals=self.literals)
         except ValueError:
             self.may_be_unsupported = True
             return value

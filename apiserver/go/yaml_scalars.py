@@ -10,7 +10,7 @@ from typing import Final
 
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go.json import string_of
-from noxu.apiserver.go.text import float_json, plain
+from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, float_json, plain
 from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
 
 _WORDS: Final[dict[str, Json]] = {
@@ -127,11 +127,14 @@ def is_timestamp(text: str) -> bool:
     )
 
 
-def as_json(value: Json) -> Json:
+def as_json(value: Json, *, literals: bool = False) -> Json:
     """A number after a round trip through JSON: an int if whole and within int64, else a float.
 
-    Raises ValueError for NaN and infinities.
+    `literals`: one that JSON writes as an integer beyond int64, or as -0, is a RawNumber, for a Go struct, whose fields
+    have types. Raises ValueError for NaN and infinities.
     """
+    if type(value) is int and literals and value > MAX_INT64:
+        return RawNumber(str(value))
     if type(value) is int:
         return value if value <= MAX_INT64 else float(value)
     if type(value) is not float:
@@ -139,6 +142,8 @@ def as_json(value: Json) -> Json:
     text = float_json(value)
     if not math.isfinite(value):
         raise ValueError(f"json: unsupported value: {text}")
+    if literals and text == MINUS_ZERO:
+        return RawNumber(text)
     if "." not in text and "e" not in text and MIN_INT64 <= int(text) <= MAX_INT64:
         return int(text)
     return value

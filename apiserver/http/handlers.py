@@ -245,9 +245,10 @@ async def _delete_corrupt(exchange: Exchange, given: DeleteOptions) -> bool:
 async def delete_collection(exchange: Exchange) -> Answer:
     """DELETE of the objects of a collection that the selectors match."""
     accepted = accept(exchange)
-    listed = await list_options(exchange, watch=False)
+    listed = await list_options(exchange, watch=bool(options.boolean(exchange.query, "watch")))
     given, options_sent = await _delete_options(exchange)
-    listing = await list_entries(exchange.backend.reader, listed.selection, options.window(listed))
+    paged = (options.integer(exchange.query, "limit") or 0) >= 0  # upstream keeps a negative limit, which is none
+    listing = await list_entries(exchange.backend.reader, listed.selection, options.window(listed, paged=paged))
     keys = [entry.key for entry in listing.entries]
     request = _write_request(exchange, Action.DELETE, delete_options=given, options_sent=options_sent)
     await delete_keys(exchange.backend.writer, request, keys, exchange.outcome)
@@ -275,7 +276,7 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
         sent: Object = decode_body(body, media_type, resource.gvk, strict=False, typed=True).value
         return sent
     try:
-        sent_kind, value = read_kind(body, media_type, _DELETE_OPTIONS)
+        sent_kind, value = read_kind(body, media_type, _DELETE_OPTIONS, option_kinds.DELETE_OPTIONS)
     except ValueError as error:
         raise errors.bad_request(str(error)) from None
     if sent_kind.kind != _DELETE_OPTIONS.kind:

@@ -209,7 +209,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
         if options.token:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
-            found.append(field.not_supported(path, match, ["Exact", "NotOlderThan", ""]))
+            found.append(field.not_supported(path, field.as_json(match), ["Exact", "NotOlderThan", ""]))
         if match == "Exact" and options.resource_version == "0":
             found.append(field.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.initial_events is not None:
@@ -228,7 +228,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             found.append(field.forbidden(path, text))
         if match != "NotOlderThan":
-            found.append(field.not_supported(path, match, ["NotOlderThan"]))
+            found.append(field.not_supported(path, field.as_json(match), ["NotOlderThan"]))
         if options.token:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return found
@@ -261,8 +261,12 @@ def parse_revision(text: str, refuse: Callable[[str], errors.ApiError]) -> int:
         raise refuse(f"resourceVersion: Invalid value: {quote(text)}: {error}") from None
 
 
-def window(options: ListOptions) -> Window:
-    """The state and the page that a list requests. Raises ApiError."""
+def window(options: ListOptions, *, paged: bool = False) -> Window:
+    """The state and the page that a list requests. Raises ApiError.
+
+    `paged`: the server lists in pages anyway, to delete the objects. A page is exactly at its resourceVersion, unless the
+    list can have a single object only (upstream's ShouldDelegateList).
+    """
     version = options.resource_version
     if options.token:
         decode_token(options.token, options.selection)
@@ -272,5 +276,6 @@ def window(options: ListOptions) -> Window:
     revision = parse_revision(version, lambda text: errors.bad_request(f"invalid resource version: {text}"))
     if version == "0":
         return Window(None, limit=options.limit)
-    exact = options.match == "Exact" or (options.limit > 0 and not options.match and revision > 0)
-    return Window(revision, exact, options.limit)
+    is_page = revision > 0 and (options.limit > 0 or paged) and not options.match
+    exact = options.match == "Exact" or (is_page and options.selection.single is None)
+    return Window(revision, exact, options.limit, waits=options.match != "Exact" and not is_page)

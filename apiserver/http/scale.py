@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from noxu.apiserver.api import errors
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.http import options, responses
 from noxu.apiserver.http.answer import Answer
 from noxu.apiserver.http.exchange import Exchange
@@ -25,7 +27,8 @@ from noxu.apiserver.values import Object
 async def get(exchange: Exchange) -> Answer:
     """The Scale of an object."""
     accepted = accept(exchange)
-    return _answer(exchange, object_at(await stored_entry(exchange), exchange.resource), accepted)
+    value = object_at(await stored_entry(exchange), exchange.resource)
+    return _answer(exchange, scale.scale_of(value, exchange.resource), accepted)
 
 
 async def update(exchange: Exchange) -> Answer:
@@ -35,7 +38,7 @@ async def update(exchange: Exchange) -> Answer:
     given = options.write_options(exchange.query, "UpdateOptions", exchange.request.headers.get("User-Agent", ""))
     media_type = sent_format(exchange)
     written = await write(exchange, Action.REPLACE_SCALE, Body(content, media_type), given)
-    return _answer(exchange, _object(exchange, written), accepted)
+    return _answer(exchange, _written_scale(exchange, written), accepted)
 
 
 async def patch(exchange: Exchange) -> Answer:
@@ -49,17 +52,19 @@ async def patch(exchange: Exchange) -> Answer:
     )
     action = Action.APPLY_SCALE if is_apply else Action.PATCH_SCALE
     written = await write(exchange, action, Body(content, media_type), given)
-    return _answer(exchange, _object(exchange, written), accepted)
+    return _answer(exchange, _written_scale(exchange, written), accepted)
 
 
-def _object(exchange: Exchange, written: Written) -> Object:
-    if written.entry is not None:
-        return object_at(written.entry, exchange.resource)
-    return written.value or {}
+def _written_scale(exchange: Exchange, written: Written) -> Object:
+    """The Scale of a written object. The schema may have pruned the replicas, or made the object unreadable as a Scale."""
+    value = (written.value or {}) if written.entry is None else object_at(written.entry, exchange.resource)
+    try:
+        return scale.scale_of(value, exchange.resource, missing=0)
+    except ApiError as error:
+        raise errors.bad_request(error.message) from None
 
 
-def _answer(exchange: Exchange, value: Object, accepted: Accepted) -> Answer:
-    shown = scale.scale_of(value, exchange.resource)
+def _answer(exchange: Exchange, shown: Object, accepted: Accepted) -> Answer:
     include = include_of(exchange, accepted)
     columns = responses.scale_columns_of(exchange.resource)
     return responses.value_answer(shown, columns, accepted, include=include, now=exchange.now())

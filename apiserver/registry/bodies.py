@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noxu.apiserver.api import codec, errors, protobuf
 from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds import scheme
 from noxu.apiserver.values import Json, Object
 
@@ -27,12 +28,17 @@ def decode_body(
     return codec.read_object(content, media_type, expected, strict=strict, typed=typed)
 
 
-def read_kind(content: bytes, media_type: str, expected: GroupVersionKind) -> tuple[GroupVersionKind, Json]:
-    """(The kind of an object in JSON, YAML or CBOR, the value); see `codec.read_kind`. Raises ValueError."""
+def read_kind(
+    content: bytes, media_type: str, expected: GroupVersionKind, struct: Struct
+) -> tuple[GroupVersionKind, Json]:
+    """(The kind of an object in JSON, YAML or CBOR, the value, to be decoded as `struct`); see `codec.read_kind`.
+
+    Raises ValueError.
+    """
     if media_type == CBOR:
         from noxu.apiserver.api import cbor  # imported late: few servers read CBOR
 
-        return cbor.read_kind(content, expected)
+        return cbor.read_kind(content, expected, struct)
     return codec.read_kind(content, media_type, expected)
 
 

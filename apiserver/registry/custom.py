@@ -44,6 +44,8 @@ class CustomResources:
         return fast.accepts(value, old)
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
+        if "apiVersion" in value and value["apiVersion"] is None:
+            raise ValueError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
         return value, _coerce_metadata(value, drop_malformed=False)
 
     def prune(self, resource: Resource, value: Object) -> list[str]:

@@ -45,17 +45,18 @@ def delete_options(given: DeleteBody) -> DeleteOptions:
     found: list[FieldError] = []
     if given.orphan is not None and given.propagation is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        found.append(field.invalid("propagationPolicy", given.propagation, text))
+        found.append(field.invalid("propagationPolicy", field.as_json(given.propagation), text))
     if given.propagation is not None and given.propagation not in _PROPAGATION:
-        found.append(field.not_supported("propagationPolicy", given.propagation, [*_PROPAGATION, "nil"]))
+        propagation = field.as_json(given.propagation)
+        found.append(field.not_supported("propagationPolicy", propagation, [*_PROPAGATION, "nil"]))
     found += dry_run_errors(given.dry_run)
     if found:
         raise errors.invalid(Qualified("meta.k8s.io", "DeleteOptions"), "", found)
-    propagation = given.propagation or ""
+    chosen = given.propagation or ""
     if given.orphan is not None:
-        propagation = "Orphan" if given.orphan else "Background"
+        chosen = "Orphan" if given.orphan else "Background"
     preconditions = Preconditions(given.uid, given.resource_version)
-    return DeleteOptions(bool(given.dry_run), propagation, preconditions, bool(given.corrupt_too), given.grace)
+    return DeleteOptions(bool(given.dry_run), chosen, preconditions, bool(given.corrupt_too), given.grace)
 
 
 def dry_run_errors(dry_run: list[str]) -> list[FieldError]:

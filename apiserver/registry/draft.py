@@ -395,6 +395,8 @@ class Draft:
     """The new object shares parts with the old one. Nothing below its metadata and its other fields may be changed in place."""
     valid: bool = False
     """The fast path has found that the object satisfies its schema in the form in which it will be stored."""
+    claimed: errors.Qualified | None = None
+    """The group and kind of the new object if they are not the resource's. A write to /status restores the old ones."""
     mutated: bool = False
     """Mutating admission has changed the object."""
     pending: bool = False
@@ -405,6 +407,8 @@ class Draft:
     """Stages run in the event loop. A stage that takes too long raises LoopBudgetExceeded and is repeated in a thread."""
     patch: ObjectPatch | None = None
     """The patch, kept for errors about the patched object, which quote it."""
+    unchanged: bool = False
+    """A server-side apply whose configuration changes nothing but the owners of fields."""
     configuration: Object | None = None
     """The configuration of server-side apply. Each attempt decodes it again, because the merged object contains its parts."""
     scale: Object | None = None
@@ -421,8 +425,12 @@ class Draft:
         """
         self.new, self.operation = {}, OPERATIONS[self.request.action]
         self.name = "" if self.request.of_collection else self.request.name
-        self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = None
-        self.shares_old = self.clean = self.valid = self.mutated = self.pending = self.removed_at_once = False
+        self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = (
+            self.claimed
+        ) = None
+        self.unchanged = self.shares_old = self.clean = self.valid = self.mutated = self.pending = (
+            self.removed_at_once
+        ) = False
         self.admission_state = self.reservation = None
         self.outcome.reset(warned)
 

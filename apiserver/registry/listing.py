@@ -119,12 +119,16 @@ class Selection(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The state and the page of a list; validated. `revision` 0 is the newest state, None the one in the watch cache."""
+    """The state and the page of a list; validated. `revision` 0 is the newest state, None the one in the watch cache.
+
+    `waits`: a future revision is awaited for a moment, as the watch cache does; the store itself refuses it at once.
+    """
 
     revision: Revision | None = 0
     exact: bool = False
     limit: int = 0
     token: str = ""
+    waits: bool = True
 
 
 class Listing(NamedTuple):
@@ -149,7 +153,7 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     if corrupt := collection.corrupt_in(selection.partition):
         raise corrupt_objects.unlistable(selection.resource, corrupt)
     if revision:
-        await reader.reached(revision)
+        await reader.reached(revision, waits=window.waits)
     if exact and revision and not (collection.changed <= revision <= reader.cache.revision):
         return await _history(reader, selection, window.limit, after, revision)
     shown = revision if exact and revision else reader.cache.revision
@@ -210,7 +214,7 @@ async def _history(reader: Reader, selection: Selection, limit: int, after: Key 
         except Compacted:
             raise _expired(after, selection) from None
         except FutureRevision as future:
-            raise too_large(revision, future.current) from None
+            raise too_large(revision, future.current, retry=False) from None
         entries = await entries_of(page.items)
         if selection.selects_all:
             token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""

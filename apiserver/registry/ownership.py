@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from noxu.apiserver.api import codec
@@ -22,6 +22,8 @@ from noxu.apiserver.registry.resource import DEFINITION, Resource, Versions
 from noxu.apiserver.registry.scale import UNSET, scale_of
 from noxu.apiserver.values import Object
 
+T = TypeVar("T")
+
 _types: WeakKeyDictionary[Resource, Type] = WeakKeyDictionary()
 
 
@@ -32,9 +34,7 @@ def tracker(resource: Resource, subresource: str) -> Tracker:
     return resource.trackers[subresource]
 
 
-async def run_with_tracker(
-    resource: Resource, subresource: str, compute: Callable[[Tracker], Object], weight: int
-) -> Object:
+async def run_with_tracker(resource: Resource, subresource: str, compute: Callable[[Tracker], T], weight: int) -> T:
     """The result of `compute`, which is pure, with the tracker. Raises what it raises.
 
     `weight` is the number of bytes that it processes. If it needs a conversion by a webhook, `compute` is interrupted by

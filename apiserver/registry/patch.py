@@ -38,7 +38,7 @@ class ObjectPatch:
         self._may_hold_raw_numbers = False
         self._body: patch_bodies.PatchBody | None = None  # until it is used: what it holds becomes part of an object
         if media_type != STRATEGIC_MERGE_PATCH:
-            self._body = patch_bodies.read_patch(body, strict=self._checked)
+            self._body = self._parsed()
             self._may_hold_raw_numbers = bool(self._body.error) and not self._checked
 
     def apply(self, old: Object) -> codec.Decoded:
@@ -70,7 +70,7 @@ class ObjectPatch:
             assert self._struct is not None, "only kinds with a table offer strategic merge patch"
             self.moves_values = True  # lists are merged by keys
             duplicates = self._strategic.duplicates if self._checked else ()
-            patched = strategic_patch(old, self._strategic.value, self._struct)
+            patched = strategic_patch(old, _through_json(self._strategic.value), self._struct)
             identity = {
                 name: old[name] for name in ("kind", "apiVersion") if name in old
             }  # upstream ignores the patch's
@@ -78,14 +78,28 @@ class ObjectPatch:
         if self._media_type == MERGE_PATCH:
             patch = patch_bodies.merge_patch(self._read(), strict=self._checked)
             return codec.Decoded(merge_patch(old, patch.value), patch.strict)
-        patch = patch_bodies.json_patch(self._read(), strict=self._checked)
+        value, strict = self._json_patched(old)
+        if strict:  # repeated keys in values: they are in the patched text, too
+            strict = [*strict, *codec.duplicate_field_messages(go_json.read(_written(value)).duplicates)]
+            go_json.drop_overridden(value)
+        return codec.Decoded(value, strict)
+
+    def _json_patched(self, old: Object) -> patch_bodies.Patch:
+        """The object to which a JSON patch is applied, with OverriddenKeys, and the complaints about the patch."""
+        body = self._read()
+        patch = patch_bodies.json_patch(body, strict=self._checked)
         self.moves_values = any((operation or {}).get("op") in ("move", "copy") for operation in patch.value)
-        return codec.Decoded(json_patch(old, patch.value), patch.strict)
+        repeats = self._checked and bool(body.duplicates)
+        return patch_bodies.Patch(json_patch(old, patch.value, repeats=repeats), patch.strict)
 
     def _read(self) -> patch_bodies.PatchBody:
         """The patch as it was sent, to be used up."""
         body, self._body = self._body, None
-        return patch_bodies.read_patch(self._bytes, strict=self._checked) if body is None else body
+        return self._parsed() if body is None else body
+
+    def _parsed(self) -> patch_bodies.PatchBody:
+        is_json_patch = self._media_type == JSON_PATCH
+        return patch_bodies.read_patch(self._bytes, strict=self._checked, keep_repetitions=is_json_patch)
 
     @cached_property
     def _strategic(self) -> codec.Decoded:
@@ -102,10 +116,10 @@ class ObjectPatch:
             old = codec.decode_stored(codec.encode(old, sort_keys=True))  # as the library gets it
         elif "metadata" in old:
             old = in_declared_order(old)
-        value = copy(self._apply(old).value)
+        value = copy(self._json_patched(old).value if self._media_type == JSON_PATCH else self._apply(old).value)
         for path in self._paths():
             _sort_along(value, path)
-        return codec.encode(value, sort_keys=False).decode()
+        return _written(value).decode()
 
     def _paths(self) -> list[list[str]]:
         """The paths that the patch walks through the object.
@@ -126,6 +140,16 @@ class ObjectPatch:
         return found
 
 
+def _through_json(value: Json) -> Json:
+    """A strategic merge patch as upstream converts its values to Go types: 1.0 is written as 1, which is an integer."""
+    return codec.decode_stored(codec.encode(value, sort_keys=False)) if go_json.has_float(value) else value
+
+
+def _written(value: Json) -> bytes:
+    """A patched object as upstream's patching library writes it, in which a value may repeat keys."""
+    return codec.encode(value, sort_keys=False)
+
+
 def _sort_along(value: Json, path: list[str]) -> None:
     """Sort the keys of the maps on a path: the library decodes these, and copies the bytes of all others."""
     for name in [*path, None]:
@@ -140,16 +164,13 @@ def _sort_along(value: Json, path: list[str]) -> None:
             return
 
 
-def read_configuration(body: bytes, media_type: str = APPLY_PATCH, *, field_validation: str) -> codec.Decoded:
+def read_configuration(body: bytes, media_type: str = APPLY_PATCH) -> codec.Decoded:
     """The body of an apply patch, YAML, JSON or CBOR. Raises ApiError."""
     if media_type == APPLY_CBOR:
         from noxu.apiserver.api import cbor  # imported late: few servers read CBOR
 
         return codec.Decoded(cbor.read_apply(body))
-    config = patch_bodies.read_apply(body)
-    if config.duplicates and field_validation == "Strict":
-        raise patch_bodies.refuse_repeated_keys(config)
-    return config
+    return patch_bodies.read_apply(body)
 
 
 def invalid_patch(result: str, why: str) -> errors.ApiError:

@@ -78,9 +78,17 @@ class Reader:
             await self.store.catch_up()
             await self.cache.reached(self.store.revision)
 
-    async def reached(self, revision: Revision) -> None:
-        """Wait up to FRESHNESS_DEADLINE for a future revision. Raises ApiError Timeout, StoreError."""
+    async def reached(self, revision: Revision, *, waits: bool = True) -> None:
+        """Wait up to FRESHNESS_DEADLINE for a future revision. Raises ApiError Timeout, StoreError.
+
+        Without `waits`, only what other servers with the same store have answered is awaited.
+        """
         if revision <= self.cache.revision:
+            return
+        if not waits:
+            await self.be_fresh()
+            if revision > self.cache.revision:
+                raise too_large(revision, self.cache.revision, retry=False)
             return
         try:
             async with asyncio.timeout(FRESHNESS_DEADLINE):
@@ -96,9 +104,9 @@ def _absent(resource: Resource, name: str) -> ApiError:
     return errors.not_found(resource.group_resource, name)
 
 
-def too_large(revision: Revision, current: Revision) -> ApiError:
-    """The error for a resourceVersion that does not exist yet."""
-    error = errors.timeout(f"Too large resource version: {revision}, current: {current}", 1)
+def too_large(revision: Revision, current: Revision, *, retry: bool = True) -> ApiError:
+    """The error for a resourceVersion that does not exist yet. `retry`: it has been awaited, and the client may try again."""
+    error = errors.timeout(f"Too large resource version: {revision}, current: {current}", 1 if retry else 0)
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    error.details = {"causes": causes, "retryAfterSeconds": 1}
+    error.details = {"causes": causes, **({"retryAfterSeconds": 1} if retry else {})}
     return error

@@ -33,6 +33,11 @@ def integer_at(value: Object, path: str) -> int | None:
     return found
 
 
+def _int32(number: int | None) -> int | None:
+    """The replicas as a Scale has them: Go converts them without a check. A version without /scale stores any integer."""
+    return None if number is None else (number + 2**31) % 2**32 - 2**31
+
+
 def text_at(value: Object, path: str) -> str | None:
     """The string at a path, None if it is absent. Raises ValueError with upstream's message for another type."""
     found = _value_at(value, path)
@@ -52,8 +57,8 @@ def scale_of(value: Object, resource: Resource, *, missing: int | None = None) -
     paths = _paths(resource)
     metadata = value["metadata"]
     try:
-        replicas = integer_at(value, paths.spec_replicas)
-        status: Object = {"replicas": integer_at(value, paths.status_replicas) or 0}
+        replicas = _int32(integer_at(value, paths.spec_replicas))
+        status: Object = {"replicas": _int32(integer_at(value, paths.status_replicas)) or 0}
         selector = _selector(value, resource, paths.label_selector) if paths.label_selector else ""
     except ValueError as error:
         raise errors.plain_error(str(error)) from None

@@ -20,7 +20,7 @@ from noxu.apiserver.registry.builtin import SCALE_RESOURCE
 from noxu.apiserver.registry.draft import Draft
 from noxu.apiserver.registry.entry import object_at
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch
-from noxu.apiserver.registry.stages import check_name, check_namespace
+from noxu.apiserver.registry.stages import check_name, check_namespace, report_repeated_keys
 from noxu.apiserver.values import Object
 
 _EXPECTED: Final = meta.GroupVersionKind("autoscaling", "v1", "Scale")
@@ -158,7 +158,8 @@ def merge_scale(draft: Draft) -> None:
     merged = manager.apply(
         live, config, ownership.SCALE, manager=options.field_manager, force=options.force, now=draft.now
     )
-    decoded = decode(SCALE, merged)  # a configuration may leave out or withdraw every field
+    report_repeated_keys(draft)
+    decoded = decode(SCALE, merged.value)  # a configuration may leave out or withdraw every field
     if decoded.error:
         raise errors.plain_error(decoded.error)
     new = decoded.value

@@ -21,6 +21,7 @@ from noxu.apiserver.api.meta import (
     coerce,
     generate_name,
 )
+from noxu.apiserver.api.patch_bodies import refuse_repeated_keys
 from noxu.apiserver.apply import manager
 from noxu.apiserver.apply.tracker import Tracker, group_version_kind, named
 from noxu.apiserver.go import unstructured
@@ -97,11 +98,19 @@ def read_applied(draft: Draft) -> None:
     """Decode the configuration of server-side apply."""
     content, media_type, _ = draft.request.body
     assert isinstance(content, bytes)
-    validation = draft.request.options.field_validation
-    sent = read_configuration(content, media_type, field_validation=validation)
+    sent = read_configuration(content, media_type)
     draft.configuration = sent.value
+    strict = draft.request.options.field_validation == "Strict"
+    draft.outcome.complaints = list(sent.strict if strict else sent.duplicates)
+
+
+def report_repeated_keys(draft: Draft) -> None:
+    """Refuse or warn about repeated keys of a configuration. Upstream applies it first, whose errors come before."""
+    validation, complaints = draft.request.options.field_validation, draft.outcome.complaints
+    if complaints and validation == "Strict":
+        raise refuse_repeated_keys(complaints)
     if validation == "Warn":
-        draft.outcome.warnings += sent.duplicates
+        draft.outcome.warnings += complaints
 
 
 # -- the stored object ------------------------------------------------------------------------------------------------
@@ -184,13 +193,13 @@ def patch(draft: Draft) -> None:
     """Apply the patch to the stored object.
 
     The result shares with the patched object what the patch leaves alone, in the same places. For custom resources that is
-    the old object itself, instead of a second copy: the fast path finds nothing to change in the shared parts, whose
+    the old object itself, instead of a second copy: the fast path finds nothing to change in the shared parts if their
     defaults are filled in, and the stages after it change only the metadata. Whatever changes more calls `_separate` before.
     """
     assert draft.patch is not None
     assert draft.shown is not None
     assert draft.old is not None
-    draft.shares_old = draft.resource.is_custom and draft.trace is None
+    draft.shares_old = draft.resource.is_custom and draft.trace is None and _has_defaults(draft)
     patched = draft.patch.apply(draft.old if draft.shares_old else object_at(draft.shown, draft.resource))
     draft.new = patched.value
     if draft.patch.moves_values:
@@ -200,6 +209,12 @@ def patch(draft: Draft) -> None:
         draft.new = {**draft.new, "metadata": dict(metadata)} if isinstance(metadata, dict) else dict(draft.new)
     strict = draft.request.options.field_validation == "Strict"
     draft.outcome.complaints = list(patched.strict if strict else patched.duplicates)
+
+
+def _has_defaults(draft: Draft) -> bool:
+    """Whether the old object has all defaults: it is read at its stored version. Those of other versions are not filled in."""
+    assert draft.shown is not None
+    return draft.shown is draft.found and draft.shown.rendering.resource is draft.resource
 
 
 def _separate(draft: Draft) -> None:
@@ -220,7 +235,7 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     by, now, force = request.options.field_manager, draft.now, request.options.force
     valid = manager.Valid(live=is_valid(draft.shown, resource))
 
-    def merged(tracker: Tracker) -> Object:
+    def merged(tracker: Tracker) -> manager.Applied:
         return manager.apply(old, config, tracker, manager=by, force=force, now=now, valid=valid)
 
     if resource.versions.converter is not None:
@@ -229,15 +244,19 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     return None
 
 
-async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], Object]) -> None:
+async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], manager.Applied]) -> None:
     _keep_merged(
         draft, await ownership.run_with_tracker(draft.resource, draft.request.subresource, merged, draft.weight)
     )
 
 
-def _keep_merged(draft: Draft, new: Object) -> None:
+def _keep_merged(draft: Draft, merged: manager.Applied) -> None:
     """Take a merged object, which shares parts with the old one, as the new object. Raises ApiError."""
-    draft.configuration = None
+    new, draft.configuration, draft.unchanged = merged.value, None, not merged.changed
+    if draft.resource.is_custom and draft.old is not None and not draft.unchanged and not _has_defaults(draft):
+        assert draft.shown is not None
+        draft.old = object_at(draft.shown, draft.resource)  # the defaults are filled in where the new one shares parts
+    report_repeated_keys(draft)
     own = dict if draft.resource.is_custom else copy  # admission changes built-in objects in place
     draft.new = {name: own(item) if name == "metadata" else item for name, item in new.items()}
     if draft.old is None and (uid := (draft.new.get("metadata") or {}).get("uid")):
@@ -256,10 +275,13 @@ def decode(draft: Draft) -> None:
     draft.clean = _is_clean(draft)
     if not draft.clean:
         _separate(draft)
+        resets = not draft.resource.is_custom and manager.has_empty_entries(draft.new)
         try:
             draft.new, draft.outcome.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
         except ValueError as error:
             raise _undecodable(draft, _quoting_numbers(draft, str(error))) from None
+        if resets:
+            metadata_of(draft)["managedFields"] = []  # a Go struct distinguishes it from none; custom resources do not
 
 
 def _quoting_numbers(draft: Draft, why: str) -> str:
@@ -267,10 +289,10 @@ def _quoting_numbers(draft: Draft, why: str) -> str:
     content, media_type, _ = draft.request.body
     if _WRONG_NUMBER not in why or draft.request.action not in _WITH_OBJECT:
         return why
-    if media_type != codec.JSON or not isinstance(content, bytes) or not content:
+    if media_type not in (codec.JSON, codec.YAML) or not isinstance(content, bytes) or not content:
         return why
     identity = {name: draft.new[name] for name in ("apiVersion", "kind") if name in draft.new}
-    value = codec.decode_literals(content) | identity
+    value = codec.decode_literals(content, media_type) | identity
     try:
         draft.resource.behaviour.decode(draft.resource, value)
     except ValueError as error:
@@ -297,7 +319,18 @@ def _is_clean(draft: Draft) -> bool:
         return False
     resource = draft.resource
     old = draft.old if is_valid(draft.shown, resource) else None
+    if old is None and _keeps_defaults_out(draft):
+        return False
     return resource.behaviour.accept(resource, draft.new, old=old)
+
+
+def _keeps_defaults_out(draft: Draft) -> bool:
+    """Whether the object gets no defaults: the configuration has changed nothing, and neither has admission.
+
+    A stored object has the defaults of its storage version only. Upstream fills in those of the request's version when the
+    merged object differs (structuredMergeManager.Apply).
+    """
+    return draft.unchanged and not draft.mutated
 
 
 def retype(draft: Draft) -> None:
@@ -318,7 +351,7 @@ def _not_converted(draft: Draft, why: str) -> ApiError:
     """The error for an applied built-in object that cannot be converted to its Go type."""
     (content, media_type, _), struct = draft.request.body, draft.resource.behaviour.struct
     assert isinstance(content, bytes)
-    config = read_configuration(content, media_type, field_validation="Ignore").value
+    config = read_configuration(content, media_type).value
     why = (unstructured.mismatch(struct, draft.new) if struct else "") or why
     kind = group_version_kind(draft.new)
     text = f"unable to convert unstructured object to {kind}: {why}"
@@ -341,7 +374,7 @@ def refuse_unknown(draft: Draft) -> None:
         return
     why = codec.strict_decoding_error(complaints)
     if draft.patch is None and draft.resource.is_custom:  # the error names the kind in the object
-        if not draft.new.get("apiVersion"):
+        if not meta.parse_api_version(draft.new.get("apiVersion") or "")[1]:
             raise errors.bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         raise _undecodable(draft, why, str(draft.new["kind"]))
     raise _undecodable(draft, why)
@@ -361,7 +394,7 @@ def _undecodable(draft: Draft, why: str, kind: str = "") -> ApiError:
     """The error for an object that cannot be decoded as `kind` (default: the resource's)."""
     if draft.patch is not None:
         return invalid_patch(draft.patch.text(draft.old or {}), why)
-    group, _, version = str(draft.new.get("apiVersion", "")).rpartition("/")
+    group, _, version = str(draft.new.get("apiVersion") or "").rpartition("/")
     sent = GroupVersionKind(group, version, str(draft.new.get("kind")))
     return codec.cannot_be_handled(sent, kind or draft.resource.kind, why)
 
@@ -441,7 +474,7 @@ def check_name(metadata: Object, name: str) -> None:
 def default(draft: Draft) -> None:
     """Fill in defaults."""
     resource, new = draft.resource, draft.new
-    if draft.clean:
+    if draft.clean or _keeps_defaults_out(draft):
         return
     if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:  # else it has no schema
         resource.behaviour.default(resource, new)
@@ -683,7 +716,9 @@ def validate(draft: Draft) -> None:
     STRATEGIES[draft.resource.type].validate(draft)
     if draft.outcome.errors:
         kind, api_version = draft.new.get("kind") or "", draft.new.get("apiVersion") or ""
-        what = errors.Qualified(api_version.rpartition("/")[0], kind)  # the kind in the object, not the resource's
+        what = draft.claimed or errors.Qualified(
+            api_version.rpartition("/")[0], kind
+        )  # of the object, not the resource
         raise errors.invalid(what, metadata_of(draft).get("name", ""), draft.outcome.errors)
 
 
@@ -700,7 +735,7 @@ def prune_applied(draft: Draft) -> None:
     """
     if draft.clean or not draft.resource.is_custom:
         return
-    draft.clean = _is_clean(draft)
+    draft.clean = draft.scale is None and _is_clean(draft)  # a write to /scale fills in no defaults
     if not draft.clean:
         draft.resource.behaviour.decode(draft.resource, draft.new)
         draft.resource.behaviour.prune(draft.resource, draft.new)

@@ -27,12 +27,12 @@ from noxu.storage.types import Conflict, Corrupt, Key
 def encode(draft: Draft) -> Awaitable[None] | None:
     """Encode the object at the storage version, pruned by its schema. Waits for a conversion by a webhook.
 
-    Its selfLink, which admission has seen, is not stored (upstream's PrepareObjectForStorage).
+    Its selfLink, which admission and the answer to a dry run have, is not stored (upstream's PrepareObjectForStorage).
     """
     if _is_to_be_removed(draft):
         return None
     metadata = metadata_of(draft)
-    if "selfLink" in metadata:
+    if "selfLink" in metadata and not is_dry_run(draft):
         draft.new = draft.new | {"metadata": {name: metadata[name] for name in metadata if name != "selfLink"}}
     resource, new = draft.resource, draft.new
     if draft.request.action is Action.CREATE and not is_dry_run(draft):

@@ -94,7 +94,7 @@ CREATE: Final = (
 REPLACE: Final = (read_body, *_ARRIVE, find, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
 PATCH: Final = (read_patch, find, patch, *_ARRIVE, drop_duplicate_owners, own, *_MUTATE, *_DECIDE, *_STORE)
 APPLY: Final = (
-    read_applied, find, merge, retype, address, default, drop_duplicate_owners, refuse_terminating, *_MUTATE, *_DECIDE,
+    find, read_applied, merge, retype, address, default, drop_duplicate_owners, refuse_terminating, *_MUTATE, *_DECIDE,
     prune_applied, *_STORE
 )  # fmt: skip
 REPLACE_SCALE: Final = (
@@ -120,8 +120,8 @@ PATCH_SCALE: Final = (
     *_STORE,
 )
 APPLY_SCALE: Final = (
-    read_applied,
     find,
+    read_applied,
     merge_scale,
     drop_duplicate_owners,
     *_MUTATE,

@@ -52,7 +52,7 @@ OBJECTS: Final[list[tuple[str, Any, bool, Any]]] = [
         [],
         False,
         UNRECOGNIZED + "unable to determine group/version/kind: cbor: cannot unmarshal array into Go value of type "
-        "v1.TypeMeta (d9d9f780)",
+        "v1.TypeMeta (cannot decode CBOR array to struct without toarray option) (d9d9f780)",
     ),
 ]  # fmt: skip
 

@@ -117,7 +117,7 @@ def test_an_apply_configuration_is_an_object() -> None:
 def test_repeated_keys_in_an_apply_configuration_have_an_error_of_their_own() -> None:
     applied = read_apply(b"a: 1\na: 2\n")
     assert list(applied.duplicates) == ['line 2: key "a" already set in map']
-    assert refuse_repeated_keys(applied).message == (
+    assert refuse_repeated_keys(applied.strict).message == (
         "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n"
         '  line 2: key "a" already set in map'
     )

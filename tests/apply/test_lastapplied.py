@@ -22,7 +22,7 @@ def annotated(spec: Any, annotation: Any, **more: Any) -> dict[str, Any]:
 
 
 def applied(old: Any, config: Any, by: str = "kubectl") -> dict[str, Any]:
-    return apply(old, config, MAIN, manager=by, now=NOW)
+    return apply(old, config, MAIN, manager=by, now=NOW).value
 
 
 def conflicts(old: Any, config: Any, by: str = "kubectl") -> list[str]:

@@ -35,7 +35,7 @@ from tests.apply.widgets import (
 
 def applied(old: Any, config: Any, by: str = "me", to: Tracker = MAIN, *, force: bool = False) -> dict[str, Any]:
     before = json.dumps([old, config])
-    value = apply(old, config, to, manager=by, force=force, now=NOW)
+    value = apply(old, config, to, manager=by, force=force, now=NOW).value
     assert json.dumps([old, config]) == before
     return value
 
@@ -86,7 +86,7 @@ def test_fields_without_an_owner_have_no_entry() -> None:
 
 def test_applying_twice_changes_nothing() -> None:
     config = widget({"a": 1, "lmap": [{"k": "b"}, {"k": "a"}], "any": {"x": {"y": [1]}}}, labels={"l": "1"})
-    once = apply(None, config, MAIN, manager="me", now=BEFORE)
+    once = apply(None, config, MAIN, manager="me", now=BEFORE).value
     twice = applied(once, config)
     assert twice == once
     assert times(twice) == {"apply me": BEFORE}
@@ -590,11 +590,11 @@ def test_an_object_of_the_greatest_depth() -> None:
     deep: Any = 1
     for _ in range(10_000):
         deep = {"a": deep}
-    value = apply(None, widget({"any": {"x": deep, "y": 1}}), MAIN, manager="me", now=BEFORE)
-    assert times(apply(value, widget({"any": {"x": deep, "y": 1}}), MAIN, manager="me", now=NOW)) == {
-        "apply me": BEFORE
-    }
-    again = apply(value, widget({"any": {"y": 2}}), MAIN, manager="me", now=NOW)
+    value = apply(None, widget({"any": {"x": deep, "y": 1}}), MAIN, manager="me", now=BEFORE).value
+    same = apply(value, widget({"any": {"x": deep, "y": 1}}), MAIN, manager="me", now=NOW)
+    assert not same.changed
+    assert times(same.value) == {"apply me": BEFORE}
+    again = apply(value, widget({"any": {"y": 2}}), MAIN, manager="me", now=NOW).value
     assert again["spec"] == {"any": {"y": 2}}
     assert owners(again) == {"apply me": {"f:spec": {"f:any": {"f:y": {}}}}}
 

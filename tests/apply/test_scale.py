@@ -107,7 +107,7 @@ def test_applying_a_scale() -> None:
     assert error.value.message == (
         'Apply failed with 1 conflict: conflict with "s" with subresource "scale" using autoscaling/v1: .spec.replicas'
     )
-    forced = apply(old, scale(4), TRACKER, manager="m", force=True, now=NOW)
+    forced = apply(old, scale(4), TRACKER, manager="m", force=True, now=NOW).value
     assert forced["spec"] == {"replicas": 4}
     assert to_parent(entries, forced["metadata"]["managedFields"], V1, PATHS) == [
         owns("apply m", REPLICAS, subresource="scale")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.go.cbor import CborError, read, read_map, type_meta
+from noxu.apiserver.go.cbor import CborError, KnownField, read, read_map, read_struct, type_meta
 from noxu.apiserver.values import Json
 
 VALUES: Final[list[tuple[str, str, Json]]] = [
@@ -174,7 +174,7 @@ KINDS: Final = [
     ("among values that are no values", f"bf 41 61 f7 {KIND} 41 61 42 6262 c001 ff", ("", "a")),
     ("among keys that are integers", f"a2 01 01 {KIND} 41 61", ("", "a")),
     ("a tagged kind", f"a1 {KIND} d6 41 61", ("", "YQ==")),
-    ("an array", "80", "cbor: cannot unmarshal array into Go value of type v1.TypeMeta"),
+    ("an array", "80", "cbor: cannot unmarshal array into Go value of type v1.TypeMeta (cannot decode CBOR array to struct without toarray option)"),
     ("a number as a kind", f"a1 {KIND} 01", "cbor: cannot unmarshal positive integer into Go struct field v1.TypeMeta.kind of type string"),
     ("two kinds", f"a2 {KIND} 41 61 {KIND} 41 61", 'cbor: found duplicate map key "kind" at map element index 1'),
     ("two unknown keys", "a2 41 61 01 61 61 01", 'cbor: found duplicate map key "a" at map element index 1'),
@@ -183,6 +183,35 @@ KINDS: Final = [
     ("a misplaced tag", "c0 a0", "cbor: tag number 0 must be followed by text string, got map"),
     ("malformed", "a1 41 61", "unexpected EOF"),
 ]  # fmt: skip
+
+
+FIELDS: Final = {
+    "p": KnownField(is_pointer=True),
+    "n": KnownField(False),
+    "s": KnownField(True, {"p": KnownField(True)}),
+}
+STRUCTS: Final[list[tuple[str, str, Any]]] = [
+    ("known fields", "a2 61 70 01 61 6e 02", {"p": 1, "n": 2}),
+    ("an undefined pointer", "a1 61 70 f7", {}),
+    ("a null pointer", "a1 61 70 f6", {"p": None}),
+    ("an undefined value", "a1 61 6e f7", "cbor: data item of cbor type primitives is not accepted by protocol: simple value 23 is not recognized"),
+    ("other keys, whatever they hold", "bf 61 78 f7 01 f8 63 61 79 a1 01 02 61 70 03 ff", {"p": 3}),
+    ("a struct in it", "a1 61 73 a3 61 70 f7 61 78 f7 01 02", {"s": {}}),
+    ("something else than a struct", "a1 61 73 80", {"s": []}),
+    ("an undefined struct", "a1 61 73 f7", {}),
+    ("null", "f6", None),
+    ("a described map", "d9d9f7 a1 61 70 01", {"p": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "expected"), [row[1:] for row in STRUCTS], ids=[row[0] for row in STRUCTS])
+def test_a_struct_has_its_fields_only(data: str, expected: Any) -> None:
+    if not isinstance(expected, str):
+        assert read_struct(bytes.fromhex(data), FIELDS) == expected
+        return
+    with pytest.raises(CborError) as raised:
+        read_struct(bytes.fromhex(data), FIELDS)
+    assert str(raised.value) == expected
 
 
 @pytest.mark.parametrize(("data", "expected"), [row[1:] for row in KINDS], ids=[row[0] for row in KINDS])

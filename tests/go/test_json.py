@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from noxu.apiserver.go.json import MAX_DEPTH, JsonSyntaxError, read, string_of
+from noxu.apiserver.api import codec
+from noxu.apiserver.go.json import MAX_DEPTH, JsonSyntaxError, drop_overridden, read, string_of
 from noxu.apiserver.values import Json
 
 VALUES: list[tuple[str, bytes, Json]] = [
@@ -92,6 +93,14 @@ def test_no_more_than_a_hundred_repetitions_are_reported() -> None:
 def test_the_members_of_the_root_are_kept_with_their_repetitions() -> None:
     assert read(b'{"kind":1,"a":{"kind":2},"kind":"x"}').members == [("kind", 1), ("a", {"kind": 2}), ("kind", "x")]
     assert read(b'[{"kind":1}]').members == []
+
+
+def test_overridden_members_are_kept_in_their_places() -> None:
+    text = b'{"a":1,"b":0,"a":{"c":[{"d":1,"d":2}],"c":3},"b":4,"a":5}'
+    value = read(text, keep_repetitions=True).value
+    assert codec.encode(value, sort_keys=False) == text
+    drop_overridden(value)
+    assert value == read(text).value == {"b": 4, "a": 5}
 
 
 END = "unexpected end of JSON input"

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from noxu.apiserver.go.text import float_json
 from noxu.apiserver.go.yaml_scalars import as_json, float_key, is_timestamp, resolve, resolve_tagged
 from noxu.apiserver.values import Json
 
@@ -177,6 +178,19 @@ def test_go_yaml_timestamps(text: str, yes: bool) -> None:
 )
 def test_numbers_pass_through_json(value: float, through_json: float) -> None:
     assert (as_json(value), type(as_json(value))) == (through_json, type(through_json))
+
+
+@pytest.mark.parametrize(("value", "literal"), [(2**64 - 1, "18446744073709551615"), (-0.0, "-0")])
+def test_numbers_for_a_struct_keep_how_json_writes_them(value: float, literal: str) -> None:
+    assert float_json(as_json(value, literals=True)) == literal
+
+
+@pytest.mark.parametrize("value", [1.0, 2**63 - 1, 1.5, 2.0**64])
+def test_other_numbers_for_a_struct_pass_through_json(value: float) -> None:
+    assert (as_json(value, literals=True), type(as_json(value, literals=True))) == (
+        as_json(value),
+        type(as_json(value)),
+    )
 
 
 def test_values_other_than_numbers_are_unchanged() -> None:

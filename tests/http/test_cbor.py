@@ -407,7 +407,8 @@ TYPED_BODIES: Final = [
         "an array",
         [],
         "the object provided is unrecognized (must be of type ConfigMap): unable to determine group/version/kind: cbor: "
-        "cannot unmarshal array into Go value of type v1.TypeMeta (d9d9f780)",
+        "cannot unmarshal array into Go value of type v1.TypeMeta (cannot decode CBOR array to struct without toarray option) "
+        "(d9d9f780)",
     ),
 ]
 
@@ -440,6 +441,18 @@ def test_field_validation_of_built_in_kinds_names_the_position(server: Server) -
     [
         ({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 2**63 - 1}, ""),
         (b"\x9f", "unable to determine group/version/kind: unexpected EOF"),
+        (b"\xa2\x01\x02\x72gracePeriodSeconds\xf7", ""),
+        (b"\xa2\x61x\xf7\x6dpreconditions\xa1\x61x\xf7", ""),
+        (
+            b"\x80",
+            "unable to determine group/version/kind: cbor: cannot unmarshal array into Go value of type v1.TypeMeta "
+            "(cannot decode CBOR array to struct without toarray option)",
+        ),
+        (
+            {"propagationPolicy": "x\0"},
+            'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "x\\u0000": '
+            'supported values: "Foreground", "Background", "Orphan", "nil"',
+        ),
         (
             {"kind": "Other"},
             'no kind "Other" is registered for version "meta.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"',

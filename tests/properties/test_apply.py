@@ -246,7 +246,7 @@ def written(history: Any) -> Any:
 def applied(value: Any, config: Any, name: str, *, force: bool = False, now: str = NOW) -> Any:
     """None if there is a conflict."""
     with suppress(ApiError):
-        return apply(value, config, MAIN, manager=name, force=force, now=now)
+        return apply(value, config, MAIN, manager=name, force=force, now=now).value
     assert not force
     return None
 

@@ -6,7 +6,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from noxu.apiserver.api import field, meta
+from noxu.apiserver.api.errors import Qualified, internal_error
 from noxu.apiserver.api.field import FieldError, Verbatim
+from noxu.apiserver.api.meta import parse_api_version
 from noxu.apiserver.go import unstructured
 from noxu.apiserver.go.text import compact_json
 from noxu.apiserver.registry import scale
@@ -28,6 +30,8 @@ MAX_REPLICAS: Final = 2**31 - 1
 def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and increment the generation."""
     new, old, resource = draft.new, draft.old, draft.request.resource
+    if new.get("apiVersion") != resource.api_version or new.get("kind") != resource.kind:
+        draft.claimed = _claimed(new)
     if draft.request.subresource == "status" and old is not None:
         draft.new = _only_status(new, old)
         return
@@ -38,6 +42,20 @@ def prepare(draft: Draft) -> None:
             new.pop("status", None)
     if old is not None and _differ(new, old):
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+
+def _claimed(value: Object) -> Qualified:
+    """The group and kind that an object claims to have; a patch may have changed them. Raises ApiError for no version."""
+    group, version = parse_api_version(_api_version(value))
+    if not version:
+        raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    return Qualified(group, value.get("kind") or "")
+
+
+def _api_version(value: Object) -> str:
+    """The apiVersion of an object, "" if it is no text, which a decoded one never is."""
+    found = value.get("apiVersion")
+    return found if isinstance(found, str) else ""
 
 
 def _only_status(new: Object, old: Object) -> Object:
@@ -160,9 +178,13 @@ def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list
 
 def _type_errors(resource: Resource, value: Object) -> list[FieldError]:
     found = []
-    for name, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        if value.get(name) != expected:
-            found.append(field.invalid(name, value.get(name, ""), f"must be {expected}"))
+    api_version = "/".join(filter(None, parse_api_version(_api_version(value))))  # as Go prints `/v1`
+    for name, given, expected in (
+        ("kind", value.get("kind", ""), resource.kind),
+        ("apiVersion", api_version, resource.api_version),
+    ):
+        if given != expected:
+            found.append(field.invalid(name, given, f"must be {expected}"))
     return found
 
 
