@@ -22,12 +22,15 @@ class Features(NamedTuple):
     """KEP-4222: requests and answers may be CBOR, and custom resources are stored as CBOR."""
     field_selectors: bool = True
     """KEP-4358: custom resources may have selectable fields."""
+    watch_list_compression: bool = True
+    """Watches that begin with all objects are compressed if their client accepts it."""
 
 
 GATES: Final = {
     "CRDValidationRatcheting": "ratcheting",
     "CBORServingAndStorage": "cbor",
     "CustomResourceFieldSelectors": "field_selectors",
+    "WatchListCompression": "watch_list_compression",
 }
 
 # strconv.ParseBool

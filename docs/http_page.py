@@ -92,7 +92,7 @@ VALUES: Final = {
     "force": "Refused for other patches (422).",
     "resourceVersionMatch": "For lists it needs a `resourceVersion`, for watches `sendInitialEvents` (422).",
     "sendInitialEvents": "Needs `resourceVersionMatch=NotOlderThan`. Refused for lists (422).",
-    "shardSelector": "Refused (400).",
+    "shardSelector": "Ignored, as upstream does while its gate ShardedListAndWatch is off.",
 }
 """What follows the text of OpenAPI: values that are refused, and with which status."""
 
@@ -195,7 +195,6 @@ REFUSED: Final = {
     "a watch that accepts YAML only": "406",
     "strategic merge patches of custom resources": "415",
     "a patch without `Content-Type`": "415",
-    "`shardSelector`": "400",
     "other transfer encodings than `chunked`": "501",
     "web pages of other sites": "403",
     "without TLS, other names in `Host`": "403",

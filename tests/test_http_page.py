@@ -92,7 +92,6 @@ def test_a_path_of_the_page_exists(server: Noxu, path: str) -> None:
         ("strategic merge patches of custom resources", "PATCH", f"{WIDGETS}/a",
          {"Content-Type": "application/strategic-merge-patch+json"}, {}),
         ("a patch without `Content-Type`", "PATCH", f"{WIDGETS}/a", {}, {}),
-        ("`shardSelector`", "GET", f"{WIDGETS}?shardSelector=a", {}, None),
         ("other transfer encodings than `chunked`", "POST", WIDGETS, JSON | {"Transfer-Encoding": "gzip, chunked"}, None),
         ("web pages of other sites", "GET", "/version", {"Origin": "https://example.com"}, None),
         ("without TLS, other names in `Host`", "GET", "/version", {"Host": "example.com"}, None),

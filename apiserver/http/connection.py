@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web_protocol, web_request, web_response, web_server
 from aiohttp.http import RawRequestMessage, StreamWriter
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.streams import StreamReader
 
+from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.api.hosts import is_loopback
 from noxu.apiserver.containment import Contained
 from noxu.apiserver.http import framing, methods
@@ -101,9 +102,9 @@ class Connection(web_protocol.RequestHandler):
         )
         self._head_bytes = 0  # of a head that is not complete yet
         self._head_timer: asyncio.TimerHandle | None = None
-        self._body: StreamReader = EMPTY_PAYLOAD  # of the last request whose head is complete
-        self._content, self._framing = 0, 0  # bytes of content of that body, and of other bytes since the last of it
-        self._method = ""  # of the current head, if the parser does not know it
+        self._content, self._framing = 0, 0  # bytes of content of the last body, and of other bytes since the last of it
+        self._boundaries = methods.Boundaries()
+        self._held = b""  # what the parser does not get yet
         self._open: asyncio.Transport | None = None  # unlike aiohttp's `transport`, until the connection is lost
         self._unsent = unsent
         self._incoming = incoming
@@ -212,7 +213,7 @@ class Connection(web_protocol.RequestHandler):
 
     async def _linger(self, body: StreamReader) -> None:
         """Read the rest of a refused body for a while, so that the client receives the answer; then close."""
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, ApiError):  # ApiError: the rest is malformed
             async with asyncio.timeout(LINGERING):
                 while not self._force_close and not body.is_eof():
                     await body.readany()
@@ -225,7 +226,15 @@ class Connection(web_protocol.RequestHandler):
         """Send a response: (it, whether the client is gone). After an upgrade that was refused, read on as HTTP."""
         if resp is WRITTEN and not self._upgraded:
             return resp, False
-        return await super().finish_response(request, resp, start_time)
+        behind = b""
+        if (
+            self._upgraded and not self._messages and self._payload_parser is None
+        ):  # aiohttp would give it to the parser in one piece
+            behind, self._message_tail = self._message_tail, b""
+        finished = await super().finish_response(request, resp, start_time)
+        if behind and not self._upgraded:
+            self.data_received(behind)
+        return finished
 
     def _expect_next(self) -> None:
         """Begin the time for which the connection may be idle."""
@@ -305,24 +314,51 @@ class Connection(web_protocol.RequestHandler):
         if self._payload_parser is not None and len(data) > MAX_FRAMES:
             self.force_close()  # the parser would read thousands of frames at once
             return
-        complete, queued = self._request_count, len(self._messages)
-        is_known = data.startswith(methods.KNOWN_BEGINNINGS)
-        if data and not is_known and not self._head_bytes and self._is_between_messages:
-            self._method, data = methods.replace(data)
+        if (
+            data.startswith(methods.KNOWN_BEGINNINGS)
+            and data.find(methods.END_OF_HEAD) == len(data) - len(methods.END_OF_HEAD)
+            and self._boundaries.is_at_start
+            and not self._held
+        ):
+            self._boundaries.whole_head()  # as most reads
+            self._receive(data)
+            return
+        if not data or self._upgraded or self._payload_parser is not None:
+            self._receive(data)
+            data = b""
+        self._boundaries.begin_read()
+        if self._held:
+            data, self._held = self._held + data, b""
+            self._head_bytes = 0 if self._boundaries.is_at_start else self._head_bytes
+        at = 0
+        while at < len(data) and not (self.is_closing or self._upgraded):
+            piece, at = self._boundaries.take(data, at)
+            if not piece:
+                break
+            self._receive(piece)
+        if at < len(data) and not self.is_closing:
+            (self._receive if self._upgraded else self._hold)(data[at:])
+
+    def _receive(self, data: bytes) -> None:
+        """Give the parser a piece that has the end of at most one head, or bytes of one body."""
+        complete = self._request_count
         super().data_received(data)
         if self._request_count != complete:
-            if self._method:
-                methods.restore(self._messages, queued, self._method)
-                self._method = ""
+            head, body = self._messages[-1]
+            if isinstance(head, web_protocol._ErrInfo) and not self._boundaries.body.is_eof():  # noqa: SLF001
+                self._refuse_body()
+                return
+            self._messages[-1] = (self._boundaries.message(head, body), body)
             self._end_head()
             self._connections.used(self)
-            self._body = self._messages[-1][1] if self._messages else EMPTY_PAYLOAD
             self._content = self._framing = 0
-        elif self._is_between_messages:
+        elif self._boundaries.is_of_head and self._payload_parser is None:
             self._head_bytes += len(data)
+            if not (self._buffer_paused or self._reading_paused):
+                self._boundaries.go_on()
             if self.is_idle and self._head_timer is None:
                 self._start_head_timer()
-        if self._head_bytes or not self._body.is_eof():
+        if self._head_bytes or not self._boundaries.body.is_eof():
             self._incoming.add(self, len(data))
             self._check_framing(len(data))
         else:
@@ -330,8 +366,8 @@ class Connection(web_protocol.RequestHandler):
 
     def _check_framing(self, size: int) -> None:
         """Disconnect a client that sends a body's framing without end, which the parser keeps. `size` bytes have arrived."""
-        content = self._body.total_bytes
-        if content > self._content or self._body.is_eof():
+        content = self._boundaries.body.total_bytes
+        if content > self._content or self._boundaries.body.is_eof():
             self._content, self._framing = content, 0
             return
         self._framing += size
@@ -344,6 +380,26 @@ class Connection(web_protocol.RequestHandler):
             self._message_tail = b""
             self.force_close()
         super().set_parser(parser, data_received_cb)
+
+    def _refuse_body(self) -> None:
+        """The last message is about malformed chunks: it takes the place of its request, whose handler may read them already."""
+        refused = self._boundaries.body
+        if len(self._messages) > 1 and self._messages[-2][1] is refused:
+            del self._messages[-2]
+        else:
+            self._messages.pop()
+            refused.set_exception(framing.malformed_body())
+            self.close()
+        self._boundaries = methods.Boundaries()
+        self._incoming.end(self)
+
+    def _hold(self, data: bytes) -> None:
+        """Keep bytes until more of them have arrived, or until the parser has read what is before them."""
+        self._held = data
+        if self._boundaries.is_at_start:  # a method that is cut off
+            self._head_bytes = len(data)
+            if self.is_idle and self._head_timer is None:
+                self._start_head_timer()
 
     def _refuse_head(self) -> None:
         if self.is_idle and self.transport is not None:
@@ -375,11 +431,6 @@ class Connection(web_protocol.RequestHandler):
     def is_closing(self) -> bool:
         """Whether the connection closes after the current answer."""
         return self._close or self._force_close
-
-    @property
-    def _is_between_messages(self) -> bool:
-        """Whether the next bytes are those of a head: neither of a body nor of a WebSocket's messages."""
-        return self._body.is_eof() and self._payload_parser is None
 
     @property
     def is_idle(self) -> bool:

@@ -43,6 +43,11 @@ def refusal(version: HttpVersion, headers: CIMultiDictProxy[str]) -> ApiError | 
     return None
 
 
+def malformed_body() -> ApiError:
+    """The error of a request whose chunks are malformed."""
+    return ApiError(400, "", text="400 Bad Request")
+
+
 def answer_to_malformed(message: str) -> tuple[int, str]:
     """The code and the text of the answer to a head that the parser refuses with this message.
 

@@ -170,8 +170,6 @@ class ListOptions(NamedTuple):
 
 def list_options(resource: Resource, namespace: str | None, name: str, query: Query, *, watch: bool) -> ListOptions:
     """The options of a list or a watch. `namespace` None: all namespaces. `name`: of a watch of one object. Raises ApiError."""
-    if "shardSelector" in query:
-        raise errors.bad_request("shardSelector is not supported: leave it out and filter on your side")
     timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0  # in upstream's order
     for selector in ("labelSelector", "fieldSelector"):
         if len(first(query, selector)) > selectors.MAX_LENGTH:

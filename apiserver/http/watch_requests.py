@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import zlib
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _SELECTORS: Final = ("labelSelector", "fieldSelector")
+_GZIP: Final = zlib.MAX_WBITS | 16  # the form of zlib's output
 
 
 class Watches:
@@ -62,12 +64,16 @@ class Watches:
         after = watch.start_revision(options)
         accepted = negotiation.as_stream(accepted, cbor=exchange.backend.features.cbor)
         upgrade = websocket.is_upgrade(request)
+        compress = not upgrade and _is_compressed(exchange, options)
         representation = _representation(exchange, accepted, upgrade=upgrade)
         for name in _SELECTORS:  # long texts, perhaps, which are parsed
             exchange.query.pop(name, None)
         exchange.headers += [("Warning", text) for text in negotiation.warning_headers(exchange.outcome.warnings)]
         headers = headers_of(exchange, accepted.content_type)
         headers["Cache-Control"] = "no-cache, private"
+        if compress:
+            headers["Content-Encoding"] = "gzip"
+            headers.add("Vary", "Accept-Encoding")
         refusal = websocket.refusal(request) if upgrade else None
         if refusal is not None:
             return refusal
@@ -94,7 +100,7 @@ class Watches:
         else:
             response = web_response.StreamResponse(headers=headers)
             response.enable_chunked_encoding()
-            pipe = _ChunkedPipe(request)
+            pipe = _GzipPipe(request) if headers.get("Content-Encoding") == "gzip" else _ChunkedPipe(request)
             await response.prepare(request)
         exchange.code = response.status
         if exchange.record is not None:
@@ -150,6 +156,13 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     return watch.InCbor(resource, make, encode, shared)
 
 
+def _is_compressed(exchange: Exchange, options: ListOptions) -> bool:
+    """Whether the client of a watch that begins with all objects accepts gzip (upstream's gate WatchListCompression)."""
+    is_list = bool(options.initial_events) and options.bookmarks
+    accept_encoding = exchange.request.headers.get("Accept-Encoding", "")
+    return is_list and exchange.backend.features.watch_list_compression and negotiation.accepts_gzip(accept_encoding)
+
+
 @contextlib.asynccontextmanager
 async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> AsyncIterator[None]:
     """Stop the stream when the client closes its WebSocket; close the WebSocket when the stream ends."""
@@ -182,3 +195,13 @@ class _ChunkedPipe:
 
     async def drain(self) -> None:
         await self._request.writer.drain()
+
+
+class _GzipPipe(_ChunkedPipe):
+    """The client's end of a compressed watch: what is sent at once is a member of its own (RFC 1952, 2.2), as upstream's.
+
+    So no state is kept for a connection, and streams with the same view share what was compressed.
+    """
+
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return super().framed((zlib.compress(b"".join(events), level=1, wbits=_GZIP),))

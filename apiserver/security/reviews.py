@@ -49,6 +49,8 @@ class Reviews:
         return status | ({"evaluationError": found.error} if found.error else {})
 
     def own_user(self, draft: Draft, spec: Object) -> Object:
+        """The answer is a new object (selfsubjectreview's REST storage): of the metadata that was sent nothing remains."""
+        draft.new["metadata"] = {"creationTimestamp": draft.now}
         return {"userInfo": user_info(draft.request.user)}
 
     def token_user(self, draft: Draft, spec: Object) -> Awaitable[Object]:

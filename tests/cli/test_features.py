@@ -24,6 +24,7 @@ FLAGS: list[tuple[list[str], Features]] = [
     (["CRDValidationRatcheting=true", "CRDValidationRatcheting=false"], OFF),
     (["CBORServingAndStorage=true"], Features(cbor=True)),
     (["CustomResourceFieldSelectors=false"], Features(field_selectors=False)),
+    (["WatchListCompression=false"], Features(watch_list_compression=False)),
     (["CBORServingAndStorage=true,CRDValidationRatcheting=false"], Features(ratcheting=False, cbor=True)),
 ]
 
@@ -39,11 +40,13 @@ REFUSED: list[tuple[str, str]] = [
     ("CRDValidationRatcheting=off", "invalid value of CRDValidationRatcheting=off: must be true or false"),
     (
         "Other=true",
-        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage, CustomResourceFieldSelectors)",
+        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage, CustomResourceFieldSelectors, "
+        "WatchListCompression)",
     ),
     (
         "CRDValidationRatcheting=true,Other=false",
-        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage, CustomResourceFieldSelectors)",
+        "unrecognized feature gate: Other (known: CRDValidationRatcheting, CBORServingAndStorage, CustomResourceFieldSelectors, "
+        "WatchListCompression)",
     ),
 ]
 

@@ -499,6 +499,15 @@ def test_the_bytes_of_a_body_are_no_methods(noxu_session: Noxu) -> None:
         assert answer.json["data"] == {"a": "FOO /livez "}
 
 
+def test_malformed_chunks_that_arrive_late_are_refused_at_once(noxu_session: Noxu) -> None:
+    with Target(noxu_session.url).connect() as peer:
+        peer.sendall(CREATE + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+        time.sleep(0.1)  # so that the handler waits for the rest
+        peer.sendall(b"x\r\n")
+        [answer] = split_answers(receive(peer))
+        assert (answer.status, answer.headers["Connection"]) == (400, "close")
+
+
 def test_a_body_that_is_too_large_closes_the_connection_and_says_so(noxu_session: Noxu) -> None:
     for head in (b"Content-Length: 4000000\r\n", b"Transfer-Encoding: chunked\r\n"):
         with Target(noxu_session.url).connect() as peer:

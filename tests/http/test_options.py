@@ -207,7 +207,6 @@ MATCH = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden"
 ONLY_MATCH = "resourceVersionMatch: Unsupported value"
 LISTS: list[tuple[str, bool, str, tuple[int, str]]] = [
     # name, whether it is a watch, query, code and message
-    ("shards", False, "shardSelector=x", (400, "shardSelector is not supported: leave it out and filter on your side")),
     ("a limit that is no number", False, "limit=x", (400, 'strconv.ParseInt: parsing "x": invalid syntax')),
     ("a timeout that is no number", True, "timeoutSeconds=5s", (400, 'strconv.ParseInt: parsing "5s": invalid syntax')),
     ("a label selector that does not parse", False, "labelSelector=a%3D%3D%3D",
