@@ -36,6 +36,7 @@ from noxu.apiserver.registry.turns import SLICE, Piece, Turns
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
 _BRIEF: Final = 1024  # bytes
+MAX_ITERATIONS: Final = 1000  # of the event loop, for which work waits while others use them up
 MEDIUM: Final = 256 * 1024  # bytes
 MEDIUM_ROOM: Final = 4 * 1024 * 1024  # bytes of medium requests that are decoded at the same time
 SLOTS: Final = 4  # larger requests that are decoded at the same time
@@ -97,8 +98,10 @@ class _LoopTurn:
     _spent = 0.0
 
     async def free(self) -> None:
-        """Return when there is time for more work in this iteration."""
-        while self.is_over:  # noqa: ASYNC110 - the next iteration begins by itself
+        """Return when there is time for more work in this iteration; after MAX_ITERATIONS in any case."""
+        for _ in range(MAX_ITERATIONS):
+            if not self.is_over:
+                return
             await asyncio.sleep(0)
 
     def spend(self, seconds: float) -> None:
