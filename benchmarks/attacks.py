@@ -226,6 +226,31 @@ def medium_creates(server: Measured) -> None:
     server.target.send("DELETE", f"{DROPS}/medium")
 
 
+def names_from_a_policy(server: Measured, scale: float) -> Sockets:
+    """Applies that create an object, which a policy gives a name that exists."""
+    _created(server, DEFINITIONS, definition("drops"))
+    _created(server, DROPS, custom_resource("Drop", "other"))
+    rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["drops"]}]
+    renaming = {"expression": "[JSONPatch{op: 'add', path: '/metadata/name', value: 'other'}]"}
+    spec = {
+        "matchConstraints": {"resourceRules": rules},
+        "reinvocationPolicy": "Never",
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": renaming}],
+    }
+    api = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "p"}}
+    policies = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolic"
+    _created(server, f"{policies}ies", {**api, "kind": "MutatingAdmissionPolicy", "spec": spec})
+    _created(
+        server, f"{policies}ybindings", {**api, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "p"}}
+    )
+    body = json.dumps(custom_resource("Drop", "mine")).encode()
+    head = (
+        f"PATCH {DROPS}/mine?fieldManager=m HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/apply-patch+yaml\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return _connected(server, int(100 * scale), head.encode() + body)
+
+
 def watches_of_many_clients(server: Measured, scale: float) -> Sockets:
     """1,000 watches, each with its own selector of 3,000 requirements."""
     selectors = [",".join(f"k{n}-{one}" for one in range(3_000)) for n in range(int(1000 * scale))]
@@ -318,6 +343,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "repeated classes": repeated_classes,
     "patterns": patterns,
     "alternatives": alternatives,
+    "names from a policy": names_from_a_policy,
     "watches of many clients": watches_of_many_clients,
     "watches of many fields": watches_of_many_fields,
     "endless trailers": endless_trailers,

@@ -391,7 +391,8 @@ class SqliteStore:
                 await pending.transaction.finished()
             else:
                 current = await self.get(key)
-                if keys.get(key, 0) != expected:  # else the key has changed meanwhile to what is expected
+                now = keys.get(key, 0)
+                if now != expected or not (now or value is not None):  # else it has changed to what is expected
                     raise Conflict(key, current)
 
     async def _run_writer(self) -> None:

@@ -49,6 +49,7 @@ IDLE_DEADLINE: Final = 90.0  # seconds; upstream's IdleTimeout
 MAX_HEAD: Final = 1024 * 1024  # bytes; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB
 SLACK: Final = 4096  # Go's buffer, which it allows in addition
 MAX_HEADERS: Final = 10_000
+MAX_KEPT_TARGET: Final = 4096  # bytes of a target from which on an idle connection counts as an incomplete request
 MAX_TRAILER: Final = 16 * 1024  # bytes of a body's framing without content: of trailers, and of extensions of a chunk
 MAX_FRAMES: Final = 8 * 1024  # bytes that arrive at once on a WebSocket, whose messages may have 4 KiB
 SERVER: Final = "noxu"  # the Server header, which would name the libraries and their versions
@@ -179,7 +180,11 @@ class Connection(web_protocol.RequestHandler):
             self._keepalive = bool(response.keep_alive)
             if self._close or not self._keepalive:
                 return
+            target = len(message.path) if isinstance(message, RawRequestMessage) else 0
+            del message, body, response  # which may be large, while the connection is idle
             self._expect_next()
+            if target > MAX_KEPT_TARGET and not self._messages:
+                self._incoming.add(self, target)  # the parser keeps it until the next request
 
     def _make_room(self) -> None:
         """A request that has waited is handled now: the client may send further ones."""

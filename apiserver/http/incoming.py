@@ -2,7 +2,8 @@
 
 A head may have a megabyte and a body three, and each may take half a minute or more to arrive. Beyond the limit the
 clients whose requests began first are disconnected: of requests that a client is really sending, most are complete after
-milliseconds.
+milliseconds. The long target of a request that was answered, which the parser keeps while the connection is idle, counts as
+well: idle connections may be closed at any time.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ class _Budget:
     """One time limit for all work. It starts with the first check; the clock is read every UNITS_PER_CHECK units."""
 
     # Two budgets are made for each write, and few of them are ever asked: these are defaults, not set for each.
-    _end = 0.0
+    until = 0.0
+    """The time of the thread at which it is over; 0 before the first check."""
     _left = 0
 
     def begin(self) -> None:
@@ -61,8 +62,8 @@ class _Budget:
 
     def _is_over(self, seconds: float) -> bool:
         now = thread_time()
-        self._end = self._end or now + seconds
-        return now > self._end
+        self.until = self.until or now + seconds
+        return now > self.until
 
 
 class LoopBudget(_Budget):
@@ -73,8 +74,8 @@ class LoopBudget(_Budget):
             raise LoopBudgetExceeded
 
     def seconds(self) -> float:
-        """The processor time since the first check, 0 if there was none."""
-        return thread_time() - self._end + MAX_LOOP_SECONDS if self._end else 0.0
+        """The processor time since the first check."""
+        return thread_time() - self.until + MAX_LOOP_SECONDS
 
     def require_imported(self, name: str) -> None:
         """Raise LoopBudgetExceeded if using that name of `noxu.apiserver.cel` would import modules of the engine."""

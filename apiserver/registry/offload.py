@@ -36,6 +36,7 @@ from noxu.apiserver.registry.turns import SLICE, Piece, Turns
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
 _BRIEF: Final = 1024  # bytes
+MAX_ITERATIONS: Final = 1000  # of the event loop, for which work waits while others use them up
 MEDIUM: Final = 256 * 1024  # bytes
 MEDIUM_ROOM: Final = 4 * 1024 * 1024  # bytes of medium requests that are decoded at the same time
 SLOTS: Final = 4  # larger requests that are decoded at the same time
@@ -92,25 +93,25 @@ class _LoopTurn:
     Many requests that arrive together, each of which may take MAX_LOOP_SECONDS, share one iteration.
     """
 
-    def __init__(self) -> None:
-        self._spent = 0.0
+    is_over = False
+    """There is no time for more work in this iteration."""
+    _spent = 0.0
 
     async def free(self) -> None:
-        """Return when there is time for more work in this iteration."""
-        while self.is_over:  # noqa: ASYNC110 - the next iteration begins by itself
+        """Return when there is time for more work in this iteration; after MAX_ITERATIONS in any case."""
+        for _ in range(MAX_ITERATIONS):
+            if not self.is_over:
+                return
             await asyncio.sleep(0)
 
     def spend(self, seconds: float) -> None:
         """Account for work that was done in this iteration."""
         self._spent += seconds
+        self.is_over = self._spent > MAX_LOOP_SECONDS / 2
         asyncio.get_running_loop().call_soon(self._end)
 
     def _end(self) -> None:
-        self._spent = 0.0
-
-    @property
-    def is_over(self) -> bool:
-        return self._spent > MAX_LOOP_SECONDS / 2
+        self._spent, self.is_over = 0.0, False
 
 
 loop_turn: Final = _LoopTurn()
@@ -128,8 +129,8 @@ async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, 
         except LoopBudgetExceeded:
             weight = LOOP_LIMIT + 1
         finally:
-            if seconds := budget.seconds():
-                loop_turn.spend(seconds)
+            if budget.until:
+                loop_turn.spend(budget.seconds())
     return await offload(weight, function, *args, **kwargs)
 
 

@@ -205,8 +205,8 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
                 at, waits = _run_until_wait(draft, stages, at)
             finally:
                 CURRENT.reset(token)
-                if seconds := budget.seconds():
-                    loop_turn.spend(seconds)
+                if budget.until:
+                    loop_turn.spend(budget.seconds())
         else:
             at, waits = await offload(draft.weight, _run_until_wait, draft, stages, at)
         if waits is not None:

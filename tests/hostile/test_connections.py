@@ -631,3 +631,28 @@ def test_trailers_and_extensions_of_chunks_are_ignored(target: Target) -> None:
             peer.sendall(sent[start : start + 2_000])
         received = receive(peer, answers=1)
     assert status_of(received) == 201
+
+
+def test_idle_connections_with_long_targets_are_closed_when_there_are_too_many(noxu: Noxu, target: Target) -> None:
+    """The parser keeps the target of the last request, and there may be 12,000 connections."""
+    incoming = noxu._server.clients.incoming
+    incoming._limit = 500_000
+    long, short = (b"GET /livez?%b HTTP/1.1\r\n%b\r\n" % (b"x" * size, HOST) for size in (200_000, 2))
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(target.connect()) for _ in range(3)]
+        for peer in peers[:2]:
+            peer.sendall(long)
+            assert status_of(receive(peer, answers=1)) == 200
+        eventually(lambda: 400_000 < incoming.total < 401_000)
+        peers[1].sendall(short)
+        assert status_of(receive(peers[1], answers=1)) == 200
+        eventually(lambda: 200_000 < incoming.total < 201_000)
+        for peer in peers[1:]:
+            peer.sendall(long)
+            assert status_of(receive(peer, answers=1)) == 200
+        assert receive(peers[0]) == b""
+        assert 400_000 < incoming.total < 401_000
+        for peer in peers[1:]:
+            peer.sendall(short)
+            assert status_of(receive(peer, answers=1)) == 200
+    eventually(lambda: incoming.total == 0)

@@ -20,6 +20,7 @@ from noxu.apiserver.registry.offload import (
     MEDIUM_ROOM,
     SLOTS,
     LargeRequests,
+    loop_turn,
     offload,
     offload_briefly,
     offload_if_long,
@@ -237,3 +238,12 @@ async def test_requests_that_arrive_together_share_an_iteration_of_the_loop(how:
     running.cancel()
     assert len(ran_in) == 6
     assert len(set(ran_in)) >= 5, "one in each, but perhaps the first"
+
+
+async def test_work_does_not_wait_for_an_iteration_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the loop that had to begin it were closed: servers in one process share what they have spent."""
+    monkeypatch.setattr(loop_turn, "is_over", True)
+    async with hang_guard():
+        await offload_briefly(2048, spin)
+    await asyncio.sleep(0)
+    assert not loop_turn.is_over
