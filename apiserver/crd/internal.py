@@ -14,6 +14,7 @@ from typing import Final
 import orjson
 
 from noxu.apiserver.api.field import Verbatim
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.crd.types import COLUMN, CRD_VERSION, SCHEMA, SELECTABLE_FIELD, SUBRESOURCES, VALIDATION, write
 from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
 from noxu.apiserver.go.text import compact_json
@@ -177,6 +178,7 @@ def _echo(kind: Type, value: Json) -> str:
         return _object((name, _echo(kind.element, value[name])) for name in sorted(value))
     if isinstance(kind, Union):
         return _object(_members(kind, value))
+    spend(len(kind.fields))
     return _object((go_name(field.name), _echo_field(field, value)) for field in go_order(kind))
 
 
