@@ -252,9 +252,8 @@ def _policed(server: Measured, scale: float, spec: dict[str, Any], kind: str = "
     _created(server, DEFINITIONS, definition("drops", RULED))
     rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["drops"]}]
     meta = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "p"}}
-    binding = {**meta, "kind": f"{kind}Binding", "spec": {"policyName": "p"}}
-    if kind == "ValidatingAdmissionPolicy":
-        binding["spec"]["validationActions"] = ["Deny"]
+    actions = {"validationActions": ["Deny"]} if kind == "ValidatingAdmissionPolicy" else {}
+    binding = {**meta, "kind": f"{kind}Binding", "spec": {"policyName": "p", **actions}}
     plural = "validatingadmissionpolicies" if kind == "ValidatingAdmissionPolicy" else "mutatingadmissionpolicies"
     spec = {"matchConstraints": {"resourceRules": rules}, **spec}
     _created(server, f"{POLICIES}/{plural}", {**meta, "spec": spec})
