@@ -328,6 +328,128 @@ def long_heads(server: Measured, scale: float) -> Sockets:
     return _connected(server, max(1, int(len(made) * scale)), *made)
 
 
+# -- values of CEL, cells of tables, errors -----------------------------------------------------------------------------
+
+POLICIES: Final = "/apis/admissionregistration.k8s.io/v1"
+RULED: Final = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "list": {"type": "array", "items": {"type": "integer"}}},
+}
+SMALL: Final = {"text": "x" * 8_000, "list": list(range(1_000))}
+
+
+def _grown(start: str, step: str, count: int) -> str:
+    """An expression whose value grows `count` times, each time to `step` of the one before, `_`."""
+    return f"[{start}]" + "".join(f".map(a{n}, {step.replace('_', f'a{n}')})" for n in range(count)) + "[0]"
+
+
+def _ruled(server: Measured, scale: float, rule: str) -> Sockets:
+    schema = {**RULED, "x-kubernetes-validations": [{"rule": rule}]}
+    _created(server, DEFINITIONS, definition("drops", schema))
+    body = json.dumps(custom_resource("Drop", "x", SMALL)).encode()
+    return _posted(server, f"{DROPS}?dryRun=All", body, int(8 * scale))
+
+
+def rule_that_doubles_lists(server: Measured, scale: float) -> Sockets:
+    """A rule that adds a list to itself, 30 times."""
+    return _ruled(server, scale, _grown("[1]", "_ + _", 30) + ".size() > 0")
+
+
+def rule_that_shares_lists(server: Measured, scale: float) -> Sockets:
+    """A rule that compares 2^30 numbers in shared lists."""
+    shared = _grown("[1]", "[_, _]", 30)
+    return _ruled(server, scale, f"{shared} == {shared}")
+
+
+def _policed(server: Measured, scale: float, spec: dict[str, Any], kind: str = "ValidatingAdmissionPolicy") -> Sockets:
+    """Objects under a policy for all custom resources."""
+    _created(server, DEFINITIONS, definition("drops", RULED))
+    rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["drops"]}]
+    meta = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "p"}}
+    actions = {"validationActions": ["Deny"]} if kind == "ValidatingAdmissionPolicy" else {}
+    binding = {**meta, "kind": f"{kind}Binding", "spec": {"policyName": "p", **actions}}
+    plural = "validatingadmissionpolicies" if kind == "ValidatingAdmissionPolicy" else "mutatingadmissionpolicies"
+    spec = {"matchConstraints": {"resourceRules": rules}, **spec}
+    _created(server, f"{POLICIES}/{plural}", {**meta, "spec": spec})
+    _created(server, f"{POLICIES}/{plural.removesuffix('ies')}ybindings", binding)
+    body = json.dumps(custom_resource("Drop", "x", SMALL)).encode()
+    return _posted(server, f"{DROPS}?dryRun=All", body, int(8 * scale))
+
+
+def _doubled(start: str) -> list[dict[str, str]]:
+    later = [{"name": f"v{n}", "expression": f"variables.v{n - 1} + variables.v{n - 1}"} for n in range(1, 28)]
+    return [{"name": "v0", "expression": start}, *later]
+
+
+def variables_that_double_lists(server: Measured, scale: float) -> Sockets:
+    """28 variables of a policy, each twice the one before: a list."""
+    validations = [{"expression": "variables.v27.size() > 0"}]
+    return _policed(server, scale, {"variables": _doubled("[1]"), "validations": validations})
+
+
+def variables_that_double_texts(server: Measured, scale: float) -> Sockets:
+    """28 variables of a policy, each twice the one before: a text of 100 characters."""
+    validations = [{"expression": "variables.v27.size() > 0"}]
+    return _policed(
+        server, scale, {"variables": _doubled("object.spec.text.substring(0, 100)"), "validations": validations}
+    )
+
+
+def conditions_that_double_lists(server: Measured, scale: float) -> Sockets:
+    """A match condition that adds a list to itself, 30 times."""
+    condition = {"name": "c", "expression": _grown("[1]", "_ + _", 30) + ".size() > 0"}
+    return _policed(server, scale, {"matchConditions": [condition], "validations": [{"expression": "true"}]})
+
+
+def replacements(server: Measured, scale: float) -> Sockets:
+    """Every character of a text is replaced by the text, twice."""
+    variables = [
+        {"name": "s", "expression": "object.spec.text"},
+        {"name": "t", "expression": "variables.s.replace('', variables.s)"},
+    ]
+    validations = [{"expression": "variables.t.replace('', variables.s).size() > 0"}]
+    return _policed(server, scale, {"variables": variables, "validations": validations})
+
+
+def formatted_lists(server: Measured, scale: float) -> Sockets:
+    """A format of lists that share lists: 2^28 numbers."""
+    return _policed(
+        server, scale, {"validations": [{"expression": f"'%s'.format([{_grown('[1]', '[_, _]', 28)}]).size() > 0"}]}
+    )
+
+
+def patch_of_a_list_of_itself(server: Measured, scale: float) -> Sockets:
+    """A mutating policy that adds a list of lists: each of a thousand items becomes all of them."""
+    expression = "[JSONPatch{op: 'add', path: '/spec/lists', value: object.spec.list.map(x, object.spec.list)}]"
+    mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+    spec = {"mutations": [mutation], "reinvocationPolicy": "Never"}
+    return _policed(server, scale, spec, "MutatingAdmissionPolicy")
+
+
+def columns_that_descend(server: Measured, scale: float) -> Sockets:
+    """Tables of an object of 300 levels with 150 columns of ..a..a..a."""
+    columns = [{"name": f"c{n}", "type": "string", "jsonPath": "..a..a..a"} for n in range(150)]
+    made = definition("drops")
+    made["spec"]["versions"][0]["additionalPrinterColumns"] = columns
+    _created(server, DEFINITIONS, made)
+    nested: Any = {}
+    for _ in range(300):
+        nested = {"a": nested}
+    _created(server, DROPS, custom_resource("Drop", "x", nested))
+    ask = f"GET {DROPS} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n\r\n"
+    return _connected(server, int(8 * scale), ask.encode())
+
+
+def missing_fields(server: Measured, scale: float) -> Sockets:
+    """900 empty items of a list that is a map by 200 required keys: 180,000 errors."""
+    keys = [f"k{n}" for n in range(200)]
+    items = {"type": "object", "required": keys, "properties": {key: {"type": "string"} for key in keys}}
+    listed = {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
+    _created(server, DEFINITIONS, definition("drops", {"type": "object", "properties": {"list": listed}}))
+    body = json.dumps(custom_resource("Drop", "x", {"list": [{}] * 900})).encode()
+    return _posted(server, DROPS, body, int(20 * scale))
+
+
 ATTACKS: Final[dict[str, Attack]] = {
     "long heads": long_heads,
     "idle connections": idle_connections,
@@ -349,6 +471,16 @@ ATTACKS: Final[dict[str, Attack]] = {
     "endless trailers": endless_trailers,
     "empty frames": empty_frames,
     "index of many versions": index_of_many_versions,
+    "rule that doubles lists": rule_that_doubles_lists,
+    "rule that shares lists": rule_that_shares_lists,
+    "variables that double lists": variables_that_double_lists,
+    "variables that double texts": variables_that_double_texts,
+    "conditions that double lists": conditions_that_double_lists,
+    "replacements": replacements,
+    "formatted lists": formatted_lists,
+    "patch of a list of itself": patch_of_a_list_of_itself,
+    "columns that descend": columns_that_descend,
+    "missing fields": missing_fields,
 }
 
 

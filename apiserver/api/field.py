@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.text import compact_json, plain, quote
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
@@ -112,46 +113,54 @@ def printed(value: Json) -> str:
     return plain(value) if isinstance(value, (bool, int, float)) else compact_json(value)
 
 
+_UNITS: Final = 5  # of work for an error: a small object may have many
+
+
+def _made(reason: Reason, field: Path, value: Json = OMIT, detail: str = "") -> FieldError:
+    spend(_UNITS)
+    return FieldError(reason, field, value, detail)
+
+
 def required(field: Path, detail: str = "") -> FieldError:
-    return FieldError("FieldValueRequired", field, "", detail)
+    return _made("FieldValueRequired", field, "", detail)
 
 
 def invalid(field: Path, value: Json, detail: str) -> FieldError:
-    return FieldError("FieldValueInvalid", field, value, detail)
+    return _made("FieldValueInvalid", field, value, detail)
 
 
 def type_invalid(field: Path, value: Json, detail: str) -> FieldError:
-    return FieldError("FieldValueTypeInvalid", field, value, detail)
+    return _made("FieldValueTypeInvalid", field, value, detail)
 
 
 def not_supported(field: Path, value: Json, supported: list[str]) -> FieldError:
     """`supported` is listed in the order given."""
     detail = "supported values: " + ", ".join(map(quote, supported)) if supported else ""
-    return FieldError("FieldValueNotSupported", field, value, detail)
+    return _made("FieldValueNotSupported", field, value, detail)
 
 
 def forbidden(field: Path, detail: str = "") -> FieldError:
-    return FieldError("FieldValueForbidden", field, "", detail)
+    return _made("FieldValueForbidden", field, "", detail)
 
 
 def duplicate(field: Path, value: Json) -> FieldError:
-    return FieldError("FieldValueDuplicate", field, value)
+    return _made("FieldValueDuplicate", field, value)
 
 
 def not_found(field: Path, value: Json, detail: str = "") -> FieldError:
-    return FieldError("FieldValueNotFound", field, value, detail)
+    return _made("FieldValueNotFound", field, value, detail)
 
 
 def too_long(field: Path, limit: int) -> FieldError:
     """Upstream says bytes even where it counts runes, and omits a limit below zero."""
     detail = f"may not be more than {limit} byte{'' if limit == 1 else 's'}"
-    return FieldError("FieldValueTooLong", field, "", detail if limit >= 0 else "value is too long")
+    return _made("FieldValueTooLong", field, "", detail if limit >= 0 else "value is too long")
 
 
 def too_many(field: Path, actual: int, limit: int) -> FieldError:
     detail = f"must have at most {limit} item{'' if limit == 1 else 's'}"
-    return FieldError("FieldValueTooMany", field, actual, detail if limit >= 0 else "has too many items")
+    return _made("FieldValueTooMany", field, actual, detail if limit >= 0 else "has too many items")
 
 
 def internal(field: Path, detail: str) -> FieldError:
-    return FieldError("InternalError", field, "", detail)
+    return _made("InternalError", field, "", detail)

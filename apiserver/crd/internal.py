@@ -14,6 +14,7 @@ from typing import Final
 import orjson
 
 from noxu.apiserver.api.field import Verbatim
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.crd.types import (
     COLUMN,
     CRD_VERSION,
@@ -201,6 +202,7 @@ def _echo(kind: Type, value: Json) -> str:
         return _object((name, _echo(kind.element, value[name])) for name in sorted(value))
     if isinstance(kind, Union):
         return _object(_members(kind, value))
+    spend(len(kind.fields))
     return _object((go_name(field.name), _echo_field(field, value)) for field in go_order(kind))
 
 

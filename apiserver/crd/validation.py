@@ -134,8 +134,10 @@ def _spec_errors(spec: Internal, strict: Strictness, path: Path, checkers: RuleC
         why = "must be false in order to use defaults in the schema"
         yield invalid(child(path, "preserveUnknownFields"), True, why)
     versions = spec.versions or []
+    statuses = _statuses(spec)
     for n, version in enumerate(versions):
-        yield from _version_errors(version, spec, strict, index(child(path, "versions"), n), checkers)
+        where, status = index(child(path, "versions"), n), statuses[version["name"]]
+        yield from _version_errors(version, strict, where, checkers, status=status)
     names = [version["name"] for version in versions]
     if len(set(names)) < len(names):
         yield invalid(child(path, "versions"), echo_versions(spec.versions), "must contain unique version names")
@@ -196,8 +198,9 @@ def _missing_schema_errors(spec: Internal, strict: Strictness, path: Path) -> It
 
 
 def _version_errors(
-    version: Object, spec: Internal, strict: Strictness, path: Path, checkers: RuleCheckers | None
+    version: Object, strict: Strictness, path: Path, checkers: RuleCheckers | None, *, status: bool
 ) -> Iterator[FieldError]:
+    """`status`: the version has the subresource."""
     if messages := dns1035_label(version["name"]):
         yield invalid(child(path, "name"), version["name"], ",".join(messages))
     warning = version.get("deprecationWarning")
@@ -211,7 +214,7 @@ def _version_errors(
         child(path, "schema"),
         strict,
         version["name"],
-        status=_has_status(_subresources(spec, version["name"])),
+        status=status,
         checkers=checkers,
     )
     yield from _scale_errors(version.get("subresources"), child(path, "subresources"))
@@ -245,11 +248,12 @@ def _deprecation_warning_errors(warning: str, deprecated: bool) -> Iterator[str]
         position += len(char.encode())
 
 
-def _subresources(spec: Internal, version: str) -> Object | None:
+def _statuses(spec: Internal) -> dict[str, bool]:
+    """Whether each version, by its name, has the subresource /status. Of versions with one name the first counts."""
     versions = spec.versions or []
-    if not any(candidate.get("subresources") is not None for candidate in versions):
-        return spec.subresources
-    return next((candidate.get("subresources") for candidate in versions if candidate["name"] == version), None)
+    if all(version.get("subresources") is None for version in versions):
+        return dict.fromkeys((version["name"] for version in versions), _has_status(spec.subresources))
+    return {version["name"]: _has_status(version.get("subresources")) for version in reversed(versions)}
 
 
 def _has_status(subresources: Object | None) -> bool:
