@@ -22,6 +22,11 @@ FILE: Final = "noxu.db"
 """The name of the file in the data directory."""
 
 
+_EXTRA: Final = "noxu[etcd]"
+_PACKAGES: Final = {"google": "protobuf"}
+"""Of modules of the extra that have other names than their packages."""
+
+
 class EtcdAccess(NamedTuple):
     """What is needed to connect to etcd, and where the objects are in it."""
 
@@ -84,9 +89,8 @@ def etcd_access(options: Etcd) -> EtcdAccess:
     try:
         from noxu.storage.etcd_client import Tls, User
     except ImportError as error:
-        raise StartError(
-            f"--etcd-servers needs the package {error.name}: install noxu with the extra etcd, noxu[etcd]"
-        ) from None
+        package = _PACKAGES.get((error.name or "").partition(".")[0], error.name)
+        raise StartError(f"--etcd-servers needs the package {package}: pip install '{_EXTRA}'") from None
     from noxu.apiserver.registry.etcd_layout import KubernetesLayout
 
     collections = [SERVER_LEASES, *(versions.collection for versions in built_in_versions())]

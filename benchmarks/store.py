@@ -71,6 +71,11 @@ def sqlite(durability: Durability) -> Open:
 def etcd(url: str) -> Open:
     """Each store has a prefix of its own."""
 
+    try:
+        import noxu.storage.etcd  # noqa: F401 - of an extra
+    except ImportError as error:
+        raise SystemExit(f"--etcd needs the extra etcd (pip install 'noxu[etcd]'): {error}") from None
+
     async def opened(directory: Path) -> Store:
         from noxu.storage.etcd import EtcdStore
         from noxu.storage.etcd_layout import PlainLayout

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 SIZE: Final = 1024 * 1024  # bytes: a hundred deletions, with what SQLite writes for each
+CHUNK: Final = 64 * 1024  # bytes; sizes are multiples of it
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -56,5 +57,6 @@ def allocate(handle: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, size)
         return
-    for start in range(0, size, 65536):
-        os.pwrite(handle, bytes(min(65536, size - start)), start)
+    os.lseek(handle, 0, os.SEEK_SET)
+    for _ in range(0, size, CHUNK):
+        os.write(handle, bytes(CHUNK))

@@ -136,10 +136,13 @@ def serve(listener: _socket.socket, data: bytes, parent: int = 0) -> None:
     poll.register(listener.fileno(), select.POLLIN)
     timeout = None
     if parent:
-        try:
-            poll.register(os.pidfd_open(parent), select.POLLIN)  # until the end of the process
-        except (AttributeError, OSError):  # not Linux, or it has ended
-            timeout = PARENT_POLL
+        timeout = PARENT_POLL
+        if hasattr(os, "pidfd_open"):  # Linux
+            try:
+                poll.register(os.pidfd_open(parent), select.POLLIN)  # until the end of the process
+                timeout = None
+            except OSError:
+                pass  # it has ended
     received: dict[int, tuple[_socket.socket, bytearray]] = {}
 
     def close(number: int) -> None:

@@ -39,6 +39,10 @@ class StaticTokens:
         """Accept the tokens that others accept, too."""
         self._users |= others._users
 
+    def names(self) -> set[str]:
+        """The names of the users."""
+        return {user.name for user in self._users.values()}
+
     def issue(self, user: User) -> str:
         """A new random token of a user, valid until the server stops for good."""
         import secrets  # few servers issue tokens

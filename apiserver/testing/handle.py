@@ -270,7 +270,6 @@ class Noxu(Registration, Verbs):
         """
         spelling.verb(verb)
         spelling.code(code)
-        spelling.user(user, self._known_users())
         resource = None
         if what:
             address = addresses.of_any(self._session.catalog, what, name, namespace)
@@ -289,12 +288,9 @@ class Noxu(Registration, Verbs):
         selected = {field: value for field, value in wanted.items() if value is not None}
         return cast("AwaitableRequests", self._ask("requests", self._recorded, selected))
 
-    def _known_users(self) -> set[str]:
-        """Those that were made, or have asked something."""
-        return {*self._named, *(request.user for request in self._requests.since())}
-
     async def _recorded(self, selected: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
         await self._session.check_namespace(str(selected.get("namespace", "")))
+        await self._session.check_user(str(selected.get("user", "")))
         return Answered(
             [
                 request
@@ -318,7 +314,7 @@ class Noxu(Registration, Verbs):
         return users.make(self._server, self._directory / USERS / str(self._made), name, groups, uid, self._session_of)
 
     def _session_of(self, access: Access) -> Session:
-        return Session(self._runner, self._client(access), self._requests, self._strict)
+        return Session(self._runner, self._client(access), self._requests, self._strict, self._named)
 
     def _client(self, access: Access) -> Client:
         client = Client(access, self._requests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from noxu.apiserver.http.recent_requests import RecentRequests
@@ -13,6 +14,8 @@ from noxu.apiserver.testing.errors import hidden
 from noxu.apiserver.testing.runner import Runner
 
 __tracebackhide__ = hidden
+ACCOUNT: Final = "system:serviceaccount:"
+"""How the name of a service account's user begins: its namespace and its name follow."""
 HTTP_ERRORS: Final = 400
 """The first code of an error."""
 
@@ -25,6 +28,8 @@ class Session:
     client: Client
     requests: RecentRequests
     strict: bool = False
+    named: AbstractSet[str] = frozenset()
+    """The users that the handle has made."""
 
     async def check_namespace(self, namespace: str) -> None:
         """Raises ValueError for one that has never existed, as far as requests tell, unless objects need none. In the server's loop."""
@@ -38,6 +43,19 @@ class Session:
             return
         asked = (each for each in self.requests.since() if each.resource == "namespaces" and each.code < HTTP_ERRORS)
         spelling.namespace(namespace, known.union(each.name for each in asked if each.name))
+
+    async def check_user(self, user: str) -> None:
+        """Raises ValueError for one who is not known, and whose name is similar to a known one's. In the server's loop.
+
+        Known are those that were made, those with a token or a service account, and those who have asked something.
+        """
+        plane = self.runner.running.plane
+        known = {*self.named, *plane.static_tokens.names(), *(each.user for each in self.requests.since())}
+        resource = plane.catalog.current.find("", "v1", "serviceaccounts")
+        if user.startswith(ACCOUNT) and resource is not None:
+            accounts = await plane.reader.collection(resource)
+            known |= {f"{ACCOUNT}{key.partition.removesuffix('/')}:{key.name}" for key in accounts.entries}
+        spelling.user(user, known)
 
     @property
     def catalog(self) -> Catalog:

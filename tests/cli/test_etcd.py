@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from tests.etcd_server import free_ports
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 URL = "http://127.0.0.1:2379"
+ROOT = Path(__file__).parents[2]
 VALID: list[tuple[str, list[str], Etcd | None]] = [
     ("none", [], None),
     ("one server", [f"--etcd-servers={URL}"], Etcd((URL,))),
@@ -90,11 +94,47 @@ def test_a_server_without_etcd_does_not_start(
     assert capsys.readouterr().err.startswith(message.format(url=url))
 
 
-def test_without_the_extra_the_error_names_it() -> None:
+WITH_ETCD: list[tuple[str, list[str]]] = [
+    ("hpack", ["serve", "--port=0"]),
+    ("google", ["serve", "--port=0"]),
+    ("google", ["check"]),
+    ("google", ["snapshot", "s.db"]),
+    ("google", ["validate", "--stored"]),
+]
+PACKAGES = {"hpack": "hpack", "google": "protobuf"}
+
+
+@pytest.mark.parametrize(("module", "arguments"), WITH_ETCD, ids=[f"{row[1][0]} without {row[0]}" for row in WITH_ETCD])
+def test_without_the_extra_the_error_says_how_to_install_it(module: str, arguments: list[str], tmp_path: Path) -> None:
     program = (
-        "import sys\nsys.modules['hpack'] = None\nfrom noxu.apiserver import cli\n"
-        f"sys.exit(cli.main(['serve', '--port=0', '--etcd-servers={URL}']))"
+        f"import sys\nsys.modules[{module!r}] = None\nfrom noxu.apiserver import cli\n"
+        f"sys.exit(cli.main([*sys.argv[1:], '--etcd-servers={URL}']))"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    text = "noxu: --etcd-servers needs the package hpack: install noxu with the extra etcd, noxu[etcd]\n"
-    assert (ended.returncode, ended.stderr) == (1, text)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    text = f"--etcd-servers needs the package {PACKAGES[module]}: pip install 'noxu[etcd]'\n"
+    assert ended.returncode != 0
+    assert ended.stderr.endswith(text), ended.stderr
+
+
+def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
+    """A module of the server that imports another package than the required ones is reached by `etcd_access` alone."""
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    required = {_name(each) for each in metadata["dependencies"]}
+    optional = {_name(each) for each in metadata["optional-dependencies"]["etcd"]}
+    known = {"google": "protobuf", "re2": "google-re2", "jwt": "pyjwt", "yaml": "pyyaml", "pytest": "pytest",
+             "prometheus_client": "prometheus-client", "yarl": "aiohttp", "multidict": "aiohttp", "jsonpointer": "jsonpatch"}  # fmt: skip
+    found: dict[str, set[str]] = {}
+    for folder in ("apiserver", "storage"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for module in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE):
+                if module not in sys.stdlib_module_names and module != "noxu" and find_spec(module) is not None:
+                    found.setdefault(known.get(module, module), set()).add(path.name)
+    others = {name: files for name, files in found.items() if name not in required}
+    assert set(others) <= {*optional, "pytest"}
+    assert {file for name in optional for file in others.get(name, ())} == {"http2_headers.py", "etcd_client.py", "etcd_messages.py"}  # fmt: skip
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[<>=;~ ]", requirement)[0].lower()

@@ -222,7 +222,11 @@ def test_names_with_asterisks_and_parts_are_right(server: Noxu) -> None:
         ("bindings", {}),
     ):
         server.mutating(resource, **options)
-    assert server.requests(user="system:serviceaccount:default:operator", verb="deletecollection") == []
+    accounts = [f"system:serviceaccount:default:operator-{letter}" for letter in "ab"]
+    server.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "operator-a"}})
+    assert server.requests(user=accounts[0], verb="deletecollection") == []
+    with pytest.raises(ValueError, match=f"did you mean {accounts[0]}"):
+        server.requests(user=accounts[1])
     assert server.requests("pods", subresource="exec") == []
     assert server.wait("widgets", "a", "!has(self.status)")
 

@@ -76,3 +76,10 @@ def test_the_kubeconfig_of_the_server_is_that_of_an_administrator(tmp_path: Path
         assert list(json.loads(noxu.kubeconfig.read_text())["users"][0]["user"]) == ["token"]
     with Noxu(tmp_path) as noxu:
         assert json.loads(noxu.kubeconfig.read_text())["users"][0]["user"] == {}
+
+
+@pytest.mark.noxu(tls=True, users=["jane"], profile="envtest")
+def test_requests_of_a_user_with_a_certificate_are_selected_by_its_name(noxu: Noxu) -> None:
+    assert noxu.requests(user="jane", by_handle=None) == []
+    with pytest.raises(ValueError, match=r'no user "jnae" is known; did you mean jane\?'):
+        noxu.requests(user="jnae")
