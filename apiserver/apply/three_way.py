@@ -68,8 +68,8 @@ def _merged_list(last: list[Json], new: list[Json], live: list[Json], field: Fie
     """A list with a merge strategy, and the merges of the items that both have, which replace those in it."""
     key = field.merge_key
     last_of, new_of, live_of = ({_identity(item, key): item for item in items} for items in (last, new, live))
-    if len(new_of) < len(new) or len(live_of) < len(live):
-        return new, []  # repeated keys, or items without a key
+    if len(new_of) < len(new) or len(live_of) < len(live) or None in new_of or None in live_of:
+        return new, []  # repeated keys, or items without one
     others = [each for each in live_of if each not in new_of and each not in last_of]
     order = _in_order(list(new_of), others, list(live_of))
     merged = [new_of[each] if each in new_of else live_of[each] for each in order]
