@@ -9,6 +9,7 @@ name: `charts/db-1.0.0.tgz/db/crds/a.yaml`.
 from __future__ import annotations
 
 import io
+import os.path
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -51,9 +52,15 @@ Files = Mapping[str, Path]
 """The files of a chart by their names in it: `crds/a.yaml`."""
 
 
-def directory(root: Path, found: list[Path]) -> Files:
-    """The files of a chart in a directory, those of `found` that are in it."""
-    return {file.relative_to(root).as_posix(): file for file in found if file.is_relative_to(root)}
+def outermost(found: list[Path]) -> dict[Path, Files]:
+    """The charts among files that are in no other chart, with their files."""
+    roots = {file.parent for file in found if file.name == CHART}
+    charts: dict[Path, dict[str, Path]] = {}
+    for file in found if roots else ():
+        around = [each for each in file.parents if each in roots]
+        if around:
+            charts.setdefault(around[-1], {})[file.relative_to(around[-1]).as_posix()] = file
+    return dict(charts)
 
 
 def definitions(files: Files) -> Iterator[Path | NotInstalled]:
@@ -64,9 +71,10 @@ def definitions(files: Files) -> Iterator[Path | NotInstalled]:
 
 def template_of(path: Path) -> Path | None:
     """The chart whose templates are in a directory, None if there are none."""
-    for inner in (path, *path.parents):
+    whole = path.absolute()
+    for inner in (whole, *whole.parents):
         if inner.name == _TEMPLATES and (inner.parent / CHART).is_file():
-            return inner.parent
+            return inner.parent if path.is_absolute() else Path(os.path.relpath(inner.parent))
     return None
 
 

@@ -57,11 +57,11 @@ def parts(kustomization: Path) -> Parts:
     return Parts(_absolute(kustomization, resources), _absolute(kustomization, others - resources))
 
 
-def is_patch_by_name(file: Path, directories: Iterable[Path]) -> bool:
+def is_patch_by_name(file: Path, directories: set[Path]) -> bool:
     """Whether a file is a patch by its name, and in one of these directories of kustomizations or below it."""
     if not _PATCH_NAME.fullmatch(file.name) and file.parent.name != _PATCH_DIRECTORY:
         return False
-    return any(directory in file.parents for directory in directories)
+    return not directories.isdisjoint(file.parents)
 
 
 def _absolute(kustomization: Path, paths: Iterable[str]) -> frozenset[str]:

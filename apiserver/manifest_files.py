@@ -13,15 +13,12 @@ import io
 import os.path
 import re
 import zlib
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from noxu.apiserver import charts, kustomization_files
-from noxu.apiserver.charts import CHART
 from noxu.apiserver.kustomization_files import NAMES as KUSTOMIZATIONS
-from noxu.apiserver.kustomization_files import Parts
 from noxu.apiserver.records import NamedTuple
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
@@ -79,41 +76,55 @@ def files(path: Path, command: str = "") -> tuple[list[Path], list[Skipped]]:
         return [], [Skipped(path, f"it has templates of a Helm chart: helm template {chart} --include-crds{to_stdin}")]
     installed, skipped = _of_charts(found, to_stdin)
     kustomizations = [file for file in found if file.name in KUSTOMIZATIONS and file not in skipped]
-    named = {file: kustomization_files.parts(file) for file in kustomizations}
-    resources = frozenset().union(*(parts.resources for parts in named.values()))
+    named = _Named(kustomizations)
     for file in found:
         if file in skipped:
             continue
-        absolute = os.path.abspath(file)  # noqa: PTH100 - links are not followed
-        if file in named:
+        if file.name in KUSTOMIZATIONS:
             skipped[file] = Skipped(file, _kustomization(file.parent, command))
         elif file.name.endswith(_ARCHIVES):
             skipped[file] = Skipped(file, _IS_ARCHIVE)
-        elif not _is_manifest(file):
-            continue
-        elif (by := _kustomization_of(absolute, named, resources)) is not None:
-            skipped[file] = Skipped(file, f"{by} does not name it as a resource")
-        elif _VALUES.fullmatch(file.name):
-            skipped[file] = Skipped(file, "it has values for templates")
-        elif _ASSERTION.fullmatch(file.name):
-            skipped[file] = Skipped(file, "it is an assertion of kuttl or chainsaw")
-        elif absolute not in resources and kustomization_files.is_patch_by_name(
-            file, [each.parent for each in kustomizations]
-        ):
-            skipped[file] = Skipped(file, "it is a patch by its name, and no kustomization names it as a resource")
+        elif _is_manifest(file) and (reason := named.reason(file) or _reason_by_name(file)):
+            skipped[file] = Skipped(file, reason)
     read = [file for file in found if _is_manifest(file) and file not in skipped]
     return sorted([*read, *installed]), list(dict.fromkeys(each for _, each in sorted(skipped.items())))
+
+
+class _Named:
+    """What kustomizations name."""
+
+    def __init__(self, kustomizations: list[Path]) -> None:
+        parts = {file: kustomization_files.parts(file) for file in kustomizations}
+        self._directories = {file.parent for file in kustomizations}
+        self._resources = frozenset().union(*(each.resources for each in parts.values()))
+        self._others: dict[str, Path] = {}
+        for kustomization, each in parts.items():
+            self._others.update(dict.fromkeys(each.others - self._others.keys(), kustomization))
+
+    def reason(self, file: Path) -> str:
+        """Why a file is no resource, "" if it may be one."""
+        path = Path(os.path.abspath(file))  # noqa: PTH100 - links are not followed
+        is_resource = str(path) in self._resources
+        by = None if is_resource else self._others.get(str(path))
+        by = by or next((self._others[str(each)] for each in path.parents if str(each) in self._others), None)
+        if by is not None:
+            return f"{by} does not name it as a resource"
+        if not is_resource and kustomization_files.is_patch_by_name(file, self._directories):
+            return "it is a patch by its name, and no kustomization names it as a resource"
+        return ""
+
+
+def _reason_by_name(file: Path) -> str:
+    if _VALUES.fullmatch(file.name):
+        return "it has values for templates"
+    return "it is an assertion of kuttl or chainsaw" if _ASSERTION.fullmatch(file.name) else ""
 
 
 def _of_charts(found: list[Path], to_stdin: str) -> tuple[list[Path], dict[Path, Skipped]]:
     """The definitions that charts install, and a note for each other file of a chart."""
     installed: list[Path] = []
     skipped: dict[Path, Skipped] = {}
-    roots = [file.parent for file in found if file.name == CHART]
-    for root in roots:
-        if any(each in root.parents for each in roots):
-            continue  # a subchart
-        files = charts.directory(root, found)
+    for root, files in charts.outermost(found).items():
         note = Skipped(root, f"it is a Helm chart: helm template {root} --include-crds{to_stdin}")
         skipped |= dict.fromkeys(files.values(), note)
         for each in charts.definitions(files):
@@ -122,14 +133,6 @@ def _of_charts(found: list[Path], to_stdin: str) -> tuple[list[Path], dict[Path,
             else:
                 installed.append(each)
     return installed, skipped
-
-
-def _kustomization_of(file: str, named: Mapping[Path, Parts], resources: frozenset[str]) -> Path | None:
-    """The kustomization that names a file, or a directory around it, and not as a resource, which none does."""
-    for kustomization, (_, others) in named.items():
-        if (file in others and file not in resources) or any(file.startswith(other + os.sep) for other in others):
-            return kustomization
-    return None
 
 
 def name_of(path: Path) -> str:

@@ -19,6 +19,8 @@ _JSON_PATCH: Final = "it is a JSON patch"
 _OF_EVERY_CRD: Final = ("group", "names", "scope", "versions")
 _PATCH_OF_CRD: Final = f"it is a patch of a CRD: its spec has none of {', '.join(_OF_EVERY_CRD)}"
 _CRD_WITHOUT_SPEC: Final = "it is a patch of a CRD: it has no spec"
+_PATCH_OF_WORKLOAD: Final = "it is a patch of a {}: it has neither a selector nor an image"
+_WORKLOADS: Final = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
 _DIRECTIVE: Final = "it is a patch of kustomize: it has $patch"
 _CRD_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy", "test"})
@@ -82,7 +84,22 @@ def _reason(value: Json) -> str:
         return "it is a kubeconfig"
     if isinstance(value.get("$patch"), str):
         return _DIRECTIVE
+    if api_version.startswith("apps/") and value.get("kind") in _WORKLOADS:
+        return _PATCH_OF_WORKLOAD.format(value["kind"]) if _is_patch_of_workload(value) else ""
     return _patch_of_crd(value) if value.get("kind") == CRD else ""
+
+
+def _is_patch_of_workload(value: Object) -> bool:
+    """Whether a workload lacks everything that it must have. One that says nothing, or is malformed, is no patch."""
+    spec = value.get("spec")
+    if not isinstance(spec, dict) or "selector" in spec or not spec:
+        return False
+    found: Json = spec
+    for name in ("template", "spec", "containers"):
+        found = found.get(name, {}) if isinstance(found, dict) else None
+    if not isinstance(found, (dict, list)):
+        return False
+    return not any(isinstance(each, dict) and "image" in each for each in found)
 
 
 def _patch_of_crd(value: Object) -> str:

@@ -53,7 +53,7 @@ def written(root: Path, found: Mapping[str, str]) -> Path:
 
 
 def installed(root: Path) -> list[str]:
-    files = charts.directory(root, sorted(file for file in root.rglob("*") if file.is_file()))
+    [files] = charts.outermost(sorted(file for file in root.rglob("*") if file.is_file())).values()
     return [
         f"{each.path.relative_to(root)}: {each.reason.removeprefix('helm does not install this subchart: ')}"
         if isinstance(each, NotInstalled)
@@ -136,11 +136,13 @@ def test_charts_in_charts_are_limited(tmp_path: Path, monkeypatch: pytest.Monkey
     ]
 
 
-def test_the_templates_of_a_chart_are_no_manifests(tmp_path: Path) -> None:
+def test_the_templates_of_a_chart_are_no_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = written(tmp_path / "c", {"templates/x/a.yaml": "{{ x }}", "crds/templates/a.yaml": CRD})
     read, skipped = manifest_files.files(root / "templates/x", "lint")
     assert read == []
     assert [each.reason for each in skipped] == [
         f"it has templates of a Helm chart: helm template {root} --include-crds | noxu lint -"
     ]
+    monkeypatch.chdir(root / "templates")
+    assert str(manifest_files.files(Path())[1][0]) == ".: skipped: it has templates of a Helm chart: helm template .. --include-crds"  # fmt: skip
     assert manifest_files.files(root / "crds/templates")[0] == [root / "crds/templates/a.yaml"]

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 from urllib.parse import quote
@@ -32,10 +32,11 @@ from noxu.apiserver.commands.in_memory import STRICT, WARN
 from noxu.apiserver.commands.reports import Style
 from noxu.apiserver.commands.results import Check, Results
 from noxu.apiserver.commands.shards import Shard
-from noxu.apiserver.commands.updates import Configurations, Update
+from noxu.apiserver.commands.updates import Configurations, Update, applied, updated, verb
 from noxu.apiserver.control_plane import ControlPlane
 from noxu.apiserver.features import Features
 from noxu.apiserver.go.text import compact_json
+from noxu.apiserver.kinds.scheme import by_group_kind
 from noxu.apiserver.manifests import Document, LoadError, in_order, is_crd
 from noxu.apiserver.registry.draft import Options
 from noxu.apiserver.registry.trace import Trace, as_json
@@ -179,9 +180,15 @@ def _explain_on_server(client: ApiClient, document: Document, rules: Options, *,
     if old is None or old.status == 404 or old.value is None:
         reply = client.send("POST", collection, query, value, {HEADER: "1"})
     else:
-        metadata = {"resourceVersion": old.value["metadata"]["resourceVersion"], **value["metadata"]}
-        sent = {**value, "metadata": metadata}
+        update = verb(old.value, value)
+        if update == "replace":
+            metadata = {"resourceVersion": old.value["metadata"]["resourceVersion"], **value["metadata"]}
+            sent = {**value, "metadata": metadata}
+        else:
+            kind = by_group_kind().get((str(value.get("apiVersion")), document.kind))
+            sent = updated(applied(old.value), value, old.value, None if kind is None else kind.struct)
         reply = client.send("PUT", f"{collection}/{quote(name)}", query, sent, {HEADER: "1"})
+        return replace(_explanation(client, document, reply), update=update)
     return _explanation(client, document, reply)
 
 

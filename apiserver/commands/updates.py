@@ -15,6 +15,7 @@ from noxu.apiserver.api import codec
 from noxu.apiserver.apply.lastapplied import ANNOTATION
 from noxu.apiserver.apply.three_way import three_way
 from noxu.apiserver.commands.findings import Verb
+from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.registry.entry import key_of
 from noxu.apiserver.registry.resource import Resource
 from noxu.apiserver.values import Json, Object
@@ -47,11 +48,14 @@ class Update:
 
     def __call__(self, sent: Object, live: Object, resource: Resource) -> Object:
         self.verb = verb(self.last, sent)
-        last = self.last if self.verb == "replace" else _applied(self.last)
-        kind = None if resource.table is None else resource.table.struct
-        found = three_way(_configuration(last), _configuration(sent), live, kind)
-        found["metadata"] = {**found["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
-        return found
+        last = self.last if self.verb == "replace" else applied(self.last)
+        return updated(last, sent, live, None if resource.table is None else resource.table.struct)
+
+
+def updated(last: Object, sent: Object, live: Object, kind: Struct | None) -> Object:
+    """The live object after an update from what was applied last to what is sent, with the same resourceVersion."""
+    found = three_way(_configuration(last), _configuration(sent), live, kind)
+    return {**found, "metadata": {**found["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}}
 
 
 def verb(last: Object, sent: Object) -> Verb:
@@ -64,7 +68,7 @@ def is_exported(value: Object) -> bool:
     return isinstance(metadata, dict) and isinstance(metadata.get("uid"), str) and metadata["uid"] != ""
 
 
-def _applied(last: Object) -> Object:
+def applied(last: Object) -> Object:
     """What was applied last to the object that a document is, or that it is exported from."""
     if not is_exported(last):
         return last

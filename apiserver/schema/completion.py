@@ -112,6 +112,8 @@ class _Completion:
     def __init__(self, notes: list[Note], preserve: bool) -> None:
         self.notes = notes
         self.preserve = preserve
+        self.metadata: Path | None = None
+        """Where the metadata of the resource is described, which may only restrict names: servers preserve the rest."""
 
     def note(self, path: Path, text: str) -> None:
         self.notes.append(Note(path, text))
@@ -130,6 +132,7 @@ class _Completion:
             self.note(path, "type: object added")
         self.implied(root, path)
         self.only_names(root, path)
+        self.metadata = key(child(path, "properties"), "metadata")
         self.node(root, [], path)
 
     def implied(self, resource: Object, path: Path) -> None:
@@ -289,7 +292,7 @@ class _Completion:
             node["items"] = {PRESERVE: True}
             self.note(child(path, "items"), f"{PRESERVE}: true added, anything is allowed here")
         opaque = not node.get("properties") and node.get("additionalProperties") is None and not node.get(PRESERVE)
-        if self.preserve and node.get("type") == "object" and opaque:
+        if self.preserve and node.get("type") == "object" and opaque and path != self.metadata:
             node[PRESERVE] = True
             self.note(path, f"{PRESERVE}: true keeps unknown fields")
 

@@ -41,7 +41,7 @@ _RULES: Final = "x-kubernetes-validations"
 _TEXTS: Final = frozenset({"title", "description", "example", "externalDocs", "id", "$schema"})
 _OF_RESOURCES: Final = frozenset({"apiVersion", "kind", "metadata"})
 _WIDER: Final = {("integer", "number"), ("integer", _INT_OR_STRING), ("string", _INT_OR_STRING)}
-_JUDGES: Final = ("allOf", "anyOf", "oneOf", "not", "enum", "maxProperties", _RULES)
+_JUDGES: Final = ("allOf", "anyOf", "oneOf", "not", "enum", "maxProperties")
 """Keywords that may refuse an object because of a field that is filled in below them."""
 
 

@@ -31,6 +31,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
         1,
     ),
     ("admission.md", r"\(1 to (\d+), 10 unless given\)", "apiserver.admission.webhooks:_MAX_TIMEOUT", 1),
+    ("cli.md", r"unpacked at most (\d+) MiB", "apiserver.charts:MAX_UNPACKED", MIB),
     ("apply.md", r"Beyond (\w+) updaters", "apiserver.apply.manager:MAX_UPDATE_MANAGERS", 1),
     (
         "cel.md",

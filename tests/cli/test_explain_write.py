@@ -115,6 +115,26 @@ def test_on_a_server_the_objects_are_written_with_an_option(
     assert without_times(ran.out)[-1] == "    nothing changed: nothing is written"
 
 
+@pytest.mark.parametrize(("exported", "verb"), [(False, "apply"), (True, "replace")])
+def test_on_a_server_an_object_is_updated_as_kubectl_does_it(
+    run: Make, write: Make, noxu: Noxu, exported: bool, verb: str
+) -> None:
+    """What admission and the server have added to a pod stays, so that its file is accepted."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a"},
+        "spec": {"containers": [{"name": "a", "image": "b"}]},
+    }
+    [stored] = noxu.apply(pod)
+    write("pod.json", stored if exported else pod)
+    ran = run(f"explain-write pod.json --server {noxu.url}")
+    assert (ran.status, ran.out.splitlines()[0].partition(": ")[2].partition(": ")[2]) == (
+        0,
+        f"accepted, as an update by kubectl {verb}",
+    )
+
+
 @pytest.mark.usefixtures("files")
 def test_json_output_contains_the_steps(run: Make) -> None:
     (one,) = run("explain-write -f crd.json -f bad.json --output json").json

@@ -159,6 +159,13 @@ def test_nothing_is_lost_where_nothing_was_pruned() -> None:
     assert [note.path for note in notes] == ["properties[c]", ""]
 
 
+def test_the_metadata_of_a_resource_is_preserved_anyway() -> None:
+    """As controller-gen writes it. Servers refuse a schema that says more of it than names."""
+    completed, notes = complete(of(metadata=OBJECT, spec=of(metadata=OBJECT)), preserve=True)
+    assert completed == {**of(metadata=OBJECT, spec=of(metadata={**OBJECT, PRESERVE: True})), PRESERVE: True}
+    assert [note.path for note in notes] == ["properties[spec].properties[metadata]", ""]
+
+
 def test_references_that_never_end_stay() -> None:
     looping = {"x": {"properties": {"y": {"$ref": "#/definitions/x"}}}}
     completed, _ = complete({**of(a={"$ref": "#/definitions/x"}, b={"$ref": "#/elsewhere"}), "definitions": looping})

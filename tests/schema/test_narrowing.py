@@ -183,7 +183,8 @@ DEFAULTS: Rows = [
     ("the same default", of(a={**of(), "default": {}}), of(a={**of(), "default": {}}), []),
     ("a new field with a default", of(), of(a={**STRING, "default": "y"}), []),
     ("a new field with a default that may be too many", {**of(), "maxProperties": 1}, {**of(a={**STRING, "default": "y"}), "maxProperties": 1}, ['properties[a].default: it is filled in with "y" now, where other keywords may refuse that']),
-    ("a new field with a default that a rule may refuse", of(a=rules("r")), of(a={**rules("r"), **of(b={**INTEGER, "default": 1})}), ["properties[a].properties[b].default: it is filled in with 1 now, where other keywords may refuse that"]),
+    ("a new field with a default below a rule, which is taken to say the same", of(a=rules("r")), of(a={**rules("r"), **of(b={**INTEGER, "default": 1})}), []),
+    ("a new field with a default that an alternative may refuse", of(a={**of(), "not": {"required": ["b"]}}), of(a={**of(b={**INTEGER, "default": 1}), "not": {"required": ["b"]}}), ["properties[a].properties[b].default: it is filled in with 1 now, where other keywords may refuse that"]),
 ]  # fmt: skip
 
 RULE = "x-kubernetes-validations[{}].rule: this rule is {}: {}"
