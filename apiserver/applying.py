@@ -161,8 +161,8 @@ async def _apply(
         features=plane.features,
         valid_specs=valid_specs,
     )
-    entries_ = (await plane.reader.collection(resource)).entries
-    if key_of(resource, request.namespace, name) not in entries_:
+    stored = (await plane.reader.collection(resource)).entries
+    if key_of(resource, request.namespace, name) not in stored:
         body = Body(codec.encode(configuration, sort_keys=False), ENCODED)
         try:
             return Applied("created"), await plane.writer.write(request._replace(body=body))

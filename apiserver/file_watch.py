@@ -32,6 +32,7 @@ from noxu.apiserver.watched_paths import Signatures, WatchedPaths
 
 EVERY: Final = 0.5  # seconds
 SETTLED: Final = 0.15  # seconds without a change
+MOST_ROUNDS: Final = 20  # until they settle; files that change all the time do not keep others waiting
 SHARE: Final = 50  # a round may take one part of so many of a processor
 
 log = logging.getLogger("noxu")
@@ -86,13 +87,14 @@ class FileWatch:
         return self._paths.signatures(), time.thread_time() - began
 
     async def _settle(self, found: dict[Path, Signatures]) -> dict[Path, Signatures]:
-        """What the files are when they do not change any more."""
-        while True:
+        """What the files are when they do not change any more, or have changed for MOST_ROUNDS."""
+        for _ in range(MOST_ROUNDS):
             await asyncio.sleep(self._settled)
-            newer, _ = await asyncio.to_thread(self._scan)
+            newer, _took = await asyncio.to_thread(self._scan)
             if newer == found:
-                return found
+                break
             found = newer
+        return found
 
     async def _apply(self, plane: ControlPlane, served: ServedFiles, found: dict[Path, Signatures]) -> None:
         former, self._found = self._found, found

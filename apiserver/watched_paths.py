@@ -1,7 +1,7 @@
 """Paths that are watched by asking for the times and sizes of their files: it works on every file system.
 
-Of a directory all files count except for hidden ones, of a kustomization those of its directory, and what it names by its path:
-files, and directories, which may be kustomizations, too.
+Of a directory files count whose names are those of manifests and kustomizations, except for hidden ones; of a kustomization all
+files of its directory, and what it names by its path: files, and directories, which may be kustomizations, too.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Final
 
 from noxu.apiserver.api import codec
 from noxu.apiserver.kustomization_files import NAMES as KUSTOMIZATIONS
+from noxu.apiserver.manifest_files import COMPRESSED, SUFFIXES
 from noxu.apiserver.values import Json
 
 Signature = tuple[int, int, int, int]
 """A file's times of modification and of change in nanoseconds, its size, and its inode."""
 Signatures = dict[str, Signature]
 """By path. A path that does not exist is missing."""
+_SUFFIXES: Final = tuple(SUFFIXES)
 _MOST_TEXT: Final = 4096  # characters of a path
 
 
@@ -32,7 +34,10 @@ class WatchedPaths:
 
     def signatures(self) -> dict[Path, Signatures]:
         """What the files are now, by the path or the kustomization that they belong to."""
-        found = {path: dict(_files(str(path))) for path in self._paths}
+        found = {
+            path: {file: each for file, each in _files(str(path)) if file == str(path) or _may_be_read(file)}
+            for path in self._paths
+        }
         for directory in self._kustomizations:
             found.setdefault(directory, {}).update(self._kustomization(directory))
         return found
@@ -58,6 +63,11 @@ class WatchedPaths:
         if known is None or known[0] != signature:
             known = self._references[file] = signature, list(_references(folder, file))
         return known[1]
+
+
+def _may_be_read(file: str) -> bool:
+    name = os.path.basename(file)  # noqa: PTH119 - of thousands of files
+    return name in KUSTOMIZATIONS or name.removesuffix(COMPRESSED).endswith(_SUFFIXES)
 
 
 def _files(path: str) -> Iterator[tuple[str, Signature]]:

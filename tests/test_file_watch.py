@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -175,6 +176,35 @@ async def test_what_others_have_changed_stays(start: Start, tmp_path: Path) -> N
     save(file, config_map("a", "2") + "---\n" + config_map("b", "1"))
     await watched.says("files have changed: ConfigMap a configured")
     assert await watched.value_of("b") == "9"
+
+
+async def test_files_that_change_all_the_time_do_not_keep_others_waiting(start: Start, tmp_path: Path) -> None:
+    """Of a directory only manifests count; of these one may never settle."""
+    folder = tmp_path / "d"
+    save(folder / "a.yaml", config_map("a", "1"))
+    watched = await start(folder)
+
+    async def busy() -> None:
+        for n in itertools.count():
+            save(folder / "busy.json", f'{{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {{"name": "b{n}"}}}}')
+            await asyncio.sleep(0.001)
+
+    task = asyncio.create_task(busy())
+    save(folder / "a.yaml", config_map("a", "2"))
+
+    async def applied() -> bool:
+        return await watched.value_of("a") == "2"
+
+    await eventually_async(applied)
+    task.cancel()
+
+
+def test_of_a_directory_only_what_may_be_read_is_watched(tmp_path: Path) -> None:
+    names = ("a.yaml", "b.json.gz", "kustomization.yaml", "c.log", ".d.yaml", "e.yaml~", "f.tgz")
+    for name in names:
+        save(tmp_path / "d" / name, "")
+    [found] = WatchedPaths([tmp_path / "d"], []).signatures().values()
+    assert sorted(Path(file).name for file in found) == ["a.yaml", "b.json.gz", "kustomization.yaml"]
 
 
 @needs_program("kubectl")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import loading
+from noxu.apiserver import applying, loading
 from noxu.apiserver.commands import cache, in_memory, packed_files
 from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
 from noxu.apiserver.crd import validation
@@ -321,22 +321,20 @@ def test_serve_keeps_which_definitions_are_valid(
 def test_serve_keeps_which_definitions_change_nothing(
     run: Make, write: Make, crd: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    updates: list[str] = []
-    validate = validation.validate_update
-    monkeypatch.setattr(
-        validation, "validate_update", lambda *pair, **known: updates.append("x") or validate(*pair, **known)
-    )
+    merged: list[str] = []
+    merge = applying.applied_to
+    monkeypatch.setattr(applying, "applied_to", lambda *given: merged.append("x") or merge(*given))
     write("crd.json", crd(size={"type": "integer"}))
     write("wrong.json", {"apiVersion": "example.com/v1", "kind": "Unknown", "metadata": {"name": "a"}})
     line = "serve --data data --port 0 crd.json wrong.json"
     first, counts = run(line), []
     for options in ("", "", "", " --no-cache", " --feature-gates CRDValidationRatcheting=false", ""):
         assert run(f"{line}{options}") == first
-        counts.append(len(updates))
+        counts.append(len(merged))
     assert counts == [1, 1, 1, 2, 3, 3]
     write("crd.json", crd(size={"type": "string"}))
     assert run(line).status == 1
-    assert len(updates) == 4
+    assert len(merged) == 4
 
 
 def test_serve_keeps_nothing_without_a_cache(run: Make, write: Make) -> None:
