@@ -22,7 +22,7 @@ from noxu.apiserver.api.errors import ApiError, bad_request, too_large
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.json import JsonSyntaxError, OverriddenKey
 from noxu.apiserver.go.structs import JSON as JSON_VALUE
-from noxu.apiserver.go.structs import STRING, Field, List, Struct, decode, json_type
+from noxu.apiserver.go.structs import STRING, Field, List, Mismatch, Scalar, Struct, decode, json_type
 from noxu.apiserver.go.text import quote
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json
@@ -31,7 +31,9 @@ MAX_JSON_PATCH_OPERATIONS: Final = 10_000
 
 
 class PatchBody(NamedTuple):
-    """A parsed JSON body. `error` is about a number that no float64 holds; `duplicates` are the paths of repeated keys.
+    """A parsed JSON body. `error` is about a number that no float64 holds, which is a RawNumber.
+
+    `duplicates` are the paths of repeated keys.
 
     With `duplicates`, a JSON patch has OverriddenKeys (`go.json`): upstream's library copies values as they are written.
     """
@@ -49,26 +51,32 @@ class Patch(NamedTuple):
 
 
 def read_patch(body: bytes, *, strict: bool = True, keep_repetitions: bool = False) -> PatchBody:
-    """Parse the body of a JSON or merge patch. Raises ApiError.
+    """Parse the body of a JSON or merge patch; the repetitions are kept for a JSON patch. Raises ApiError.
 
-    `keep_repetitions`: for a JSON patch.
-
-    Without `strict` (fieldValidation=Ignore) numbers that no float64 holds are RawNumbers: only the patched object is
-    decoded, in which they may not occur.
+    Numbers that no float64 holds are RawNumbers. With fieldValidation=Ignore (not `strict`) they are no errors of the patch:
+    only the patched object is decoded, in which they may not occur.
     """
     check_size(body)
     value = decode_fast(body)
     if value is not UNCERTAIN:
         return PatchBody(value, "", ())
     try:
-        document = go_json.read(body, raw_numbers=not strict, keep_repetitions=strict and keep_repetitions)
+        document = go_json.read(body, raw_numbers=True, keep_repetitions=strict and keep_repetitions)
     except JsonSyntaxError:
         raise bad_request("invalid JSON patch") from None
     return PatchBody(document.value, document.error, document.duplicates)
 
 
+def _any(value: Json) -> Json:
+    """A value of any type. Raises Mismatch for the first number in it that no float64 holds."""
+    number = go_json.first_raw_number(value)
+    if number is not None:
+        raise Mismatch(f"number {number.literal}", "float64")
+    return value
+
+
 _JSON_PATCH_OP: Final = Struct("jsonPatchOp", package="handlers").define(
-    Field("op", STRING), Field("path", STRING), Field("from", STRING), Field("value", JSON_VALUE)
+    Field("op", STRING), Field("path", STRING), Field("from", STRING), Field("value", Scalar(JSON_VALUE.go, _any, None))
 )
 
 
@@ -83,9 +91,8 @@ def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
     strict_errors: list[str] = []
     if strict and not (_are_plain(operations) and not patch.error and not patch.duplicates):
         decoded = decode(List(_JSON_PATCH_OP), operations)
-        error = decoded.error or patch.error.replace("Go value", "Go struct field jsonPatchOp.value")
-        if error:
-            raise bad_request(f"error decoding patch: {error}")
+        if decoded.error:
+            raise bad_request(f"error decoding patch: {decoded.error}")
         known = [path for path in patch.duplicates if _operation_field(path) in _JSON_PATCH_OP.fields]
         strict_errors = [f"json patch {message}" for message in duplicate_field_messages(known)]
         strict_errors += [f"json patch unknown field {quote(path)}" for path in decoded.unknown]

@@ -104,6 +104,18 @@ def has_raw_number(value: Json) -> bool:
     return _has(RawNumber, value)
 
 
+def first_raw_number(value: Json) -> RawNumber | None:
+    """The first RawNumber in a value, in the order of its text."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if type(item) is RawNumber:
+            return item
+        if isinstance(item, (dict, list)):
+            todo += reversed([*item.values()] if isinstance(item, dict) else item)
+    return None
+
+
 def has_float(value: Json) -> bool:
     """Whether there is a float in a value."""
     return _has(float, value)

@@ -275,5 +275,6 @@ def window(options: ListOptions, *, paged: bool = False) -> Window:
     if version == "0":
         return Window(None, limit=options.limit)
     is_page = revision > 0 and (options.limit > 0 or paged) and not options.match
-    exact = options.match == "Exact" or (is_page and options.selection.single is None)
-    return Window(revision, exact, options.limit, waits=options.match != "Exact" and not is_page)
+    is_exact, is_single = options.match == "Exact", options.selection.single is not None
+    waits = not (is_single and (is_exact or is_page))
+    return Window(revision, is_exact or (is_page and not is_single), options.limit, waits=waits)

@@ -121,7 +121,8 @@ class Selection(NamedTuple):
 class Window(NamedTuple):
     """The state and the page of a list; validated. `revision` 0 is the newest state, None the one in the watch cache.
 
-    `waits`: a future revision is awaited for a moment, as the watch cache does; the store itself refuses it at once.
+    `waits`: a future revision is awaited for a moment, as the watch cache does. Upstream asks the store itself, which refuses
+    it at once, for a page or the exact state of a single object.
     """
 
     revision: Revision | None = 0
@@ -214,7 +215,7 @@ async def _history(reader: Reader, selection: Selection, limit: int, after: Key 
         except Compacted:
             raise _expired(after, selection) from None
         except FutureRevision as future:
-            raise too_large(revision, future.current, retry=False) from None
+            raise too_large(revision, future.current) from None
         entries = await entries_of(page.items)
         if selection.selects_all:
             token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""

@@ -30,6 +30,7 @@ class ObjectPatch:
     def __init__(self, media_type: str, body: bytes, struct: Struct | None, *, field_validation: str) -> None:
         """Raises ApiError."""
         self._media_type = media_type
+        self.is_strategic = media_type == STRATEGIC_MERGE_PATCH
         self._struct = struct
         self._checked = field_validation != "Ignore"
         self._bytes = body
@@ -128,8 +129,8 @@ class ObjectPatch:
         """
         patch = self._read().value
         if self._media_type == JSON_PATCH:
-            pointers = [operation[name] for operation in patch for name in ("path", "from") if name in operation]
-            return [pointer.split("/")[1:-1] for pointer in pointers]
+            pointers = [(operation or {}).get(name) for operation in patch for name in ("path", "from")]
+            return [pointer.split("/")[1:-1] for pointer in pointers if isinstance(pointer, str)]
         todo, found = [([], patch)], []  # type: list[tuple[list[str], Json]], list[list[str]]
         for path, value in todo:  # the list grows meanwhile
             if isinstance(value, dict):

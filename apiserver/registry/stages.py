@@ -38,7 +38,7 @@ from noxu.apiserver.registry.entry import Entry, check_path_name, is_valid, key_
 from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
 from noxu.apiserver.registry.patch import ObjectPatch, invalid_patch, read_configuration
 from noxu.apiserver.registry.strategies import STRATEGIES
-from noxu.apiserver.values import Json, Object, copy
+from noxu.apiserver.values import Json, Object, copy, sorted_copy
 
 Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
 
@@ -279,20 +279,33 @@ def decode(draft: Draft) -> None:
         try:
             draft.new, draft.outcome.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
         except ValueError as error:
-            raise _undecodable(draft, _quoting_numbers(draft, str(error))) from None
+            raise _undecodable(draft, _explained(draft, str(error))) from None
         if resets:
             metadata_of(draft)["managedFields"] = []  # a Go struct distinguishes it from none; custom resources do not
 
 
-def _quoting_numbers(draft: Draft, why: str) -> str:
-    """The error of decoding a body, with the number as it was sent: the body is decoded again for this."""
+def _explained(draft: Draft, why: str) -> str:
+    """The error of decoding an object: the first one in upstream's order, with the number as it was sent.
+
+    That is the order of a JSON body, of the keys of YAML, which upstream converts to JSON, and of the patched text. After a
+    strategic merge patch, it is the order of declaration, since upstream converts maps to structs.
+    """
     content, media_type, _ = draft.request.body
-    if _WRONG_NUMBER not in why or draft.request.action not in _WITH_OBJECT:
+    struct = draft.resource.behaviour.struct
+    if struct is None:  # the metadata of a custom resource was decoded before, without types
         return why
-    if media_type not in (codec.JSON, codec.YAML) or not isinstance(content, bytes) or not content:
+    if draft.patch is not None and draft.patch.is_strategic:
+        return unstructured.mismatch(struct, draft.new) or why
+    if draft.patch is not None:
+        value = codec.decode_literals(draft.patch.text(draft.old or {}).encode())
+    elif draft.request.action not in _WITH_OBJECT or not isinstance(content, bytes) or not content:
         return why
-    identity = {name: draft.new[name] for name in ("apiVersion", "kind") if name in draft.new}
-    value = codec.decode_literals(content, media_type) | identity
+    elif media_type == codec.YAML or (media_type == codec.JSON and _WRONG_NUMBER in why):
+        identity = {name: draft.new[name] for name in ("apiVersion", "kind") if name in draft.new}
+        value = codec.decode_literals(content, media_type) | identity
+        value = sorted_copy(value) if media_type == codec.YAML else value
+    else:
+        return why
     try:
         draft.resource.behaviour.decode(draft.resource, value)
     except ValueError as error:

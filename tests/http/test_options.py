@@ -281,11 +281,11 @@ WINDOWS: list[tuple[str, str, Window | str]] = [
     ("any state", "resourceVersion=0", Window(None, limit=0)),
     ("any state, in pages", "resourceVersion=0&limit=5", Window(None, limit=5)),
     ("not older than a version", "resourceVersion=7", Window(7, False, 0)),
-    ("a page of a version is exact", "resourceVersion=7&limit=5", Window(7, True, 5, waits=False)),
+    ("a page of a version is exact", "resourceVersion=7&limit=5", Window(7, True, 5)),
     ("a page of a single object is not", "resourceVersion=7&limit=5&fieldSelector=metadata.name%3Da", Window(7, False, 5, waits=False)),
     ("a page not older than a version", "resourceVersion=7&limit=5&resourceVersionMatch=NotOlderThan",
      Window(7, False, 5)),
-    ("exactly a version", f"{EXACT}=7", Window(7, True, 0, waits=False)),
+    ("exactly a version", f"{EXACT}=7", Window(7, True, 0)),
     ("a version that is none", "resourceVersion=x",
      'invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'),
 ]  # fmt: skip
@@ -293,7 +293,7 @@ WINDOWS: list[tuple[str, str, Window | str]] = [
 
 PAGED: list[tuple[str, str, Window]] = [
     ("the newest state", "", Window(0, False, 0)),
-    ("exactly a version", "resourceVersion=7", Window(7, True, 0, waits=False)),
+    ("exactly a version", "resourceVersion=7", Window(7, True, 0)),
     ("not older than a version", "resourceVersion=7&resourceVersionMatch=NotOlderThan", Window(7, False, 0)),
     ("of a single object, the newest", "resourceVersion=7&fieldSelector=metadata.name%3Da", Window(7, False, 0, waits=False)),
 ]  # fmt: skip
