@@ -103,7 +103,10 @@ class Connection(web_protocol.RequestHandler):
         )
         self._head_bytes = 0  # of a head that is not complete yet
         self._head_timer: asyncio.TimerHandle | None = None
-        self._content, self._framing = 0, 0  # bytes of content of the last body, and of other bytes since the last of it
+        self._content, self._framing = (
+            0,
+            0,
+        )  # bytes of content of the last body, and of other bytes since the last of it
         self._boundaries = methods.Boundaries()
         self._held = b""  # what the parser does not get yet
         self._open: asyncio.Transport | None = None  # unlike aiohttp's `transport`, until the connection is lost

@@ -9,7 +9,9 @@ from typing import Final
 
 from docs import terminal_picture
 
-VARYING: Final = re.compile(r"\([\d.]+ ms\)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
+VARYING: Final = re.compile(
+    r"\([\d.]+ ms\)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z"
+)
 """What differs from run to run: durations, uids, times."""
 
 
