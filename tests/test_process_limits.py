@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from noxu import Noxu
 from noxu.apiserver import process_limits
 from noxu.apiserver.config import Config
 from noxu.apiserver.server import Server, StartError, place_of_kubeconfig
@@ -77,6 +78,16 @@ async def test_a_server_that_cannot_start_says_why(
         limit(patched)
         with pytest.raises(StartError, match=text):
             await Server(Config(port=0, data=tmp_path / "data")).__aenter__()
+
+
+def test_the_server_of_a_test_says_why_it_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with monkeypatch.context() as patched:
+        no_thread(patched)
+        with pytest.raises(StartError, match="no more threads to give"):
+            Noxu(profile="envtest").start()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(StartError, match="there is no place for the kubeconfig: "):
+        Noxu(profile="envtest").start()
 
 
 def test_without_a_temporary_directory_the_kubeconfig_has_no_place(

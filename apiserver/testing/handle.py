@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
-from noxu.apiserver import admission_plugins, features
+from noxu.apiserver import admission_plugins, features, process_limits
 from noxu.apiserver.authorization_modes import modes
 from noxu.apiserver.clock import SYSTEM_CLOCK, Clock
 from noxu.apiserver.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
@@ -25,7 +25,7 @@ from noxu.apiserver.files import write_whole
 from noxu.apiserver.http.recent_requests import RecentRequests, RecordedRequest
 from noxu.apiserver.kubeconfig import Access, write_kubeconfig
 from noxu.apiserver.manifests import LoadError
-from noxu.apiserver.server import Server
+from noxu.apiserver.server import Server, StartError
 from noxu.apiserver.testing import addresses, calls, spelling, users
 from noxu.apiserver.testing.addresses import Address
 from noxu.apiserver.testing.calls import Answered
@@ -180,7 +180,7 @@ class Noxu(Registration, Verbs):
         access = self._server.access()
         self.url = self._server.url
         if self._directory is None:
-            self._directory, self._temporary = Path(tempfile.mkdtemp(prefix="noxu-")), True
+            self._directory, self._temporary = _temporary_directory(), True
             self.kubeconfig = self._directory / KUBECONFIG
         write_kubeconfig(self.kubeconfig, access)
         self._session = self._session_of(access)
@@ -346,6 +346,14 @@ class Noxu(Registration, Verbs):
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop of the server."""
         return calls.blocking(self._runner.submit(work))
+
+
+def _temporary_directory() -> Path:
+    """Raises StartError."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="noxu-"))
+    except OSError as error:
+        raise StartError(f"there is no place for the kubeconfig: {process_limits.sentence(error)}") from None
 
 
 def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:

@@ -13,11 +13,12 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
+from noxu.apiserver import process_limits
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.config import Config
 from noxu.apiserver.http.filters import Filter
 from noxu.apiserver.manifests import Document
-from noxu.apiserver.server import Server, new_loop_factory
+from noxu.apiserver.server import Server, StartError, new_loop_factory
 from noxu.apiserver.testing.errors import EXPECTED, Stopped, hidden
 
 __tracebackhide__ = hidden
@@ -58,7 +59,10 @@ class Runner:
         """Return when the server is ready. Raises StartError."""
         self._started.clear()
         self._thread = threading.Thread(target=self._run, name="noxu", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise StartError(process_limits.sentence(error) or str(error)) from None
         self._started.wait()
         if self._error is not None:
             self._thread.join()

@@ -612,3 +612,12 @@ async def test_a_full_disk_refuses_writes_until_space_is_freed(
     shown = {event.revision: event.value for event in events}
     assert written.items() <= shown.items()
     assert set(shown.values()) - set(written.values()) - {b"after"} <= unknown
+
+
+def test_room_is_found_where_the_system_has_no_call_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    kept = reserve.Reserve(tmp_path / "noxu.db")
+    assert kept.take(spare=reserve.SIZE)
+    assert (tmp_path / "noxu.db-reserve").stat().st_size == reserve.SIZE
+    assert kept.give()
+    assert not kept.give()
