@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from noxu.apiserver.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, union
-from noxu.apiserver.apply.typed import deduced, item_of, whole
+from noxu.apiserver.apply.typed import deduced, identified, whole
 from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
 from noxu.apiserver.records import NamedTuple
 from noxu.apiserver.values import Json, Object, equal
@@ -171,8 +171,9 @@ def _lists_differ(
 
 def _by_element(items: list[Json], kind: ListType) -> dict[Element, list[Json]]:
     found: dict[Element, list[Json]] = {}
+    element_of = identified(kind, items)
     for item in items:
-        found.setdefault(item_of(kind, item), []).append(item)
+        found.setdefault(element_of(item), []).append(item)
     return found
 
 

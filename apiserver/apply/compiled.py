@@ -152,7 +152,8 @@ def _of_set(items: Type) -> NodeOf:
     fitting = items.scalars
 
     def of_set(values: Json) -> FieldSet:
-        if not fitting.issuperset(map(type, values)):
+        types = {*map(type, values)}
+        if float in types or not fitting.issuperset(types):  # numbers may be equal for Go only (see `typed.identified`)
             raise Unsure
         node = dict.fromkeys(map(value, values), MEMBER)
         if len(node) != len(values):
@@ -173,6 +174,8 @@ def _of_list_map(kind: ListType) -> NodeOf:
             key = item.get(name) if type(item) is dict else None
             element = elements.get(key) if type(key) is str else None
             if element is None:
+                if type(item) is not dict or any(type(item.get(key)) is float for key in kind.keys):
+                    raise Unsure
                 try:
                     element = item_of(kind, item)
                 except BadItem:

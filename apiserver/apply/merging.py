@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.apiserver.apply.fieldset import SELF, Element, FieldSet, is_member
-from noxu.apiserver.apply.typed import item_of
+from noxu.apiserver.apply.typed import identified
 from noxu.apiserver.apply.types import DEDUCED, ListType, MapType, Type
 from noxu.apiserver.values import Json, Object, equal
 
@@ -100,8 +100,9 @@ def _merge_lists(live: list[Json], config: list[Json], kind: ListType) -> list[J
         -     x       a             x is new                            [b c d x]
         -     a       a             a is shared: merge                  [b c d x a]
     """
-    live_elements = [item_of(kind, item) for item in live]
-    config_items = {item_of(kind, item): item for item in config}
+    element_of, config_element_of = identified(kind, live), identified(kind, config)
+    live_elements = [element_of(item) for item in live]
+    config_items = {config_element_of(item): item for item in config}
     config_elements = list(config_items)  # in the configuration's order
     live_items: dict[Element, Json] = {}  # None for an item that occurs more than once
     for element, item in zip(live_elements, live, strict=True):
@@ -159,8 +160,9 @@ def remove(value: Json, fields: FieldSet, kind: Type) -> Json:
     if type(value) is not list or kind.list is None or not kind.list.associative:
         return None
     kept = []
+    element_of = identified(kind.list, value)
     for item in value:
-        node = fields.get(item_of(kind.list, item))
+        node = fields.get(element_of(item))
         if node is None:
             kept.append(item)
         elif not is_member(node):

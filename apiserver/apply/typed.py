@@ -10,6 +10,8 @@ These functions recurse along types, which are bounded; where types end and the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 from noxu.apiserver.api.errors import reported, shortened
@@ -52,6 +54,36 @@ def item_of(kind: ListType, value: Json) -> Element:
     return item(present)
 
 
+def identified(kind: ListType, items: list[Json]) -> Callable[[Json], Element]:
+    """`item_of` for the items of one list, in their order. The first of numbers that Go compares as equal names the others.
+
+    That are 0 and -0.0, and an integer beyond 2^53 and the float that is nearest to it; integers differ from each other.
+    """
+    if not any(type(key) is float for value in items for key in _keys_of(kind, value)):
+        return partial(item_of, kind)
+    seen: dict[tuple[float | str, ...], list[tuple[list[Json], Element]]] = {}
+
+    def first_equal(value: Json) -> Element:
+        element, keys = item_of(kind, value), _keys_of(kind, value)
+        alike = seen.setdefault(tuple(float(key) if type(key) in _NUMBERS else text(key) for key in keys), [])
+        for others, known in alike:
+            if all(type(key) is not type(other) or key == other for key, other in zip(keys, others, strict=True)):
+                return known
+        alike.append((keys, element))
+        return element
+
+    return first_equal
+
+
+_NUMBERS: Final = (int, float)
+
+
+def _keys_of(kind: ListType, value: Json) -> list[Json]:
+    if not kind.keys:
+        return [value]
+    return [value.get(key, kind.defaults.get(key)) for key in kind.keys] if type(value) is dict else []
+
+
 def _only_element(kind: ListType, key: Json) -> Element:
     element = f"{kind.only_key}{text(key)}}}"
     if type(key) is str and len(key) <= MAX_KEPT_KEY:
@@ -69,10 +101,10 @@ NO_ELEMENT: Final[Element] = "?"
 """Stands for an item that cannot be identified, as Go's empty PathElement."""
 
 
-def _element_of(kind: ListType, value: Json) -> Element:
-    """As `item_of`; an item that cannot be identified is NO_ELEMENT. Removing an item's fields may leave a null."""
+def _element_of(element_of: Callable[[Json], Element], value: Json) -> Element:
+    """As `identified`; an item that cannot be identified is NO_ELEMENT. Removing an item's fields may leave a null."""
     try:
-        return item_of(kind, value)
+        return element_of(value)
     except BadItem:
         return NO_ELEMENT
 
@@ -136,16 +168,18 @@ def _checked_items(
     expected = kind.items
     todo: list[tuple[Json, Type, _Location | None]] = []
     seen: set[Element] = set()
+    element_of = identified(kind, items) if kind.associative else None
     for index, child in enumerate(items):
         element = f"i:{index}"
-        if kind.associative:
+        if element_of is not None:
             try:
-                element = item_of(kind, child)
+                element = element_of(child)
             except BadItem as bad:
                 found.append(_error(location, f"element {index}: {bad}", index))
                 break
             if element in seen and not duplicates:
-                key = describe((element,), stored=False)
+                has_float = any(type(key) is float for key in _keys_of(kind, child))
+                key = describe((item_of(kind, child),), stored=has_float)  # numbers are printed as what they are
                 found.append(_error(location, f"duplicate entries for key {key}", index))
             seen.add(element)
         if child is not None and type(child) not in expected.scalars and not expected.open:
@@ -208,8 +242,9 @@ def whole(value: Json, kind: Type) -> FieldSet:
         return node
     if kind.list is None or not kind.list.associative:
         return MEMBER
+    element_of = identified(kind.list, value)
     for child in value:
-        element = item_of(kind.list, child)
+        element = element_of(child)
         node[element] = MEMBER if element in node else whole(child, kind.list.items)  # of equal items, all are one leaf
     return node
 
@@ -255,8 +290,9 @@ def _claimed(value: Json, kind: Type) -> FieldSet | None:
     if type(value) is not list or kind.list is None or not kind.list.associative:
         return MEMBER
     node = {}
+    element_of = identified(kind.list, value)
     for child in value:
-        element = _element_of(kind.list, child)
+        element = _element_of(element_of, child)
         simple = element in node or not child or type(child) not in _CONTAINERS
         node[element] = MEMBER if simple else _as_member(_claimed(child, kind.list.items))
     return node or None

@@ -9,7 +9,17 @@ import pytest
 
 from noxu.apiserver.apply import types
 from noxu.apiserver.apply.fieldset import parse, text
-from noxu.apiserver.apply.typed import BadItem, ensure_named, item_of, join_errors, reconcile, to_set, validate, whole
+from noxu.apiserver.apply.typed import (
+    BadItem,
+    ensure_named,
+    identified,
+    item_of,
+    join_errors,
+    reconcile,
+    to_set,
+    validate,
+    whole,
+)
 from noxu.apiserver.apply.types import DEDUCED, ListType, Type, of_schema
 from noxu.apiserver.schema.structural import Structural
 from noxu.apiserver.schema.structural import parse as parse_schema
@@ -87,6 +97,28 @@ ITEMS: list[tuple[str, str, Any, str]] = [
 def test_items_are_named(name: str, item: Any, expected: str) -> None:
     for _ in range(2):  # the second time it may be known
         assert item_of(list_type(name), item) == expected
+
+
+EQUAL: list[tuple[str, list[Any], list[int]]] = [
+    # case, the items of a set, the first item that is equal to each
+    ("texts", ["a", "b", "a"], [0, 1, 0]),
+    ("integers beyond 2^53", [2**53, 2**53 + 1], [0, 1]),
+    ("the float that is nearest to them", [2**53, 2**53 + 1, 2.0**53], [0, 1, 0]),
+    ("before them", [2.0**53, 2**53, 2**53 + 1], [0, 0, 0]),
+    ("zeros", [0, -0.0, 0.0], [0, 0, 0]),
+    ("minus zero first", [-0.0, 0], [0, 0]),
+    ("beyond int64", [2.0**63, 2**63 - 1, 2.0**64], [0, 0, 2]),
+    ("texts of numbers", [1.5, "1.5", True, 1], [0, 1, 2, 3]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("items", "firsts"), [row[1:] for row in EQUAL], ids=[row[0] for row in EQUAL])
+@pytest.mark.parametrize("key", ["", "k"])
+def test_the_first_of_equal_items_names_all(items: list[Any], firsts: list[int], key: str) -> None:
+    values = [{key: item} for item in items] if key else items
+    kind = ListType(DEDUCED, associative=True, keys=(key,) if key else ())
+    element_of = identified(kind, values)
+    assert [element_of(value) for value in values] == [item_of(kind, values[first]) for first in firsts]
 
 
 def test_names_of_items_are_kept_up_to_a_limit() -> None:
@@ -173,6 +205,8 @@ INVALID: list[tuple[str, Any, list[str]]] = [
     ("an item without a place", {"set": ["a", {}]}, [".set: element 1: associative list without keys has an element that's a map type"]),
     ("an item twice", {"set": ["a", "b", "a"]}, ['.set: duplicate entries for key [="a"]']),
     ("a number twice", {"numbers": [1000000, 1000000]}, [".numbers: duplicate entries for key [=1000000]"]),
+    ("an integer and its float", {"numbers": [2**63 - 1, 2.0**63]}, [".numbers: duplicate entries for key [=9.223372036854776e+18]"]),
+    ("a float and its integer", {"numbers": [2.0**63, 2**63 - 1]}, [".numbers: duplicate entries for key [=9223372036854775807]"]),
     ("keys twice", {"lm2": [{"k": "a"}, {"k": "a", "p": 1}]}, ['.lm2: duplicate entries for key [k="a",p=1]']),
     ("three times is two too many", {"set": ["a", "a", "a"]}, ['.set: duplicate entries for key [="a"]'] * 2),
     ("a declared field where others are open", {"open": {"k": {"x": "y"}}}, [".open.k.x: expected numeric (int or float), got string"]),
