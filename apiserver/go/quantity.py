@@ -28,7 +28,8 @@ class Format(Enum):
     DECIMAL_EXPONENT = "DecimalExponent"  # 12e6
 
 
-_FORM: Final = expression(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+# Digits are matched possessively: given back one by one, they would be tried again as those of the suffix.
+_FORM: Final = expression(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _WRONG_FORM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
 _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"

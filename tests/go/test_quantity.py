@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from noxu.apiserver.go import quantity
 from noxu.apiserver.go.quantity import Format, Quantity, add, approximate_float, as_int64, compare, parse, subtract
+from tests.timing import cpu_seconds
 
 SI, BINARY, EXPONENT = Format.DECIMAL_SI, Format.BINARY_SI, Format.DECIMAL_EXPONENT
 MAX = 2**63 - 1
@@ -196,3 +197,14 @@ def test_digits_are_counted_around_powers_of_ten(power: int) -> None:
 def test_the_canonical_form_is_equal_to_what_was_parsed(number: int, suffix: str) -> None:
     parsed = parse(f"{number}{suffix}")
     assert compare(parse(str(parsed)), parsed) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 50_000 + "x", "0" * 50_000 + "x", "1." + "1" * 50_000 + "x", "1" * 50_000 + "e+"]
+)
+def test_a_long_text_is_refused_in_linear_time(text: str) -> None:
+    def refused() -> None:
+        with pytest.raises(ValueError, match="quantit"):
+            parse(text)
+
+    assert cpu_seconds(refused) < 0.2

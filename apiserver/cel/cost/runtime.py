@@ -224,8 +224,11 @@ _STANDARD: Final[dict[str, CallCost]] = {  # the language's functions, by overlo
     **dict.fromkeys(("matches", "matches_string"), _search),
     "contains_string": _contains,
 }
-CHECKED_BEFORE_CALL: Final = frozenset({_OF_ITSELF, _OF_KEYS, _OF_SETS, _OF_EQUIVALENT_SETS, _search, _contains})
-"""Costs that grow with the product of two sizes and depend on the arguments only: limits are checked before the call."""
+CHECKED_BEFORE_CALL: Final = frozenset(
+    {_OF_ITSELF, _OF_KEYS, _OF_SETS, _OF_EQUIVALENT_SETS, _search, _contains, _all_elements}
+)
+"""Costs that depend on the arguments only, and grow with the product of two sizes or with all that is in a list: limits are
+checked before the call."""
 
 _BY_FUNCTION_AND_OVERLOAD: Final[dict[tuple[str, str], CallCost]] = {
     ("ip", "cidr_ip"): nominal,

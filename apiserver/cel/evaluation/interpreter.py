@@ -302,8 +302,10 @@ class _Interpreter:
             if len(args) == len(operands):
                 self.charge(cost(args, failed))
             raise failed
+        known: int | None = None
         if cost in CHECKED_BEFORE_CALL:
-            self.check_upcoming(cost(args, None))
+            known = cost(args, None)
+            self.check_upcoming(known)
         try:
             if node.function == "_+_" and type(args[0]) is Accumulating and isinstance(args[1], LISTS):
                 args[0].extend(args[1])
@@ -311,9 +313,9 @@ class _Interpreter:
             else:
                 result = run(*args)
         except CelError as error:
-            self.charge(cost(args, error))
+            self.charge(cost(args, error) if known is None else known)
             raise
-        self.charge(cost(args, result))
+        self.charge(cost(args, result) if known is None else known)
         return result
 
     def plan_call(self, node: Call) -> CallPlan:

@@ -321,14 +321,19 @@ def add_lists(left: Value, right: Value) -> Value:
     if isinstance(left, MapList):
         return _merge(left, right, left.keys)
     if isinstance(left, JsonList):
-        allocate(list_size(left) + list_size(right))
-        return [*left, *right]
+        return _joined([], left, right)
     if not len(left):
         return right
     if not len(right):
         return left
+    return _joined(Concatenation(), left, right)
+
+
+def _joined(result: list[Value], left: Value, right: Value) -> list[Value]:
     allocate(list_size(left) + list_size(right))
-    return Concatenation([*left, *right])
+    result += left
+    result += right
+    return result
 
 
 def list_size(items: Value) -> int:
