@@ -98,10 +98,12 @@ VALUES: Final = {
 
 REQUEST_HEADERS: Final = {
     "Accept": "the [media type](#media-types) of the answer",
-    "Accept-Encoding": "`gzip`: answers above 128 KiB are compressed, and lists that are sent in pieces",
+    "Accept-Encoding": "`gzip`: answers above 128 KiB are compressed, lists that are sent in pieces, and watches with "
+    "`sendInitialEvents` and `allowWatchBookmarks`",
     "Audit-Id": "the identifier of the request in the [audit log](audit.md); it is returned",
     "Authorization": "`Bearer TOKEN` ([authentication.md](authentication.md)); other schemes are ignored with a warning",
     "Connection": "with `Upgrade`, as below",
+    "Content-Length": "the length of the body: at most 3 MiB (413)",
     "Content-Type": "the [media type](#media-types) of the body; without it, JSON",
     "Expect": "`100-continue`; other expectations are refused (417)",
     "Host": "without TLS it must be loopback, or a name of the server (403)",
@@ -112,7 +114,7 @@ REQUEST_HEADERS: Final = {
     "Impersonate-Uid": "its uid",
     "Impersonate-Extra-KEY": "its extra fields",
     "Origin": "a web page: refused (403) unless it is the server's own or allowed by `--cors-allowed-origins`",
-    "Sec-Fetch-Site": "`cross-site` is refused (403), as above",
+    "Sec-Fetch-Site": "`cross-site` and `same-site` are refused (403), as above",
     "Sec-WebSocket-Key": "a watch as a WebSocket",
     "Sec-WebSocket-Protocol": "its protocol; `base64url.bearer.authorization.k8s.io.TOKEN` has a token",
     "Sec-WebSocket-Version": "`13`; others are refused (400)",
@@ -177,6 +179,7 @@ STATUSES: Final[Mapping[tuple[int, str], str]] = {
         429,
         "TooManyRequests",
     ): "too many requests or watches at once, or a PodDisruptionBudget does not allow an eviction",
+    (431, "RequestHeaderFieldsTooLarge"): "`Accept` or `Content-Type` is above its [limit](limits.md)",
     (500, "InternalError"): "a webhook, the store or the server failed; its log says more",
     (500, "StorageReadError"): "a stored object is corrupt",
     (501, ""): "a transfer encoding other than `chunked`",

@@ -78,7 +78,9 @@ class Watches:
         if refusal is not None:
             return refusal
         with self.quota.taken(request.raw_path, options.selection):
-            return await self._stream(exchange, headers, options, representation, after, upgrade=upgrade)
+            pipe = _GzipPipe(request) if compress else _ChunkedPipe(request)
+            found = websocket.WebSocketPipe(request) if upgrade else pipe
+            return await self._stream(exchange, headers, options, representation, after, found)
 
     async def _stream(
         self,
@@ -87,20 +89,17 @@ class Watches:
         options: ListOptions,
         representation: watch.Representation,
         after: Revision,
-        *,
-        upgrade: bool,
+        pipe: watch.Pipe,
     ) -> web_response.StreamResponse:
         """Answer with the events after a revision. Raises ApiError, ConnectionError."""
         request = exchange.request
         response: web_response.StreamResponse
-        pipe: watch.Pipe
+        upgrade = isinstance(pipe, websocket.WebSocketPipe)
         if upgrade:
             response = socket = await websocket.accept(request, headers)
-            pipe = websocket.WebSocketPipe(request)
         else:
             response = web_response.StreamResponse(headers=headers)
             response.enable_chunked_encoding()
-            pipe = _GzipPipe(request) if headers.get("Content-Encoding") == "gzip" else _ChunkedPipe(request)
             await response.prepare(request)
         exchange.code = response.status
         if exchange.record is not None:

@@ -160,6 +160,7 @@ def test_a_token_as_the_subprotocol_of_a_websocket(api: Asker) -> None:
         "Connection": "Upgrade",
         "Sec_WebSocket_Key": base64.b64encode(bytes(16)).decode(),
         "Sec_WebSocket_Version": "13",
+        "Host": "127.0.0.1",
         "Origin": "http://127.0.0.1",
     }
     encoded = base64.urlsafe_b64encode(DEVELOPER.encode()).rstrip(b"=").decode()
