@@ -118,6 +118,7 @@ PAGE: Final = {
     "the body of a request": "apiserver.api.codec:MAX_BODY",
     "the head of a request": "apiserver.http.connection:MAX_HEAD",
     "header fields of a request": "apiserver.http.connection:MAX_HEADERS",
+    "bytes of a method": "apiserver.http.methods:MAX_METHOD",
     "levels of nesting in JSON": "apiserver.go.json:MAX_DEPTH",
     "operations of a JSON patch, also of a webhook's": "apiserver.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
     "bytes that the `copy` operations of a JSON patch add": "apiserver.apply.patch:MAX_COPIED",
