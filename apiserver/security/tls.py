@@ -31,6 +31,7 @@ from noxu.apiserver.security import certificates
 from noxu.apiserver.security.certificates import Identity, TlsError
 
 RELOAD_EVERY: Final = 10.0  # seconds; upstream watches the files, and reads them every minute
+_MISSING: Final = "a part in PEM is missing"
 VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 """Values of --tls-min-version. Upstream has older ones, too."""
 
@@ -159,6 +160,14 @@ def _in_der(authorities: tuple[bytes, ...]) -> frozenset[bytes]:
     return frozenset(block for each in authorities for block in pem.certificates(each))
 
 
+def _in_one(bundle: bytes) -> bytes:
+    """The certificates of a bundle in DER, one after the other, as ssl takes them. Raises ValueError if there is none."""
+    found = b"".join(pem.certificates(bundle))
+    if not found:
+        raise ValueError(_MISSING)
+    return found
+
+
 def _identity(files: Files) -> Identity:
     """Raises TlsError."""
     return Identity(_read(files.certificate), _read(files.key))
@@ -265,7 +274,7 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
     if authorities:
         try:
             for each in authorities:
-                context.load_verify_locations(cadata=b"".join(pem.certificates(each)))
+                context.load_verify_locations(cadata=_in_one(each))
         except (ssl.SSLError, ValueError) as error:
             reason = _reason(error) if isinstance(error, ssl.SSLError) else str(error)
             raise TlsError(
@@ -281,7 +290,7 @@ def _shown(files: Files) -> str:
 
 def _reason(error: ssl.SSLError) -> str:
     """What OpenSSL says, in words: of what it has read nothing but the kind."""
-    return error.reason.replace("_", " ").lower() if error.reason else "a part in PEM is missing"
+    return error.reason.replace("_", " ").lower() if error.reason else _MISSING
 
 
 def _is_address(text: str) -> bool:

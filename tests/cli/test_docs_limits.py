@@ -123,6 +123,7 @@ PAGE: Final = {
     "header fields of a request": "apiserver.http.connection:MAX_HEADERS",
     "trailers of a body in chunks, or the extensions of a chunk": "apiserver.http.connection:MAX_TRAILER",
     "frames that a client sends at once on the WebSocket of a watch": "apiserver.http.connection:MAX_FRAMES",
+    "bytes of a method": "apiserver.http.methods:MAX_METHOD",
     "levels of nesting in JSON": "apiserver.go.json:MAX_DEPTH",
     "operations of a JSON patch, also of a webhook's": "apiserver.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
     "bytes that the `copy` operations of a JSON patch add": "apiserver.apply.patch:MAX_COPIED",
