@@ -182,7 +182,8 @@ class Summarized(Converted):
         self.key = key
 
     def weight(self, entry: Entry) -> int:
-        return 0 if self._is_joined(entry, self.resource) else super().weight(entry)
+        is_joined = not (self._is_first and self.weigh is not None) and self._is_joined(entry, self.resource)
+        return 0 if is_joined else super().weight(entry)
 
     def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
         if self._is_first:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.http import responses
+from noxu.apiserver.http import responses, watch
 from noxu.apiserver.http.summaries import Summaries
 from noxu.apiserver.registry.builtin import built_in_versions
 from noxu.apiserver.registry.catalog import Catalog
@@ -194,3 +194,13 @@ def test_events_after_the_first_show_what_the_first_would(things: Noxu, client: 
 def events(client: Client, path: str, kind: str) -> list[Any]:
     _, _, body = client.exchange("GET", path, None, as_(kind))
     return [json.loads(line) for line in body.splitlines()]
+
+
+def test_the_first_row_of_a_watch_weighs_as_much_as_its_columns_do() -> None:
+    assert RESOURCE is not None
+    shown = watch.Summarized(RESOURCE, lambda _: b"", lambda _: b"", lambda *_: True)
+    shown.weigh = lambda size: 1000 + size
+    one = entry("a")
+    assert shown.weight(one) == 1000 + len(one.stored)
+    shown.event("ADDED", one, None)
+    assert shown.weight(one) == 0
