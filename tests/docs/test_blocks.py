@@ -70,8 +70,6 @@ RUN_BY: Final = {
 SHOWN: Final = {
     "README.md text": "what the server prints, with a path of the reader",
     "docs/architecture.md text  change": "a picture",
-    "docs/cli.md text 4 objects applied": "the log of an example, as test_applying.py compares it",
-    "docs/cli.md text files have changed": "the log of an example, as test_file_watch.py compares it",
     "docs/admission.md text Error from server": "the message of the example, which its test compares",
     "docs/fake-clients.md text": "the log of client-go",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
