@@ -190,9 +190,10 @@ def _write(file: Path, text: str) -> None:
         raise OSError(errno.EACCES, "it is read-only")
     try:
         write_whole(target, text.encode(), stat.S_IMODE(found.st_mode) if found else 0o600)
-        if found is not None and hasattr(os, "chown"):
+        if found is not None:
             with contextlib.suppress(OSError):
-                os.chown(target, found.st_uid, found.st_gid)
+                if hasattr(os, "chown"):
+                    os.chown(target, found.st_uid, found.st_gid)
     except OSError:
         if found is None:
             raise

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
@@ -30,6 +31,7 @@ from yaml.events import (
 )
 
 from noxu.apiserver.api.field import ROOT, Path, key
+from noxu.apiserver.go import libyaml
 from noxu.apiserver.records import NamedTuple
 
 _Event: TypeAlias = Any  # one of libyaml's; its attributes depend on its type
@@ -197,9 +199,14 @@ _BELOW: Final[dict[str, type[dict[str, _Place] | list[_Place]]]] = {"{": dict, "
 _KINDS: Final = {MappingStartEvent: "{", SequenceStartEvent: "["}
 
 
+def _is_too_deep(error: YAMLError) -> bool:
+    return isinstance(error, MarkedYAMLError) and error.problem == libyaml.TOO_DEEP
+
+
 def _yaml_tokens(body: bytes) -> Iterator[_Token]:
     """The tokens of the first document, up to an error."""
     next_event: Callable[[], _Event] = CParser(body).get_event
+    given = 0
     try:
         while not isinstance(event := next_event(), (DocumentEndEvent, StreamEndEvent)):
             if isinstance(event, (StreamStartEvent, DocumentStartEvent)):
@@ -210,8 +217,10 @@ def _yaml_tokens(body: bytes) -> Iterator[_Token]:
             else:
                 kind = "alias" if isinstance(event, AliasEvent) else _KINDS.get(type(event), _END)
                 yield _Token(kind, mark.line, mark.column)
-    except YAMLError:
-        return
+            given += 1
+    except YAMLError as error:
+        if _is_too_deep(error) and libyaml.lift_limit():
+            yield from islice(_yaml_tokens(body), given, None)
 
 
 _json_token: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|\n|[^\s"{}\[\]:,]+')
@@ -255,6 +264,8 @@ def _error(body: bytes) -> Position | None:
         while not isinstance(parser.get_event(), (DocumentEndEvent, StreamEndEvent)):
             pass
     except MarkedYAMLError as error:
+        if _is_too_deep(error) and libyaml.lift_limit():
+            return _error(body)
         if mark := error.problem_mark or error.context_mark:
             return Position(mark.line + 1, mark.column + 1)
     except YAMLError:

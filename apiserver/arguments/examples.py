@@ -20,7 +20,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu serve --watch config/crd config/samples", "apply files again when they change"),
         ("noxu serve --merge-kubeconfig", "as a context of your own kubeconfig: kubectl --context noxu get crds"),
         ("noxu serve -k config/default --keep-going", "what kustomize makes, without objects that are refused"),
-        ("helm template my-chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
+        ("helm template chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
         ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),
         ("noxu serve --profile envtest", "no controllers, as kube-apiserver by itself"),
     ),
@@ -31,7 +31,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "validate": (
         ("noxu validate -f config/crd -f objects/", "CRDs and objects in directories"),
         (
-            "helm template my-chart --include-crds | noxu validate --strict -",
+            "helm template chart --include-crds | noxu validate --strict -",
             "what Helm makes; unknown fields are errors",
         ),
         ("noxu validate --stored -f config/crd", "would the objects in .noxu survive a change of their CRDs?"),

@@ -22,13 +22,14 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
 from time import thread_time
 from types import ModuleType
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from noxu.apiserver.cpu_budget import limited_by
 from noxu.apiserver.registry.cpu_budget import MAX_LOOP_SECONDS, LoopBudget, LoopBudgetExceeded, ThreadBudget
@@ -82,9 +83,20 @@ async def offload(weight: int, function: Callable[P, T], *args: P.args, **kwargs
     except asyncio.CancelledError:
         budget.cancel()
         _turns.withdraw(piece)
+        piece.result.add_done_callback(_close)
         raise
     finally:
         del piece, budget  # which refer to an error, and its frames to them
+
+
+def _close(result: Future[Any]) -> None:
+    """Close the coroutine that work has returned, alone or in a tuple, when nobody awaits it any more."""
+    if result.cancelled() or result.exception() is not None:
+        return
+    value = result.result()
+    for each in value if isinstance(value, tuple) else (value,):
+        if asyncio.iscoroutine(each):
+            each.close()
 
 
 class _LoopTurn:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
 import pytest
 
@@ -87,6 +88,24 @@ async def test_work_that_is_no_longer_awaited_ends() -> None:
     async with hang_guard():
         assert await offload(LOOP_LIMIT + 1, thread_name)
     await eventually_async(gc.isenabled)  # the cancelled work has left its threads
+
+
+async def test_a_coroutine_that_nobody_awaits_any_more_is_closed() -> None:
+    """Work that was cancelled may return what a stage waits for."""
+    begun, ending = threading.Event(), threading.Event()
+    waits = loop_turns()
+
+    def work() -> tuple[int, Coroutine[object, object, None]]:
+        begun.set()
+        ending.wait()
+        return 1, waits
+
+    task = asyncio.create_task(offload(LOOP_LIMIT + 1, work))
+    await eventually_async(begun.is_set)
+    task.cancel()
+    await asyncio.wait([task])
+    ending.set()
+    await eventually_async(lambda: inspect.getcoroutinestate(waits) == inspect.CORO_CLOSED)
 
 
 async def test_a_single_step_that_takes_too_long_is_not_begun() -> None:
