@@ -366,9 +366,10 @@ class Connection(web_protocol.RequestHandler):
                 self._boundaries.go_on()
             if self.is_idle and self._head_timer is None:
                 self._start_head_timer()
+        else:
+            self._check_framing(len(data))
         if self._head_bytes or not self._boundaries.body.is_eof():
             self._incoming.add(self, len(data))
-            self._check_framing(len(data))
         else:
             self._incoming.end(self)
 
