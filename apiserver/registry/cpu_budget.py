@@ -9,6 +9,7 @@ The limits are on processor time of the thread, not wall time, so the load of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from time import thread_time
 from typing import Final
 
@@ -60,6 +61,9 @@ class _Budget:
             self._left = UNITS_PER_CHECK
             self.check(units)
 
+    def require_imported(self, module: str, name: str) -> None:
+        raise NotImplementedError
+
     def _is_over(self, seconds: float) -> bool:
         now = thread_time()
         self.until = self.until or now + seconds
@@ -77,13 +81,23 @@ class LoopBudget(_Budget):
         """The processor time since the first check."""
         return thread_time() - self.until + MAX_LOOP_SECONDS
 
-    def require_imported(self, name: str) -> None:
-        """Raise LoopBudgetExceeded if using that name of `noxu.apiserver.cel` would import modules of the engine."""
-        if not cel.is_imported(name):
+    def require_imported(self, module: str, name: str) -> None:
+        """Raise LoopBudgetExceeded unless a thread has imported it: while it does, the module is in `sys.modules` already."""
+        if (module, name) not in _imported:
             raise LoopBudgetExceeded
 
 
 def _nothing() -> None: ...
+
+
+_imported: Final[set[tuple[str, str]]] = set()
+
+
+def _import(module: str, name: str) -> None:
+    """Import a name of a module: a thread may import anything."""
+    if (module, name) not in _imported:
+        getattr(import_module(module), name)
+        _imported.add((module, name))
 
 
 class ThreadBudget(_Budget):
@@ -119,6 +133,9 @@ class ThreadBudget(_Budget):
         if self._is_cancelled:
             raise WorkCancelled
 
+    def require_imported(self, module: str, name: str) -> None:
+        _import(module, name)
+
 
 class RuleBudget:
     """For CEL rules in a thread: one that takes too long ends with an error. The budget of the whole work holds, too."""
@@ -144,5 +161,5 @@ class RuleBudget:
         if self._outer is not None:
             self._outer.spend(units)
 
-    def require_imported(self, name: str) -> None:
-        """A thread may import anything."""
+    def require_imported(self, module: str, name: str) -> None:
+        _import(module, name)
