@@ -31,6 +31,9 @@ class CpuBudget(Protocol):
     def spend(self, units: int) -> None:
         """Called often, with the units of work that follow. A unit takes about a microsecond."""
 
+    def require_imported(self, module: str, name: str) -> None:
+        """Called before work that imports a name of a module that takes long to import."""
+
 
 CHECK_INTERVAL: Final = 200
 """Units of cost between two calls of `CpuBudget.check`."""
@@ -58,6 +61,13 @@ def checkpoint() -> None:
     budget = CURRENT.get()
     if budget is not None:
         budget.checkpoint()
+
+
+def require_imported(module: str, name: str) -> None:
+    """Announce the import of a name of a module, which takes long, to the current budget, if one is set."""
+    budget = CURRENT.get()
+    if budget is not None:
+        budget.require_imported(module, name)
 
 
 @contextmanager

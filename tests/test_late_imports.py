@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Final
@@ -42,6 +43,72 @@ LATE: Final = {
     "manifests": ("noxu.apiserver.loading", "noxu.apiserver.go.yaml"),
     "a file": ("sqlite3", "noxu.storage.sqlite"),
 }
+FIRST: Final = """if True:
+    import asyncio, json, sys, threading
+    from noxu.apiserver.config import Config
+    from noxu.apiserver.server import Server
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if threading.current_thread() is threading.main_thread():
+                print(name)
+
+    async def send(port, path, media_type, body):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST {path} HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\nContent-Type: {media_type}\\r\\n"
+        writer.write(f"{head}Content-Length: {len(body)}\\r\\n\\r\\n{body}".encode())
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 201"), answer
+        writer.close()
+
+    async def main():
+        async with Server(Config(port=0)) as server:
+            port = int(server.url.rpartition(":")[2])
+            sys.meta_path.insert(0, Finder())
+            for request in json.loads(sys.argv[1]):
+                await send(port, *request)
+
+    asyncio.run(main())
+"""
+POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+RULES: Final = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "operations": ["CREATE"]}]
+POLICY: Final = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "p"},
+    "spec": {"matchConstraints": {"resourceRules": RULES}, "validations": [{"expression": "true"}]},
+}
+POD: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: a, image: b}]
+"""
+REQUESTS: Final = [
+    (POLICIES, "application/json", json.dumps(POLICY)),
+    ("/api/v1/namespaces/default/pods", "application/yaml", POD),
+]
+IN_A_THREAD: Final = {
+    "what requests need": "noxu.apiserver.http.application",
+    "the engine of expressions, with the first policy": "noxu.apiserver.cel.program",
+    "the types of expressions": "noxu.apiserver.admission.typechecking",
+    "YAML": "noxu.apiserver.go.yaml",
+    "the rules of Pods": "noxu.apiserver.kinds.pods",
+}
+
+
+@pytest.fixture(scope="module")
+def imported_in_the_loop() -> frozenset[str]:
+    """The modules that the thread of the event loop imports while a server answers its first requests."""
+    command = [sys.executable, "-c", FIRST, json.dumps(REQUESTS)]
+    return frozenset(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize("module", IN_A_THREAD.values(), ids=IN_A_THREAD)
+def test_a_large_room_is_imported_in_a_thread(imported_in_the_loop: frozenset[str], module: str) -> None:
+    assert "noxu.apiserver.kinds.admissionregistration" in imported_in_the_loop, "a small module"
+    assert module not in imported_in_the_loop
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ import orjson
 
 from noxu.apiserver.api.errors import ApiError, bad_request, too_large
 from noxu.apiserver.api.meta import GroupVersionKind, parse_api_version
+from noxu.apiserver.cpu_budget import require_imported
 from noxu.apiserver.expressions import expression
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go.json import JsonSyntaxError, string_of
@@ -194,6 +195,7 @@ def decode_yaml(body: bytes) -> Decoded:
             value = _read_deep(body)
         if value is not UNCERTAIN and _same_in_yaml(body, value, written):
             return Decoded(value)
+    require_imported("noxu.apiserver.go.yaml", "read")
     from noxu.apiserver.go import yaml as go_yaml  # imported late: most servers never read YAML
 
     document = go_yaml.read(body)

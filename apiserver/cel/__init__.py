@@ -84,16 +84,10 @@ __all__ = [
     "activation",
     "apply_configuration",
     "compilation_error",
-    "is_imported",
     "json_patch",
     "match_condition",
     "object_type",
 ]
-
-
-def is_imported(name: str) -> bool:
-    """Whether that name of this module was used before, so that using it imports nothing."""
-    return name in globals()
 
 
 def __getattr__(name: str) -> Any:

@@ -11,11 +11,12 @@ from typing import Final
 
 from noxu.apiserver.clock import Clock
 from noxu.apiserver.controllers.controller import Controller
+from noxu.apiserver.cpu_budget import require_imported
 from noxu.apiserver.go.time import format_time
 from noxu.apiserver.registry.catalog import LiveCatalog
 from noxu.apiserver.registry.change import Change
 from noxu.apiserver.registry.entry import Entry, new_entry, object_at
-from noxu.apiserver.registry.offload import offload
+from noxu.apiserver.registry.offload import offload_if_long
 from noxu.apiserver.registry.persistence import Persistence
 from noxu.apiserver.registry.reader import Reader
 from noxu.apiserver.registry.resource import Resource
@@ -45,7 +46,7 @@ class PolicyStatusController(Controller[Key]):
 
     async def reconcile(self, key: Key) -> None:
         while (entry := self.collection.entries.get(key)) is not None:
-            updated = await offload(len(entry.stored), self._with_status, entry)
+            updated = await offload_if_long(len(entry.stored), self._with_status, entry)
             if updated is None or await self.persistence.replace(entry, updated):
                 return
 
@@ -56,6 +57,7 @@ class PolicyStatusController(Controller[Key]):
         status: Object = policy.get("status") or {}
         if generation <= status.get("observedGeneration", 0):
             return None
+        require_imported("noxu.apiserver.admission.typechecking", "warnings")
         from noxu.apiserver.admission.typechecking import warnings  # large, and rarely needed
 
         found = warnings(policy, self.catalog.current)

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go import base64 as go_base64
 from noxu.apiserver.go import json as go_json
 from noxu.apiserver.go import wire
@@ -43,6 +44,7 @@ from noxu.apiserver.records import record
 from noxu.apiserver.values import Json, Object
 
 MAX_DEPTH: Final = 5_000  # nested messages; in JSON a repeated one counts twice, and JSON's limit is 10,000
+MESSAGE_UNITS: Final = 10  # of work for a message in another one, which may take two bytes
 
 SCALAR_WIRE_TYPES: Final = {
     Wire.BOOL: wire.VARINT,
@@ -164,6 +166,7 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
             if not isinstance(step.kind, Scalar):
                 if len(stack) == MAX_DEPTH:
                     raise ValueError("exceeded max depth")
+                spend(MESSAGE_UNITS)
                 stack.append((current, plan, out, stop, container, key))
                 current, stop = step.kind, after
                 if step.plan is None:

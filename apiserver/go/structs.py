@@ -21,6 +21,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, TypeAlias
 
+from noxu.apiserver.cpu_budget import spend
 from noxu.apiserver.go.base64 import canonical, encode
 from noxu.apiserver.go.duration import format_duration, parse_duration
 from noxu.apiserver.go.text import MINUS_ZERO, RawNumber, number_text
@@ -32,6 +33,9 @@ MAX_STRICT_ERRORS: Final = 100  # sigs.k8s.io/json keeps no more
 MAX_DEPTH: Final = 500  # structs in structs; upstream's only limit is JSON's, 10 000 levels
 _DEEP: Final = 100  # structs in structs that Python's default recursion limit certainly allows
 _RECURSION_LIMIT: Final = 10_000
+ITEM_UNITS: Final = 20
+"""Units of work for a struct in a list: what decodes, defaults, owns and validates an empty one."""
+FEW: Final = 8  # structs in a list that do not count
 
 
 def raise_recursion_limit() -> None:
@@ -356,10 +360,13 @@ def _fast_decoder(kind: Type) -> FastDecoder:
         return lambda value, depth: None if value is None else choices[json_type(value)](value, depth)
     element = _fast_decoder(kind.element)
     has_zero = isinstance(kind.element, (Scalar, Struct))  # which replaces null
+    units = 0 if isinstance(kind.element, Scalar) else ITEM_UNITS
 
     def read_list(value: Json, depth: int) -> Json:
         if type(value) is not list:
             raise LookupError
+        if units and len(value) > FEW:
+            spend(units * len(value))
         if has_zero and None in value:
             return [zero(kind.element) if item is None else element(item, depth) for item in value]
         return [element(item, depth) for item in value]
@@ -367,6 +374,8 @@ def _fast_decoder(kind: Type) -> FastDecoder:
     def read_map(value: Json, depth: int) -> Json:
         if type(value) is not dict:
             raise LookupError
+        if units and len(value) > FEW:
+            spend(units * len(value))
         return {
             name: zero(kind.element) if has_zero and value[name] is None else element(value[name], depth)
             for name in sorted(value)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
+from noxu.apiserver.cpu_budget import spend
+from noxu.apiserver.go.structs import FEW, ITEM_UNITS
 from noxu.apiserver.kinds import facts
 from noxu.apiserver.values import Json, Object, copy
 
@@ -74,6 +76,8 @@ def _of_expression(expression: Json, part: str) -> Fill | None:
 
 def _each(below: Fill) -> Fill:
     def fill_in(values: list[Json]) -> None:
+        if len(values) > FEW:
+            spend(ITEM_UNITS * len(values))
         for value in values:
             if value is not None:
                 below(value)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from noxu.apiserver.cpu_budget import require_imported
 from noxu.apiserver.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Checker:
 
     def __call__(self, expression: str, use: Use) -> str:
         """The error of an expression, "" if it has none."""
+        require_imported("noxu.apiserver.cel", "Composition")
         composition, purpose = self._composition(use), _purposes()[use.result]
         return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
 

@@ -10,6 +10,7 @@ from functools import cache, lru_cache, partial
 from typing import Final
 
 from noxu.apiserver.api import names
+from noxu.apiserver.cpu_budget import require_imported
 from noxu.apiserver.go.structs import Struct
 from noxu.apiserver.kinds import defaults, facts, object_names
 from noxu.apiserver.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
@@ -44,6 +45,7 @@ def _core() -> Mapping[str, Rules]:
 
 
 def _pods() -> Mapping[str, Rules]:
+    require_imported("noxu.apiserver.kinds.pods", "RULES")  # of Pods, more than of all others
     from noxu.apiserver.kinds import pods
 
     return pods.RULES

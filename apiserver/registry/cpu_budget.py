@@ -9,12 +9,14 @@ The limits are on processor time of the thread, not wall time, so the load of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from time import thread_time
 from typing import Final
 
 from noxu.apiserver import cel
 from noxu.apiserver.api import errors
 from noxu.apiserver.cpu_budget import CURRENT
+from noxu.apiserver.registry.turns import TURNS
 
 MAX_RULE_SECONDS: Final = 1.0  # for one rule, in a thread
 MAX_LOOP_SECONDS: Final = 0.02  # for the stages of a write between two waits, in the event loop
@@ -60,30 +62,56 @@ class _Budget:
             self._left = UNITS_PER_CHECK
             self.check(units)
 
+    def require_imported(self, module: str, name: str) -> None:
+        raise NotImplementedError
+
     def _is_over(self, seconds: float) -> bool:
         now = thread_time()
         self.until = self.until or now + seconds
         return now > self.until
 
 
+def loop_seconds() -> float:
+    """The processor time of work in the event loop: its share of MAX_LOOP_SECONDS.
+
+    Work that runs in threads at the same time gets as much of the interpreter as the loop, so that the loop takes twice as
+    long for the same work while one thread computes.
+    """
+    return MAX_LOOP_SECONDS / (1 + TURNS.running)
+
+
 class LoopBudget(_Budget):
     """For work in the event loop: work that takes too long raises LoopBudgetExceeded."""
 
+    _limit = 0.0
+
     def check(self, upcoming_cost: int = 0) -> None:
-        if upcoming_cost > MAX_LOOP_COST or self._is_over(MAX_LOOP_SECONDS):
+        if not self.until:
+            self._limit = loop_seconds()
+        if self._is_over(self._limit) or upcoming_cost > MAX_LOOP_COST:
             raise LoopBudgetExceeded
 
     def seconds(self) -> float:
         """The processor time since the first check."""
-        return thread_time() - self.until + MAX_LOOP_SECONDS
+        return thread_time() - self.until + self._limit
 
-    def require_imported(self, name: str) -> None:
-        """Raise LoopBudgetExceeded if using that name of `noxu.apiserver.cel` would import modules of the engine."""
-        if not cel.is_imported(name):
+    def require_imported(self, module: str, name: str) -> None:
+        """Raise LoopBudgetExceeded unless a thread has imported it: while it does, the module is in `sys.modules` already."""
+        if (module, name) not in _imported:
             raise LoopBudgetExceeded
 
 
 def _nothing() -> None: ...
+
+
+_imported: Final[set[tuple[str, str]]] = set()
+
+
+def _import(module: str, name: str) -> None:
+    """Import a name of a module: a thread may import anything."""
+    if (module, name) not in _imported:
+        getattr(import_module(module), name)
+        _imported.add((module, name))
 
 
 class ThreadBudget(_Budget):
@@ -119,6 +147,9 @@ class ThreadBudget(_Budget):
         if self._is_cancelled:
             raise WorkCancelled
 
+    def require_imported(self, module: str, name: str) -> None:
+        _import(module, name)
+
 
 class RuleBudget:
     """For CEL rules in a thread: one that takes too long ends with an error. The budget of the whole work holds, too."""
@@ -144,5 +175,5 @@ class RuleBudget:
         if self._outer is not None:
             self._outer.spend(units)
 
-    def require_imported(self, name: str) -> None:
-        """A thread may import anything."""
+    def require_imported(self, module: str, name: str) -> None:
+        _import(module, name)

@@ -32,12 +32,13 @@ from types import ModuleType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from noxu.apiserver.cpu_budget import limited_by
-from noxu.apiserver.registry.cpu_budget import MAX_LOOP_SECONDS, LoopBudget, LoopBudgetExceeded, ThreadBudget
-from noxu.apiserver.registry.turns import SLICE, Piece, Turns
+from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, ThreadBudget, loop_seconds
+from noxu.apiserver.registry.turns import SLICE, TURNS, Piece
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
 _BRIEF: Final = 1024  # bytes
-MAX_ITERATIONS: Final = 1000  # of the event loop, for which work waits while others use them up
+PAUSE: Final = 5  # iterations of the event loop after one that was used up: a short request takes so many
+MAX_ITERATIONS: Final = 5000  # of the event loop, for which work waits while others use them up
 MEDIUM: Final = 256 * 1024  # bytes
 MEDIUM_ROOM: Final = 4 * 1024 * 1024  # bytes of medium requests that are decoded at the same time
 SLOTS: Final = 4  # larger requests that are decoded at the same time
@@ -50,9 +51,6 @@ T = TypeVar("T")
 
 _imported: Final[set[str]] = set()  # completely: while a module is being imported, it is in `sys.modules` already
 _has_threads: Final[ContextVar[bool]] = ContextVar("has_threads", default=True)
-
-
-_turns: Final = Turns()  # of all servers in this process, which share the interpreter
 
 
 @contextmanager
@@ -76,13 +74,13 @@ async def offload(weight: int, function: Callable[P, T], *args: P.args, **kwargs
         return _in_thread(ThreadBudget(), partial(function, *args, **kwargs))
     budget = ThreadBudget(SLICE)
     piece = Piece(partial(_in_thread, budget, partial(function, *args, **kwargs)))
-    budget.pass_on = partial(_turns.pass_on, piece)
+    budget.pass_on = partial(TURNS.pass_on, piece)
     try:
-        _turns.begin(piece)
+        TURNS.begin(piece)
         return await asyncio.wrap_future(piece.result)
     except asyncio.CancelledError:
         budget.cancel()
-        _turns.withdraw(piece)
+        TURNS.withdraw(piece)
         piece.result.add_done_callback(_close)
         raise
     finally:
@@ -102,7 +100,8 @@ def _close(result: Future[Any]) -> None:
 class _LoopTurn:
     """The processor time that work with a budget has taken in this iteration of the event loop.
 
-    Many requests that arrive together, each of which may take MAX_LOOP_SECONDS, share one iteration.
+    Many requests that arrive together, each of which may take MAX_LOOP_SECONDS, share one iteration. The PAUSE iterations
+    after it belong to others, so that a short request waits for one of them, not for one at each of its steps.
     """
 
     is_over = False
@@ -119,10 +118,13 @@ class _LoopTurn:
     def spend(self, seconds: float) -> None:
         """Account for work that was done in this iteration."""
         self._spent += seconds
-        self.is_over = self._spent > MAX_LOOP_SECONDS / 2
-        asyncio.get_running_loop().call_soon(self._end)
+        self.is_over = self._spent > loop_seconds() / 2
+        asyncio.get_running_loop().call_soon(self._end, PAUSE)
 
-    def _end(self) -> None:
+    def _end(self, pause: int) -> None:
+        if self.is_over and pause:
+            asyncio.get_running_loop().call_soon(self._end, pause - 1)
+            return
         self._spent, self.is_over = 0.0, False
 
 

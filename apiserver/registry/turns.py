@@ -88,6 +88,11 @@ class Turns:
         self._executor: ThreadPoolExecutor | None = None
         self._most = 0  # threads of the executor, about
 
+    @property
+    def running(self) -> int:
+        """How many pieces run at this moment."""
+        return len(self._running)
+
     def begin(self, piece: Piece[Any]) -> None:
         """Run a piece when it is its turn. Raises RuntimeError at the end of the interpreter."""
         with self._lock:
@@ -211,3 +216,7 @@ class Turns:
         elif client not in active:
             least = self._least
             self._served = {one: served for one, served in self._served.items() if one in active or served > least}
+
+
+TURNS: Final = Turns()
+"""Of all servers in this process, which share the interpreter."""

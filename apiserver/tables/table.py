@@ -164,13 +164,13 @@ def _columns(printer_columns: Sequence[Object], go_type: str = UNSTRUCTURED) -> 
             out.append(None if budget.is_spent else _cell(path, read, value, budget))
         return out
 
-    degrees = [path.degree for path, _ in readers]
+    degrees = [path.degree for path, _ in readers if path.degree]
 
     def weigh(size: int) -> int:
-        looked_at: int = sum(min(size**degree, MAX_OF_ROW) for degree in degrees if degree)
-        return size + min(looked_at, MAX_OF_ROW) // _VALUES_PER_BYTE + len(degrees)
+        looked_at: int = sum(min(size**degree, MAX_OF_ROW) for degree in degrees)
+        return size + min(looked_at, MAX_OF_ROW) // _VALUES_PER_BYTE
 
-    return Columns(definitions, cells, go_type=go_type, weigh=weigh)
+    return Columns(definitions, cells, go_type=go_type, weigh=weigh if degrees else _own_weight)
 
 
 _VALUES_PER_BYTE: Final = 4  # that are looked at in the time in which a byte of JSON is decoded

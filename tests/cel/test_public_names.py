@@ -42,9 +42,3 @@ def test_the_command_line_and_the_registry_do_not_import_the_engine() -> None:
     assert "noxu.apiserver.cel.program" not in imported_after(
         "import noxu.apiserver.cli, noxu.apiserver.registry.custom, noxu.apiserver.testing.handle"
     )
-
-
-def test_a_name_is_imported_once_it_was_used() -> None:
-    assert cel.Validator
-    assert cel.is_imported("Validator")
-    assert not cel.is_imported("nope")

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from noxu.apiserver import cel
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.cel.evaluation import interpreter
+from noxu.apiserver.cpu_budget import limited_by, require_imported
 from noxu.apiserver.registry import cpu_budget, write
 from noxu.apiserver.registry.custom import versions_of
 from noxu.apiserver.registry.definition import definitions_resource
@@ -96,13 +96,19 @@ async def test_rules_are_compiled_in_a_thread() -> None:
     assert second.weight == 200
 
 
-def test_the_loop_does_not_import_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cel.SchemaRules
-    cpu_budget.LoopBudget().require_imported("SchemaRules")
-    monkeypatch.delattr(cel, "SchemaRules")
-    cpu_budget.RuleBudget().require_imported("SchemaRules")
-    with pytest.raises(cpu_budget.LoopBudgetExceeded):
-        cpu_budget.LoopBudget().require_imported("SchemaRules")
+@pytest.mark.parametrize("budget", [cpu_budget.ThreadBudget, cpu_budget.RuleBudget])
+def test_the_loop_imports_nothing_that_no_thread_has_imported(
+    budget: type[cpu_budget.ThreadBudget | cpu_budget.RuleBudget], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_budget, "_imported", set())
+    with limited_by(cpu_budget.LoopBudget()), pytest.raises(cpu_budget.LoopBudgetExceeded):
+        require_imported("noxu.apiserver.cel", "SchemaRules")
+    with limited_by(budget()):
+        require_imported("noxu.apiserver.cel", "SchemaRules")
+    with limited_by(cpu_budget.LoopBudget()):
+        require_imported("noxu.apiserver.cel", "SchemaRules")
+        with pytest.raises(cpu_budget.LoopBudgetExceeded):
+            require_imported("noxu.apiserver.cel", "Validator")
 
 
 def test_the_loop_does_not_begin_what_costs_much() -> None:

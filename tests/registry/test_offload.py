@@ -8,6 +8,8 @@ import inspect
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +21,7 @@ from noxu.apiserver.registry.offload import (
     LOOP_LIMIT,
     MEDIUM,
     MEDIUM_ROOM,
+    PAUSE,
     SLOTS,
     LargeRequests,
     loop_turn,
@@ -257,6 +260,25 @@ async def test_requests_that_arrive_together_share_an_iteration_of_the_loop(how:
     running.cancel()
     assert len(ran_in) == 6
     assert len(set(ran_in)) >= 5, "one in each, but perhaps the first"
+    pauses = [after - before for before, after in pairwise(ran_in)]
+    assert sum(pause >= PAUSE for pause in pauses) >= 4, "the iterations between them belong to others"
+
+
+@pytest.mark.parametrize(("running", "times"), [(0, 1), (2, 2)], ids=["alone", "while two threads compute"])
+async def test_work_in_the_loop_has_its_share_of_the_interpreter(
+    running: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """12 ms of processor time take 36 ms beside two threads: more than the 20 ms that the loop has for it."""
+    monkeypatch.setattr(cpu_budget, "TURNS", SimpleNamespace(running=running))
+    ran: list[str] = []
+
+    def work() -> None:
+        ran.append(thread_name())
+        spin()
+
+    await offload_if_long(0, work)
+    assert len(ran) == times
+    assert (ran[-1] == thread_name()) == (times == 1)
 
 
 async def test_work_does_not_wait_for_an_iteration_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,5 +286,6 @@ async def test_work_does_not_wait_for_an_iteration_for_ever(monkeypatch: pytest.
     monkeypatch.setattr(loop_turn, "is_over", True)
     async with hang_guard():
         await offload_briefly(2048, spin)
-    await asyncio.sleep(0)
+    for _ in range(PAUSE + 1):
+        await asyncio.sleep(0)
     assert not loop_turn.is_over

@@ -53,7 +53,7 @@ class Long:
 async def own_turns(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Turns]:
     """Turns of its own for each test."""
     found = Turns()
-    monkeypatch.setattr(offload_module, "_turns", found)
+    monkeypatch.setattr(offload_module, "TURNS", found)
     yield found
     await eventually_async(lambda: not (found._running or found._waiting or found._parked or found._served))
     await eventually_async(gc.isenabled)

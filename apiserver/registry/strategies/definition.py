@@ -100,7 +100,7 @@ def rule_checker(
     if not has_rules(root):
         return _NoRules()
     if cpu_budget is not None:
-        cpu_budget.require_imported("SchemaRules")
+        cpu_budget.require_imported("noxu.apiserver.cel", "SchemaRules")
     from noxu.apiserver.cel import SchemaRules  # the engine takes long to import, and few CRDs need it
 
     return SchemaRules(

@@ -151,6 +151,9 @@ class Budget:
     def spend(self, units: int) -> None:
         raise AssertionError
 
+    def require_imported(self, module: str, name: str) -> None:
+        raise AssertionError
+
 
 def test_the_cpu_budget_is_checked_at_intervals() -> None:
     budget = Budget()

@@ -170,6 +170,9 @@ class Budget:
     def spend(self, units: int) -> None:
         """Errors count as work, too; this is not what is tested."""
 
+    def require_imported(self, module: str, name: str) -> None:
+        raise AssertionError
+
 
 def test_an_interrupted_rule_is_the_last() -> None:
     budget = Budget()
