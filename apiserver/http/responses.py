@@ -40,8 +40,9 @@ def _size(size: int) -> int:
 
 def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int]:
     """How many bytes have to be processed to show an object of that many."""
-    is_table = accepted.convert is not None and accepted.convert.kind == "Table"
-    return columns_of(resource).weigh if is_table else _size
+    return (
+        _size if accepted.convert is None else columns_of(resource).weigh
+    )  # summaries have the cells, for metadata, too
 
 
 def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
