@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final, Protocol
 
-from noxu.apiserver import stores
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.errors import ApiError
 from noxu.apiserver.commands import export_files, progress
-from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
+from noxu.apiserver.commands.api_client import ApiClient, RequestError
 from noxu.apiserver.commands.export_files import Exported, ForeignFile
 from noxu.apiserver.commands.exported import NEVER, cleaned, is_made_by_servers, rank
-from noxu.apiserver.config import DEFAULT_DATA, StartError
+from noxu.apiserver.commands.places import State, Unusable, opened
+from noxu.apiserver.config import StartError
 from noxu.apiserver.control_plane import assemble, running
 from noxu.apiserver.crd import conditions
 from noxu.apiserver.records import NamedTuple
@@ -37,15 +37,11 @@ from noxu.apiserver.registry.stored_objects import is_temporary
 from noxu.apiserver.schema.structural import NoStructuralForm
 from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
-from noxu.storage.snapshot import snapshot
 from noxu.storage.types import (
     EVERYTHING,
     Corrupt,
-    Key,
-    KeyValue,
     OpenError,
     Prefix,
-    Revision,
     Unavailable,
 )
 
@@ -236,44 +232,11 @@ def _unversioned(value: Object) -> Object:
 
 @contextlib.contextmanager
 def _source(options: argparse.Namespace) -> Iterator[Source]:
-    if options.server or options.kubeconfig:
-        with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
-            yield RunningServer(client)
-        return
-    if options.etcd is not None:
-        access = stores.etcd_access(options.etcd)
-        from noxu.storage import etcd_state
-
-        with progress.shown("read etcd", "keys", quiet=options.quiet) as show:
-            read = asyncio.run(etcd_state.snapshot(*access, progress=show))
-        if not read.count(EVERYTHING):
-            where = f"etcd at {', '.join(options.etcd.servers)}"
-            raise ExportError(f"{where} has no objects under {options.etcd.prefix}; see --etcd-prefix")
-        yield StoredState(read)
-        return
-    directory = options.data or DEFAULT_DATA
     try:
-        with snapshot(directory / stores.FILE) as found:
-            yield StoredState(found)
-    except OpenError as error:
-        hint = ""
-        if "in use" in str(error):
-            hint = f"; export from it with --kubeconfig {directory / 'kubeconfig'}, or stop it"
-        elif not (directory / stores.FILE).exists():
-            hint = (
-                "; name a data directory with --data, a running server with --server or --kubeconfig, or --etcd-servers"
-            )
-        raise ExportError(f"{error}{hint}") from None
-
-
-class State(Protocol):
-    """The state of a store at one revision: `snapshot.Snapshot`, `etcd_state.EtcdSnapshot`."""
-
-    corrupt: dict[Key, Revision]
-
-    def values(self, prefix: Prefix) -> Iterator[KeyValue]: ...
-
-    def count(self, prefix: Prefix) -> int: ...
+        with opened(options, "export from it") as place:
+            yield RunningServer(place) if isinstance(place, ApiClient) else StoredState(place)
+    except Unusable as error:
+        raise ExportError(str(error)) from None
 
 
 class StoredState:

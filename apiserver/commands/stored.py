@@ -8,7 +8,6 @@ effect of a change before it is made.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from noxu.apiserver import loading, stores
+from noxu.apiserver import loading
 from noxu.apiserver.api import codec
 from noxu.apiserver.api.field import FieldError
 from noxu.apiserver.commands import progress
-from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_options
+from noxu.apiserver.commands.api_client import ApiClient, RequestError
 from noxu.apiserver.commands.findings import FOUND, UNREADABLE
-from noxu.apiserver.config import DEFAULT_DATA, StartError
+from noxu.apiserver.commands.places import State, Unusable, opened
+from noxu.apiserver.config import StartError
 from noxu.apiserver.crd import conditions, defaults, types
 from noxu.apiserver.crd.versions import served_versions, storage_version
 from noxu.apiserver.manifests import LoadError, checked, is_crd, read_paths
@@ -36,16 +36,11 @@ from noxu.apiserver.registry.revalidation import revalidate
 from noxu.apiserver.registry.storage_form import as_json
 from noxu.apiserver.schema.structural import NoStructuralForm
 from noxu.apiserver.values import Json, Object
-from noxu.storage.snapshot import snapshot
 from noxu.storage.types import (
-    EVERYTHING,
     Corrupt,
-    Key,
-    KeyValue,
     OpenError,
     Prefix,
     Progress,
-    Revision,
     Unavailable,
 )
 
@@ -143,47 +138,14 @@ def run(options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _source(options: argparse.Namespace) -> Iterator[Source]:
-    if options.server or options.kubeconfig:
-        with contextlib.closing(ApiClient(endpoint_from_options(options))) as client:
-            yield RunningServer(client)
-        return
-    if options.etcd is not None:
-        access = stores.etcd_access(options.etcd)
-        from noxu.storage import etcd_state
-
-        with progress.shown("read etcd", "keys", quiet=options.quiet) as show:
-            read = asyncio.run(etcd_state.snapshot(*access, progress=show))
-        if not read.count(EVERYTHING):
-            where = f"etcd at {', '.join(options.etcd.servers)}"
-            raise ValidationError(f"{where} has no objects under {options.etcd.prefix}; see --etcd-prefix")
-        yield StoredState(read)
-        return
-    directory = options.data or DEFAULT_DATA
     try:
-        with snapshot(directory / stores.FILE) as found:
-            yield StoredState(found)
-    except OpenError as error:
-        hint = ""
-        if "in use" in str(error):
-            hint = f"; validate in it with --kubeconfig {directory / 'kubeconfig'}, or stop it"
-        elif not (directory / stores.FILE).exists():
-            hint = (
-                "; name a data directory with --data, a running server with --server or --kubeconfig, or --etcd-servers"
-            )
-        raise ValidationError(f"{error}{hint}") from None
+        with opened(options, "validate in it") as place:
+            yield RunningServer(place) if isinstance(place, ApiClient) else StoredState(place)
+    except Unusable as error:
+        raise ValidationError(str(error)) from None
 
 
 # -- where the objects are --------------------------------------------------------------------------------------------
-
-
-class State(Protocol):
-    """The state of a store at one revision: `snapshot.Snapshot`, `etcd_state.EtcdSnapshot`."""
-
-    corrupt: dict[Key, Revision]
-
-    def values(self, prefix: Prefix) -> Iterator[KeyValue]: ...
-
-    def count(self, prefix: Prefix) -> int: ...
 
 
 class StoredState:
