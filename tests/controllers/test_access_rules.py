@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +16,11 @@ from noxu.apiserver.controllers.access_rules import GROUP, AccessRuleController,
 from noxu.apiserver.registry.access import Attributes, User
 from noxu.apiserver.registry.draft import Action, WriteRequest
 from noxu.apiserver.registry.entry import Entry
+from noxu.apiserver.registry.turns import CLIENT
 from noxu.apiserver.values import Object
 from noxu.storage.memory import MemoryStore
 from noxu.storage.sqlite import SqliteStore
-from tests.timing import eventually_async
+from tests.timing import eventually, eventually_async
 
 DEV: Final = User("dev", groups=("system:authenticated",))
 ASKED: Final = Attributes(DEV, "get", "", "v1", "pods", "", "default", "a")
@@ -108,15 +110,21 @@ async def test_a_large_role_that_has_changed_while_it_was_compiled_does_not_coun
     async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
         await loading.apply(plane, BINDING)
         rules = controller(plane)
-        compile_, loop = rules._compile, asyncio.get_running_loop()
+        compile_, loop, changes = rules._compile, asyncio.get_running_loop(), list[Future[object]]()
+
+        async def changed() -> object:
+            CLIENT.set("another")  # a client has one turn in the threads at a time
+            return await (
+                delete(plane, "roles") if change == "deleted" else loading.apply(plane, {**ROLE, "rules": []})
+            )
 
         def changed_in_between(entry: Entry) -> Put:
             rules._compile = compile_  # type: ignore[method-assign]
-            asyncio.run_coroutine_threadsafe(
-                delete(plane, "roles") if change == "deleted" else loading.apply(plane, {**ROLE, "rules": []}), loop
-            ).result(10)
+            changes.append(asyncio.run_coroutine_threadsafe(changed(), loop))  # it waits for this controller
+            eventually(lambda: rules.collection.entries.get(entry.key) is not entry)
             return compile_(entry)
 
         rules._compile = changed_in_between  # type: ignore[method-assign]
         await loading.apply(plane, LARGE)
+        await asyncio.wrap_future(changes[0])
         assert not plane.authorize(ASKED).allowed
