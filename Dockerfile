@@ -15,7 +15,6 @@ RUN python -m venv /build \
     && python -m venv --without-pip /opt/noxu \
     && /build/bin/pip --python /opt/noxu/bin/python install --no-cache-dir --only-binary :all: --require-hashes -r requirements/runtime.txt
 COPY pyproject.toml README.md LICENSE ./
-COPY noxu noxu
 COPY apiserver apiserver
 COPY storage storage
 RUN /build/bin/python -m hatchling build -t wheel -d /wheel \

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.calls import seconds
-from noxu.apiserver.apply import comparison, typed
-from noxu.apiserver.apply.compiled import accept
-from noxu.apiserver.apply.manager import apply, update
-from noxu.apiserver.apply.tracker import Tracker
-from noxu.apiserver.apply.types import of_schema
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object
+from noxu.apply import comparison, typed
+from noxu.apply.compiled import accept
+from noxu.apply.manager import apply, update
+from noxu.apply.tracker import Tracker
+from noxu.apply.types import of_schema
+from noxu.schema.structural import parse
+from noxu.values import Object
 
 ROUNDS = 9
 RUNS = 400

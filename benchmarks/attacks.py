@@ -29,8 +29,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import GC_THRESHOLDS, Server, new_loop_factory
+from noxu.config import Config
+from noxu.server import GC_THRESHOLDS, Server, new_loop_factory
 from tests.hostile.heads import HEADS
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import JSON, YAML, Target, custom_resource, definition, path_of

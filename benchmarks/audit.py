@@ -18,18 +18,18 @@ from typing import Any
 from aiohttp.test_utils import make_mocked_request
 
 from benchmarks.calls import seconds
-from noxu.apiserver.clock import SYSTEM_CLOCK
-from noxu.apiserver.http import auditing
-from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.filters import Audit
-from noxu.apiserver.http.request import parse_target
-from noxu.apiserver.observability.line_writer import LineWriter
-from noxu.apiserver.observability.log_files import RotatingFile, Rotation
-from noxu.apiserver.registry.access import ALLOWED
-from noxu.apiserver.security.audit_log import AuditLog
-from noxu.apiserver.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
-from noxu.apiserver.server import GC_THRESHOLDS
+from noxu.clock import SYSTEM_CLOCK
+from noxu.http import auditing
+from noxu.http.answer import Answer
+from noxu.http.exchange import Exchange
+from noxu.http.filters import Audit
+from noxu.http.request import parse_target
+from noxu.observability.line_writer import LineWriter
+from noxu.observability.log_files import RotatingFile, Rotation
+from noxu.registry.access import ALLOWED
+from noxu.security.audit_log import AuditLog
+from noxu.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
+from noxu.server import GC_THRESHOLDS
 
 TARGET = "/apis/example.com/v1/namespaces/default/widgets/a?fieldManager=kubectl"
 BODY = b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"text":"%s"}}' % (b"x" * 3300)

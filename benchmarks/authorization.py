@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks.calls import seconds
-from noxu.apiserver.http.request import parse_target
-from noxu.apiserver.registry.access import Attributes, User
-from noxu.apiserver.security.authorization import authorizer
-from noxu.apiserver.security.rbac import Policy
-from noxu.apiserver.values import Object
+from noxu.http.request import parse_target
+from noxu.registry.access import Attributes, User
+from noxu.security.authorization import authorizer
+from noxu.security.rbac import Policy
+from noxu.values import Object
 
 TARGET = "/apis/example.com/v1/namespaces/default/widgets/a"
 CALLS = 20_000

@@ -63,7 +63,7 @@ PARTS: Final = (
     ("apiserver/", "other"),
 )
 """The beginning of a file's path, and the part that it belongs to; the first one that fits."""
-RUNNING: Final = ("apiserver/cli.py", "apiserver/server.py", "apiserver/commands/")
+RUNNING: Final = ("apiserver/noxu/cli.py", "apiserver/noxu/server.py", "apiserver/noxu/commands/")
 """What runs the event loop: at the bottom of each stack."""
 
 
@@ -126,7 +126,7 @@ class Sampler:
     """Samples the main thread of this process. SIGUSR2 writes what was found since the last one to `file`."""
 
     def __init__(self, file: Path) -> None:
-        from noxu.apiserver.registry.write import WRITE_STAGES
+        from noxu.registry.write import WRITE_STAGES
 
         self._file = file
         self._stages = frozenset(stage.__name__ for stages in WRITE_STAGES.values() for stage in stages)
@@ -240,7 +240,7 @@ def table(found: dict[str, dict[str, float]]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["--sampled"]:
-        from noxu.apiserver import cli
+        from noxu import cli
 
         Sampler(Path(arguments[1])).begin()
         raise SystemExit(cli.main(arguments[2:]))

@@ -19,19 +19,19 @@ from pathlib import Path
 
 import yaml
 
-from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.kubernetes import rules
-from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
-from noxu.apiserver.cel.kubernetes.validation import Validator
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.cel.values.values import from_json_or_failed
-from noxu.apiserver.crd import types, update, validation
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.registry import stages, write
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest, draft_of
-from noxu.apiserver.schema.structural import Structural, parse
-from noxu.apiserver.values import Json, Object
+from noxu.cel.cost.runtime import PER_CALL_LIMIT
+from noxu.cel.kubernetes import rules
+from noxu.cel.kubernetes.schema_rules import SchemaRules
+from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.types.schema_types import decl_type
+from noxu.cel.values.values import from_json_or_failed
+from noxu.crd import types, update, validation
+from noxu.crd.defaults import default
+from noxu.registry import stages, write
+from noxu.registry.custom import versions_of
+from noxu.registry.draft import Action, Body, WriteRequest, draft_of
+from noxu.schema.structural import Structural, parse
+from noxu.values import Json, Object
 
 ROUNDS = 7
 CRDS = Path(__file__).parents[2] / "shared" / "crds"

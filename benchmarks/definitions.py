@@ -21,7 +21,7 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.processes import processor_seconds, resident_bytes
+from benchmarks.processes import processor_seconds, python_path, resident_bytes
 from benchmarks.start import ROOT
 
 
@@ -39,7 +39,7 @@ def start(root: Path, manifests: Path, directory: Path) -> Start:
     """One server of the checkout `root`, whose cache is in `directory`."""
     kubeconfig = directory / "kubeconfig"
     options = ["--memory", "--port", "0", "--kubeconfig", str(kubeconfig), "--keep-going", str(manifests)]
-    environment = {**os.environ, "PYTHONPATH": str(root), "XDG_CACHE_HOME": str(directory)}
+    environment = {**os.environ, "PYTHONPATH": python_path(root), "XDG_CACHE_HOME": str(directory)}
     command = [sys.executable, "-m", "noxu", "serve", *options]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=root, env=environment)

@@ -19,17 +19,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
-from noxu.apiserver.controllers.garbage_collector import GarbageCollector
-from noxu.apiserver.controllers.owner_graph import OwnerGraph
-from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, WriteRequest
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.store import Store
-from noxu.storage.types import Key
+from noxu.api import codec
+from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.controllers.garbage_collector import GarbageCollector
+from noxu.controllers.owner_graph import OwnerGraph
+from noxu.registry.draft import Action, Body, DeleteOptions, WriteRequest
+from noxu.registry.resource import Resource
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.store import Store
+from noxu_storage.types import Key
 from tests.timing import longest_block
 
 TARGET_SECONDS: Final = 5.0

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import re
 import signal
 import subprocess
@@ -31,9 +32,9 @@ from typing import Any, NamedTuple
 import uvloop
 
 from benchmarks.load import APPLY, JSON, JSON_PATCH, MERGE, Request, Requests, Target, send_all
-from benchmarks.processes import processor_seconds, with_descendants
+from benchmarks.processes import processor_seconds, python_path, with_descendants
 from benchmarks.samples import DEFINITION, GROUP, sample
-from noxu.apiserver.commands import api_client
+from noxu.commands import api_client
 
 ROOT = Path(__file__).parents[1]
 COLLECTION = f"/apis/{GROUP}/v1/namespaces/default/benches"
@@ -54,10 +55,12 @@ class Server:
         self.name = name
         self.bursts = bursts
         kubeconfig = directory / f"{name}.kubeconfig"
-        package = "noxu" if (checkout / "noxu").is_dir() else "apiserver"  # its name in older checkouts
-        command = [sys.executable, "-m", package, "serve", "--data", str(directory / name), "--port", "0"]
+        command = [sys.executable, "-m", "noxu", "serve", "--data", str(directory / name), "--port", "0"]
         self._process = subprocess.Popen(
-            [*command, *options, "--kubeconfig", str(kubeconfig)], stdout=subprocess.DEVNULL, cwd=checkout
+            [*command, *options, "--kubeconfig", str(kubeconfig)],
+            stdout=subprocess.DEVNULL,
+            cwd=checkout,
+            env=os.environ | {"PYTHONPATH": python_path(checkout)},
         )
         while not kubeconfig.exists():
             if self._process.poll() is not None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.processes import python_path
 from benchmarks.start import ROOT
 
 ROUNDS = 5
@@ -21,7 +22,7 @@ ROUNDS = 5
 def validate(root: Path, paths: list[Path]) -> tuple[float, str]:
     """(the seconds that the checkout `root` takes, the last line of its report)."""
     command = [sys.executable, "-m", "noxu", "validate", "--no-cache", "--quiet", *map(str, paths)]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONPATH": python_path(root)}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -14,16 +14,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.calls import seconds
-from noxu.apiserver.control_plane import assemble
-from noxu.apiserver.http.access_metrics import AccessMetrics
-from noxu.apiserver.http.request import parse_target
-from noxu.apiserver.http.request_metrics import RequestMetrics
-from noxu.apiserver.instruments import Family
-from noxu.apiserver.observability.metrics import render
-from noxu.apiserver.registry.access import ALLOWED, ANONYMOUS
-from noxu.apiserver.registry.draft import Outcome
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
-from noxu.storage.memory import MemoryStore
+from noxu.control_plane import assemble
+from noxu.http.access_metrics import AccessMetrics
+from noxu.http.request import parse_target
+from noxu.http.request_metrics import RequestMetrics
+from noxu.instruments import Family
+from noxu.observability.metrics import render
+from noxu.registry.access import ALLOWED, ANONYMOUS
+from noxu.registry.draft import Outcome
+from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu_storage.memory import MemoryStore
 
 TARGETS = (
     ("GET", "/api/v1/namespaces/default/configmaps/a"),

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 
 from benchmarks.samples import cases
-from noxu.apiserver.api import codec
-from noxu.apiserver.schema import embedded, listtype
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.schema.defaulting import default, drop_nulls
-from noxu.apiserver.schema.pruning import prune
-from noxu.apiserver.schema.structural import Structural, parse
-from noxu.apiserver.schema.validation import validate
-from noxu.apiserver.values import Object
+from noxu.api import codec
+from noxu.schema import embedded, listtype
+from noxu.schema.compiled import Compiled
+from noxu.schema.defaulting import default, drop_nulls
+from noxu.schema.pruning import prune
+from noxu.schema.structural import Structural, parse
+from noxu.schema.validation import validate
+from noxu.values import Object
 
 ROUNDS = 100
 RUNS = 20

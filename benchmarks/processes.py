@@ -19,6 +19,12 @@ _SCHEDULED: Final = 2  # CPUCLOCK_SCHED of Linux: what the scheduler has counted
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
+def python_path(checkout: Path) -> str:
+    """The PYTHONPATH with which a checkout runs without an installation; older ones have their packages at the top."""
+    folders = [checkout / "apiserver", checkout / "storage"]
+    return os.pathsep.join(map(str, folders if (folders[0] / "noxu").is_dir() else [checkout]))
+
+
 def with_descendants(pids: Iterable[int], proc: Path = PROC) -> list[int]:
     """These processes and what they have started, as far as it runs. A process that has ended is left out."""
     found: list[int] = []

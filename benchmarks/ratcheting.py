@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 
 from benchmarks.samples import DEFINITION, sample
-from noxu.apiserver.api import codec
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry import custom, stages
-from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.schema.ratcheting import validate_update
+from noxu.api import codec
+from noxu.features import Features
+from noxu.registry import custom, stages
+from noxu.registry.draft import Action, WriteRequest, draft_of
+from noxu.registry.resource import Resource
+from noxu.schema.ratcheting import validate_update
 
 ROUNDS = 40
 RUNS = 25

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from conformance import corpus
-from noxu.apiserver.api import codec
-from noxu.apiserver.values import Object
+from noxu.api import codec
+from noxu.values import Object
 
 GROUP = "bench.example.com"
 NAME: Object = {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}

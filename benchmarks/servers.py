@@ -23,8 +23,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from benchmarks.load import Request, Target, ask
-from benchmarks.processes import with_descendants
-from noxu.apiserver.commands import api_client
+from benchmarks.processes import python_path, with_descendants
+from noxu.commands import api_client
 
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 READY_WITHIN: Final = 60.0  # seconds
@@ -83,7 +83,7 @@ def checkout(text: str, *, tls: bool = True) -> Source:
     """The server of an argument `--checkout`. Raises ValueError."""
     name, folder, _ = _parts(text)
     path = Path(folder).resolve()
-    if not (path / "noxu" / "__main__.py").exists():
+    if not any((path / package / "__main__.py").exists() for package in ("apiserver/noxu", "noxu")):  # older ones
         raise ValueError(f"{text!r}: {folder} is no checkout of Noxu")
     command = [sys.executable, "-m", "noxu", "serve", "--quiet", "--data", "{directory}/data", "--port", "{port}"]
     command += ["--kubeconfig", "{directory}/kubeconfig", *(["--tls"] if tls else [])]
@@ -150,9 +150,10 @@ def _launch(source: Source, directory: Path) -> subprocess.Popen[bytes]:
     directory.mkdir(parents=True, exist_ok=True)
     port = str(free_port())
     command = [part.replace("{directory}", str(directory)).replace("{port}", port) for part in source.command]
+    environment = os.environ | ({"PYTHONPATH": python_path(source.folder)} if source.folder else {})
     with (directory / "output").open("wb") as output:
         return subprocess.Popen(
-            command, cwd=source.folder, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command, cwd=source.folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
 
 

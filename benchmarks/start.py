@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from benchmarks.processes import processor_seconds, resident_bytes
+from benchmarks.processes import processor_seconds, python_path, resident_bytes
 
 ROOT = Path(__file__).parents[1]
 TARGET_PROCESS, TARGET_FIXTURE = 0.5, 0.05  # seconds
@@ -36,7 +36,7 @@ TARGET_PROCESS, TARGET_FIXTURE = 0.5, 0.05  # seconds
 
 FIXTURE: Final = """if True:
     import gc, pathlib, sys, time
-    from noxu.apiserver.testing.handle import Noxu
+    from noxu.testing.handle import Noxu
 
     def run():
         before = time.process_time()
@@ -73,7 +73,7 @@ def process_seconds(directory: Path, root: Path = ROOT, *, imports: bool = False
     command = [sys.executable, *(["-X", "importtime"] if imports else []), "-m", "noxu", "serve"]
     command += ["--memory", "--port", "0", "--kubeconfig", str(kubeconfig)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPATH"] = str(root)
+    environment["PYTHONPATH"] = python_path(root)
     start = time.perf_counter()
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output, cwd=root, env=environment)
@@ -99,7 +99,7 @@ def import_seconds() -> float:
 
 def fixture_seconds(directory: Path) -> tuple[float, float]:
     """The same for a server in this process."""
-    from noxu.apiserver.testing.handle import Noxu
+    from noxu.testing.handle import Noxu
 
     server = Noxu(directory)
     start = time.perf_counter()
@@ -112,7 +112,7 @@ def fixture_seconds(directory: Path) -> tuple[float, float]:
 
 def fixture_processor_seconds(directory: Path, root: Path, number: int) -> list[float]:
     """The processor time of starts and stops in a process of a checkout."""
-    environment = os.environ | {"PYTHONPATH": str(root)}
+    environment = os.environ | {"PYTHONPATH": python_path(root)}
     command = [sys.executable, "-c", FIXTURE, str(directory), str(number)]
     done = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return [float(seconds) for seconds in done.stdout.split()]

@@ -22,13 +22,13 @@ from pathlib import Path
 
 import uvloop
 
-from noxu.storage import database, migrations
-from noxu.storage.database import Durability
-from noxu.storage.memory import MemoryStore
-from noxu.storage.rows import row
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.store import Store
-from noxu.storage.types import Key, Prefix
+from noxu_storage import database, migrations
+from noxu_storage.database import Durability
+from noxu_storage.memory import MemoryStore
+from noxu_storage.rows import row
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.store import Store
+from noxu_storage.types import Key, Prefix
 
 VALUE = os.urandom(3400)
 WRITERS = (1, 8, 64)
@@ -72,13 +72,13 @@ def etcd(url: str) -> Open:
     """Each store has a prefix of its own."""
 
     try:
-        import noxu.storage.etcd  # noqa: F401 - of an extra
+        import noxu_storage.etcd  # noqa: F401 - of an extra
     except ImportError as error:
         raise SystemExit(f"--etcd needs the extra etcd (pip install 'noxu[etcd]'): {error}") from None
 
     async def opened(directory: Path) -> Store:
-        from noxu.storage.etcd import EtcdStore
-        from noxu.storage.etcd_layout import PlainLayout
+        from noxu_storage.etcd import EtcdStore
+        from noxu_storage.etcd_layout import PlainLayout
 
         return await EtcdStore.open([url], PlainLayout(f"/benchmarks{directory}/"))
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from benchmarks import samples
 from benchmarks.samples import sample
-from noxu.apiserver.schema import listtype, patterns
-from noxu.apiserver.schema.ratcheting import validate_update
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.schema.validation import validate
-from noxu.apiserver.values import Json
+from noxu.schema import listtype, patterns
+from noxu.schema.ratcheting import validate_update
+from noxu.schema.structural import parse
+from noxu.schema.validation import validate
+from noxu.values import Json
 
 ROUNDS = 7
 SCHEMA = parse(samples.SCHEMA)

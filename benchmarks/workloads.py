@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from benchmarks.samples import CONDITION, SCHEMA, sample
-from noxu.apiserver.values import Object
+from noxu.values import Object
 
 
 class Workload(NamedTuple):

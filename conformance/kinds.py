@@ -11,7 +11,7 @@ of them that leaves out what the server does not use, one type, kind or rule a l
     defaults.json         the rules of defaulting by type
     columns.json          the columns of tables by kind
 
-`noxu.apiserver.kinds.facts` describes the form of each.
+`noxu.kinds.facts` describes the form of each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 Json = Any
-DATA: Final = Path(__file__).resolve().parent.parent / "apiserver" / "kinds" / "data"
+DATA: Final = Path(__file__).resolve().parent.parent / "apiserver" / "noxu" / "kinds" / "data"
 
 _WRITE: Final = {"omitempty": "", "pointer": "pointer", "always": "always", "null": "null"}
 _EXTRA: Final = {

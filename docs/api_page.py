@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final, get_overloads
 
 import noxu
-from noxu.apiserver.testing import plugin
-from noxu.apiserver.testing.registration import Registration
-from noxu.apiserver.testing.verbs import Verbs
+from noxu.testing import plugin
+from noxu.testing.registration import Registration
+from noxu.testing.verbs import Verbs
 
 PAGE: Final = Path(__file__).with_name("api.md")
 SECTIONS: Final = {
@@ -30,7 +30,7 @@ SECTIONS: Final = {
 }
 _HEAD: Final = """# The Python API
 
-What `noxu` names is public: `from noxu import Noxu, ApiError`. Everything below `noxu.apiserver` and `noxu.storage` is
+What `noxu` names is public: `from noxu import Noxu, ApiError`. The modules below it, and those of `noxu_storage`, are
 private and may change. `python -m docs.api_page` writes this page from the docstrings. [testing.md](testing.md) is the
 introduction.
 

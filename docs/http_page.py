@@ -16,14 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from noxu.apiserver.discovery.openapi_paths import BUILT_IN, CUSTOM, Action, option_parameters, routes
-from noxu.apiserver.http import negotiation
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
-from noxu.apiserver.registry.resource import Resource
+from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, Action, option_parameters, routes
+from noxu.http import negotiation
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.custom import versions_of
+from noxu.registry.definition import definitions_resource
+from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
+from noxu.registry.resource import Resource
 
 PAGE: Final = Path(__file__).with_name("http.md")
 _HEAD: Final = """# HTTP

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from noxu.apiserver.security.certificates import Identity, new_authority
+from noxu.security.certificates import Identity, new_authority
 from tests.etcd_server import free_ports
 from tests.timing import eventually
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from noxu.apiserver.clock import SystemClock
+from noxu.clock import SystemClock
 
 START: Final = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 

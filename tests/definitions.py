@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 
 
 def version(schema: Object | None = None) -> Object:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry.draft import (
+from noxu.features import Features
+from noxu.registry.draft import (
     NO_ENVIRONMENT,
     NO_FEATURES,
     NO_OPTIONS,
@@ -14,11 +14,11 @@ from noxu.apiserver.registry.draft import (
     Options,
     WriteRequest,
 )
-from noxu.apiserver.registry.draft import draft_of as make_draft
-from noxu.apiserver.registry.entry import Entry, object_at
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.values import Object
+from noxu.registry.draft import draft_of as make_draft
+from noxu.registry.entry import Entry, object_at
+from noxu.registry.resource import Resource
+from noxu.schema.compiled import Compiled
+from noxu.values import Object
 
 NOW = "2026-01-02T03:04:05Z"
 

@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 import pytest
 from packaging.requirements import Requirement
 
-from noxu.apiserver.schema import patterns
+from noxu.schema import patterns
 
 SHARED: Final = Path(__file__).parents[2] / "shared"  # a folder next to the checkout
 SCRIPTS: Final = sysconfig.get_path("scripts")  # where packages with programs have installed them

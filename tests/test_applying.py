@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver import applying, loading, manifests, served_files
-from noxu.apiserver.apply.lastapplied import ANNOTATION
-from noxu.apiserver.applying import Applying
-from noxu.apiserver.config import Config
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
-from noxu.apiserver.registry.entry import object_at
-from noxu.apiserver.values import Json
-from noxu.storage.memory import MemoryStore
+from noxu import applying, loading, manifests, served_files
+from noxu.apply.lastapplied import ANNOTATION
+from noxu.applying import Applying
+from noxu.config import Config
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.manifests import Document
+from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.entry import object_at
+from noxu.values import Json
+from noxu_storage.memory import MemoryStore
 from tests.controllers.conftest import config_map, custom, definition
 
 SCHEMA: Final[Json] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

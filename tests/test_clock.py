@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from noxu.apiserver.clock import SYSTEM_CLOCK
+from noxu.clock import SYSTEM_CLOCK
 from tests.clocks import START, ManualClock, StoppedClock
 from tests.timing import loop_turns
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.colours import coloured, shown_on
-from noxu.apiserver.config import Config
-from noxu.apiserver.observability import logs
-from noxu.apiserver.server import banner
+from noxu.colours import coloured, shown_on
+from noxu.config import Config
+from noxu.observability import logs
+from noxu.server import banner
 
 
 class Terminal(io.StringIO):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError, bad_request
-from noxu.apiserver.containment import Contained, call_all
+from noxu.api.errors import ApiError, bad_request
+from noxu.containment import Contained, call_all
 
-PACKAGES = [Path(__file__).parents[1] / name for name in ("apiserver", "storage")]
+PACKAGES = [Path(__file__).parents[1] / name for name in ("apiserver/noxu", "storage/noxu_storage")]
 
 
 def test_an_exception_is_logged_with_its_traceback_and_kept(caplog: pytest.LogCaptureFixture) -> None:
@@ -55,7 +55,7 @@ def test_it_is_the_only_place_that_catches_every_exception() -> None:
         for path in package.rglob("*.py")
         if re.search(r"except Exception\b|except:|suppress\(Exception", path.read_text())
     ]
-    assert found == ["apiserver/containment.py"]
+    assert found == ["noxu/containment.py"]
 
 
 def test_all_functions_are_called_even_if_some_fail(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import loading
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
-from noxu.apiserver.controllers import manager
-from noxu.apiserver.controllers.controller import Controller, Reconciler
-from noxu.apiserver.controllers.root_ca import RootCAPublisher
-from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.entry import Entry, key_of
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Closed, Key, Unavailable
+from noxu import loading
+from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.controllers import manager
+from noxu.controllers.controller import Controller, Reconciler
+from noxu.controllers.root_ca import RootCAPublisher
+from noxu.registry.change import Change
+from noxu.registry.entry import Entry, key_of
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Closed, Key, Unavailable
 from tests.controllers.conftest import definition
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard

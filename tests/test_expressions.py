@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 if not typing.TYPE_CHECKING:
-    from noxu.apiserver.expressions import expression
+    from noxu.expressions import expression
 else:
     from re import compile as expression
 
@@ -60,9 +60,9 @@ def test_every_expression_is_valid() -> None:
     code = """if True:
         import pkgutil, re, sys
         from importlib import import_module
-        import noxu.apiserver
-        from noxu.apiserver.expressions import expression
-        for module in pkgutil.walk_packages(noxu.apiserver.__path__, "noxu.apiserver."):
+        import noxu
+        from noxu.expressions import expression
+        for module in pkgutil.walk_packages(noxu.__path__, "noxu."):
             import_module(module.name)
         found = [
             value

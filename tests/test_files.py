@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.files import in_use, is_in_use, locked, write_whole
+from noxu.files import in_use, is_in_use, locked, write_whole
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o377])

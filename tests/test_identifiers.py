@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from noxu.apiserver import identifiers
+from noxu import identifiers
 
 
 def test_uuids_are_random_ones() -> None:
@@ -41,7 +41,7 @@ def test_random_digits_are_read_for_many_uuids_at_once(monkeypatch: pytest.Monke
 
 COPIED = """
 import os
-from noxu.apiserver.identifiers import new_uuid
+from noxu.identifiers import new_uuid
 new_uuid()  # others are prepared
 child = os.fork()
 if child:

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from noxu.apiserver.cel import library
-from noxu.apiserver.cel.library import patches
+from noxu.cel import library
+from noxu.cel.library import patches
 
 
 def test_a_module_that_a_run_imports_is_imported_once(
@@ -16,7 +16,7 @@ def test_a_module_that_a_run_imports_is_imported_once(
     monkeypatch.setattr(library, "patches", patches)  # the run sets it to a second module
     monkeypatch.delitem(sys.modules, patches.__name__)
     pytester.makefile(".ini", pytest="[pytest]\nasyncio_default_fixture_loop_scope=function\n")
-    pytester.makepyfile("import noxu.apiserver.cel.library.patches\ndef test_nothing(): pass\n")
+    pytester.makepyfile("import noxu.cel.library.patches\ndef test_nothing(): pass\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
     assert patches.__name__ in sys.modules
     assert not [name for name in sys.modules if name.startswith("test_a_module_that")]

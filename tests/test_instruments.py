@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver import instruments
-from noxu.apiserver.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, exponential, merged
+from noxu import instruments
+from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, exponential, merged
 
 
 def test_a_counter_adds_by_its_labels() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver import key_files
-from noxu.apiserver.security.pki import in_memory
+from noxu import key_files
+from noxu.security.pki import in_memory
 from tests.clocks import ManualClock
 
 

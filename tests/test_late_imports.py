@@ -11,13 +11,13 @@ import pytest
 
 PROGRAM: Final = """if True:
     import asyncio, sys
-    from noxu.apiserver import cli
-    from noxu.apiserver.http import lazy_client
+    from noxu import cli
+    from noxu.http import lazy_client
 
     lazy_client.install()
     config = cli.options_of("serve", ["--memory", "--port", "0"]).config
 
-    from noxu.apiserver.server import Server
+    from noxu.server import Server
 
     async def main():
         async with Server(config):
@@ -26,27 +26,27 @@ PROGRAM: Final = """if True:
     asyncio.run(main())
 """
 LATE: Final = {
-    "help, and arguments that are not spelled out": ("argparse", "noxu.apiserver.arguments.parsers"),
+    "help, and arguments that are not spelled out": ("argparse", "noxu.arguments.parsers"),
     "lists of plug-ins": ("csv",),
-    "requests": ("noxu.apiserver.http.application", "noxu.apiserver.http.handlers"),
-    "writes": ("noxu.apiserver.registry.write", "noxu.apiserver.registry.stages"),
+    "requests": ("noxu.http.application", "noxu.http.handlers"),
+    "writes": ("noxu.registry.write", "noxu.registry.stages"),
     "WebSockets": ("aiohttp.web_ws",),
-    "calls of webhooks": ("aiohttp.client", "noxu.apiserver.http.webhook_client", "noxu.apiserver.webhook.client"),
-    "conversion by webhooks": ("noxu.apiserver.registry.conversion.review_converter",),
-    "schemas": ("noxu.apiserver.schema.structural", "noxu.apiserver.registry.custom", "noxu.apiserver.cel.program"),
-    "quantities": ("decimal", "noxu.apiserver.go.quantity", "noxu.apiserver.admission.builtin.usage"),
-    "protobuf": ("noxu.apiserver.api.protobuf", "noxu.apiserver.registry.etcd_built_in"),
-    "reviews": ("noxu.apiserver.security.reviews",),
-    "selectors": ("noxu.apiserver.api.selectors",),
-    "evictions and bindings": ("noxu.apiserver.registry.subresources",),
-    "certificates": ("cryptography", "noxu.apiserver.controllers.certificate_issuing", "noxu.apiserver.server_tls"),
-    "manifests": ("noxu.apiserver.loading", "noxu.apiserver.go.yaml"),
-    "a file": ("sqlite3", "noxu.storage.sqlite"),
+    "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
+    "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
+    "schemas": ("noxu.schema.structural", "noxu.registry.custom", "noxu.cel.program"),
+    "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),
+    "protobuf": ("noxu.api.protobuf", "noxu.registry.etcd_built_in"),
+    "reviews": ("noxu.security.reviews",),
+    "selectors": ("noxu.api.selectors",),
+    "evictions and bindings": ("noxu.registry.subresources",),
+    "certificates": ("cryptography", "noxu.controllers.certificate_issuing", "noxu.server_tls"),
+    "manifests": ("noxu.loading", "noxu.go.yaml"),
+    "a file": ("sqlite3", "noxu_storage.sqlite"),
 }
 FIRST: Final = """if True:
     import asyncio, json, sys, threading
-    from noxu.apiserver.config import Config
-    from noxu.apiserver.server import Server
+    from noxu.config import Config
+    from noxu.server import Server
 
     class Finder:
         def find_spec(self, name, path=None, target=None):
@@ -90,11 +90,11 @@ REQUESTS: Final = [
     ("/api/v1/namespaces/default/pods", "application/yaml", POD),
 ]
 IN_A_THREAD: Final = {
-    "what requests need": "noxu.apiserver.http.application",
-    "the engine of expressions, with the first policy": "noxu.apiserver.cel.program",
-    "the types of expressions": "noxu.apiserver.admission.typechecking",
-    "YAML": "noxu.apiserver.go.yaml",
-    "the rules of Pods": "noxu.apiserver.kinds.pods",
+    "what requests need": "noxu.http.application",
+    "the engine of expressions, with the first policy": "noxu.cel.program",
+    "the types of expressions": "noxu.admission.typechecking",
+    "YAML": "noxu.go.yaml",
+    "the rules of Pods": "noxu.kinds.pods",
 }
 
 
@@ -107,7 +107,7 @@ def imported_in_the_loop() -> frozenset[str]:
 
 @pytest.mark.parametrize("module", IN_A_THREAD.values(), ids=IN_A_THREAD)
 def test_a_large_room_is_imported_in_a_thread(imported_in_the_loop: frozenset[str], module: str) -> None:
-    assert "noxu.apiserver.kinds.admissionregistration" in imported_in_the_loop, "a small module"
+    assert "noxu.kinds.admissionregistration" in imported_in_the_loop, "a small module"
     assert module not in imported_in_the_loop
 
 
@@ -119,5 +119,5 @@ def imported() -> frozenset[str]:
 
 @pytest.mark.parametrize("modules", LATE.values(), ids=LATE)
 def test_what_serves_something_else_is_imported_with_it(imported: frozenset[str], modules: tuple[str, ...]) -> None:
-    assert {"noxu.apiserver.control_plane", "aiohttp.web_protocol"} <= imported
+    assert {"noxu.control_plane", "aiohttp.web_protocol"} <= imported
     assert not imported.intersection(modules)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver import listeners
-from noxu.apiserver.config import Config, StartError
-from noxu.apiserver.listeners import host_address, inherited, listen, opened, own_names, parse, unix
+from noxu import listeners
+from noxu.config import Config, StartError
+from noxu.listeners import host_address, inherited, listen, opened, own_names, parse, unix
 
 # -- addresses
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import loading, manifests
-from noxu.apiserver.control_plane import assemble, resource_of, running
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json
-from noxu.storage import database
-from noxu.storage.memory import MemoryStore
-from noxu.storage.rows import Row
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING
+from noxu import loading, manifests
+from noxu.control_plane import assemble, resource_of, running
+from noxu.manifests import Document
+from noxu.registry.entry import key_of
+from noxu.registry.resource import Resource
+from noxu.values import Json
+from noxu_storage import database
+from noxu_storage.memory import MemoryStore
+from noxu_storage.rows import Row
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import EVERYTHING
 from tests.clocks import StoppedClock
 from tests.controllers.conftest import config_map, custom, definition
 from tests.registry.world import CountedIdentifiers

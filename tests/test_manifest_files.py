@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver import manifest_files
-from noxu.apiserver.manifest_files import LoadError, content, files
-from noxu.apiserver.manifests import read_paths
+from noxu import manifest_files
+from noxu.manifest_files import LoadError, content, files
+from noxu.manifests import read_paths
 
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"

@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver import kubeconfig_text, merged_kubeconfig
-from noxu.apiserver.config import StartError
-from noxu.apiserver.files import in_use
-from noxu.apiserver.kubeconfig import Access
-from noxu.apiserver.kubeconfig_text import LISTS, entry_named, read, with_current, with_entry, without_entry
-from noxu.apiserver.merged_kubeconfig import UsersKubeconfig, users_kubeconfig
+from noxu import kubeconfig_text, merged_kubeconfig
+from noxu.config import StartError
+from noxu.files import in_use
+from noxu.kubeconfig import Access
+from noxu.kubeconfig_text import LISTS, entry_named, read, with_current, with_entry, without_entry
+from noxu.merged_kubeconfig import UsersKubeconfig, users_kubeconfig
 
 KUBECTL: Final = """\
 apiVersion: v1

@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from noxu.apiserver.own_version import NOT_INSTALLED, own_version
+from noxu.own_version import NOT_INSTALLED, own_version
 
 
 @pytest.fixture(autouse=True)

@@ -29,16 +29,14 @@ ABSENT_MODULES: Final = {
     "win32": frozenset(("fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"))
 }
 """Typeshed cannot say that a module is absent."""
-SOURCES: Final = sorted(path for folder in ("apiserver", "storage") for path in (ROOT / folder).rglob("*.py")) + sorted(
-    (ROOT / "noxu").glob("*.py")
-)
-NOT_ON_WINDOWS: Final = {"apiserver/envtest/etcd.py": "a program of `noxu envtest`, which refuses to run there"}
+SOURCES: Final = sorted(path for folder in ("apiserver", "storage") for path in (ROOT / folder).rglob("*.py"))
+NOT_ON_WINDOWS: Final = {"apiserver/noxu/envtest/etcd.py": "a program of `noxu envtest`, which refuses to run there"}
 LOOP_METHODS: Final = {"add_reader", "add_writer", "add_signal_handler", "create_unix_server", "create_unix_connection"}
 """Of event loops, without a condition in typeshed: those of Windows raise NotImplementedError, or have no Unix sockets."""
 GUARDED_LOOP_METHODS: Final = {
-    ("apiserver/parent.py", "add_reader"),  # of what os.pidfd_open returns, on Linux
-    ("apiserver/server.py", "create_unix_server"),  # for a listener that Windows cannot have
-    ("apiserver/signals.py", "add_signal_handler"),  # in a `try` that handles NotImplementedError
+    ("apiserver/noxu/parent.py", "add_reader"),  # of what os.pidfd_open returns, on Linux
+    ("apiserver/noxu/server.py", "create_unix_server"),  # for a listener that Windows cannot have
+    ("apiserver/noxu/signals.py", "add_signal_handler"),  # in a `try` that handles NotImplementedError
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.positions import Text
+from noxu.positions import Text
 
 YAML = """\
 kind: Widget

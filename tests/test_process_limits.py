@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu import Noxu
-from noxu.apiserver import process_limits
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server, StartError, place_of_kubeconfig
-from noxu.storage import database
+from noxu import Noxu, process_limits
+from noxu.config import Config
+from noxu.server import Server, StartError, place_of_kubeconfig
+from noxu_storage import database
 
 resource = pytest.importorskip("resource", reason="platform: limits of processes")
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import records
+from noxu import records
 
 if not typing.TYPE_CHECKING:
-    from noxu.apiserver.records import NamedTuple, record
+    from noxu.records import NamedTuple, record
 else:
     from dataclasses import dataclass as record
     from typing import NamedTuple

@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from noxu.apiserver import cli, server
-from noxu.apiserver.config import Config, Requests
-from noxu.apiserver.server import Server, StartError
+from noxu import cli, server
+from noxu.config import Config, Requests
+from noxu.server import Server, StartError
 from tests.timing import hang_guard
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -17,15 +17,15 @@ import aiohttp
 import pytest
 from aiohttp import web_protocol, web_server
 
-from noxu.apiserver import server as server_module
-from noxu.apiserver.config import Config, Tls
-from noxu.apiserver.controllers import controller as engine
-from noxu.apiserver.http import connection, unsent
-from noxu.apiserver.http.incoming import Incoming
-from noxu.apiserver.http.open_connections import OpenConnections
-from noxu.apiserver.kubeconfig import Access, kubeconfig, text, write_kubeconfig
-from noxu.apiserver.registry.access import ANONYMOUS, Attributes, User
-from noxu.apiserver.server import (
+from noxu import server as server_module
+from noxu.config import Config, Tls
+from noxu.controllers import controller as engine
+from noxu.http import connection, unsent
+from noxu.http.incoming import Incoming
+from noxu.http.open_connections import OpenConnections
+from noxu.kubeconfig import Access, kubeconfig, text, write_kubeconfig
+from noxu.registry.access import ANONYMOUS, Attributes, User
+from noxu.server import (
     COMPACT_EVERY,
     Server,
     StartError,
@@ -36,8 +36,8 @@ from noxu.apiserver.server import (
     protected,
     published,
 )
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key, Revision, Unavailable
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key, Revision, Unavailable
 from tests.clocks import ManualClock
 from tests.faults.flaky import Served, serving
 from tests.timing import eventually_async, hang_guard, loop_turns

@@ -14,12 +14,12 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
-from noxu.apiserver.config import Config, Etcd
-from noxu.apiserver.http import watch
-from noxu.apiserver.registry import cache
-from noxu.apiserver.server import Server
-from noxu.storage import log
-from noxu.storage.types import Prefix
+from noxu.config import Config, Etcd
+from noxu.http import watch
+from noxu.registry import cache
+from noxu.server import Server
+from noxu_storage import log
+from noxu_storage.types import Prefix
 from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer
 from tests.http import streams
@@ -87,8 +87,8 @@ async def raw(clients: Clients, name: str, value: bytes | None = None) -> bytes:
 
 
 async def raw_at(clients: Clients, at: str, value: bytes | None = None) -> bytes:
-    from noxu.storage.etcd_client import Client
-    from noxu.storage.etcd_messages import PUT, RANGE, Message
+    from noxu_storage.etcd_client import Client
+    from noxu_storage.etcd_messages import PUT, RANGE, Message
 
     options = clients.servers[0].config.etcd
     assert options is not None
@@ -183,7 +183,7 @@ async def test_a_client_that_does_not_read_the_writes_of_the_other_server_costs_
 
 
 async def test_a_future_version_is_too_large(both: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noxu.apiserver.registry.reader.FRESHNESS_DEADLINE", 0.2)
+    monkeypatch.setattr("noxu.registry.reader.FRESHNESS_DEADLINE", 0.2)
     current = int((await both.ask(0, "GET", "/api/v1/namespaces"))[1]["metadata"]["resourceVersion"])
     code, status = await both.ask(1, "GET", f"/api/v1/namespaces?resourceVersion={current + 1000}")
     assert code == 504

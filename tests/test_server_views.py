@@ -14,9 +14,9 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
-from noxu.apiserver.config import Authentication, Config, Etcd
-from noxu.apiserver.server import Server
-from noxu.storage.store import Store
+from noxu.config import Authentication, Config, Etcd
+from noxu.server import Server
+from noxu_storage.store import Store
 from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer
 

@@ -19,9 +19,9 @@ import pytest
 
 from conformance import corpus
 from conformance.corpus import Definition
-from noxu.apiserver.config import Config, Etcd
-from noxu.apiserver.registry import etcd_definitions
-from noxu.apiserver.server import Server
+from noxu.config import Config, Etcd
+from noxu.registry import etcd_definitions
+from noxu.server import Server
 from tests import apiextensions_server, etcd_server
 from tests.apiextensions_server import PREFIX, ApiextensionsServer
 from tests.etcd_server import EtcdServer
@@ -135,8 +135,8 @@ async def both(etcd: EtcdServer, reference: ApiextensionsServer) -> AsyncIterato
 @pytest.fixture
 async def stored(etcd: EtcdServer) -> AsyncIterator[Callable[[str], Awaitable[bytes]]]:
     """The value in etcd of a key after the prefix."""
-    from noxu.storage.etcd_client import Client
-    from noxu.storage.etcd_messages import RANGE, Message
+    from noxu_storage.etcd_client import Client
+    from noxu_storage.etcd_messages import RANGE, Message
 
     client = Client([etcd.url])
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver import values
-from noxu.apiserver.values import ABSENT, NotAMap, copy, equal, has_equal_json, nested_field, sorted_copy
+from noxu import values
+from noxu.values import ABSENT, NotAMap, copy, equal, has_equal_json, nested_field, sorted_copy
 
 JSON = st.recursive(
     st.none()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.apiserver.admission.chain import Chain
-from noxu.apiserver.admission.plugins import resource_quotas
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.access import Authorize, allow_everything
-from noxu.apiserver.registry.draft import Action, Draft, WriteRequest, draft_of
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object, copy
-from noxu.storage.memory import MemoryStore
+from noxu.admission.chain import Chain
+from noxu.admission.plugins import resource_quotas
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.registry.access import Authorize, allow_everything
+from noxu.registry.draft import Action, Draft, WriteRequest, draft_of
+from noxu.registry.entry import key_of
+from noxu.registry.resource import Resource
+from noxu.values import Object, copy
+from noxu_storage.memory import MemoryStore
 from tests.admission.requests import environment
 
 NOW = "2026-01-02T03:04:05Z"

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.registry.draft import Environment
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
+from noxu.registry.draft import Environment
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 from tests.admission.cluster import Cluster
 from tests.admission.requests import environment
 

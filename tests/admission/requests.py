@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.apiserver.admission.attributes import Attributes
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.cache import WatchCache
-from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
-from noxu.apiserver.registry.custom import BEHAVIOUR
-from noxu.apiserver.registry.draft import Action, Environment, WriteRequest, draft_of
-from noxu.apiserver.registry.persistence import Persistence
-from noxu.apiserver.registry.reader import Reader
-from noxu.apiserver.registry.resource import CUSTOM, Resource, ScalePaths, Versions
-from noxu.storage.memory import MemoryStore
+from noxu.admission.attributes import Attributes
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.cache import WatchCache
+from noxu.registry.catalog import Catalog, LiveCatalog
+from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.draft import Action, Environment, WriteRequest, draft_of
+from noxu.registry.persistence import Persistence
+from noxu.registry.reader import Reader
+from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
+from noxu_storage.memory import MemoryStore
 
 GROUP = "example.com"
 

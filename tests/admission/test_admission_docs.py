@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 
 TEXT = (Path(__file__).parents[2] / "docs" / "admission.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
-from noxu.apiserver.registry.draft import Action, Body, Outcome, WriteRequest
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.trace import Trace
-from noxu.apiserver.values import Object
-from noxu.storage.memory import MemoryStore
+from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.registry.draft import Action, Body, Outcome, WriteRequest
+from noxu.registry.resource import Resource
+from noxu.registry.trace import Trace
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
 
 ADMISSION = "admissionregistration.k8s.io"
 PLURALS = {

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.builtin.table import TABLE
-from noxu.apiserver.admission_plugins import PLUGINS
-from noxu.apiserver.values import copy
+from noxu.admission.builtin.table import TABLE
+from noxu.admission_plugins import PLUGINS
+from noxu.values import copy
 from tests.admission.cluster import Cluster, claim, of_kind, pod
 
 NAMES = [listed.name for listed in TABLE]

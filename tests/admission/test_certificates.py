@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry.access import Attributes, Decision
+from noxu.registry.access import Attributes, Decision
 from tests.admission.cluster import Cluster, of_kind
 
 SIGNER = "kubernetes.io/kube-apiserver-client"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.testing.functions import Denied
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.functions import Denied
+from noxu.testing.handle import Noxu
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.admission_plugins import PLUGINS
-from noxu.apiserver.testing.handle import Noxu
+from noxu.admission_plugins import PLUGINS
+from noxu.testing.handle import Noxu
 from tests.timing import eventually
 
 NAMESPACES = "/api/v1/namespaces"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission import expressions
-from noxu.apiserver.admission.expressions import (
+from noxu.admission import expressions
+from noxu.admission.expressions import (
     BUDGET,
     ConditionError,
     Evaluation,
@@ -18,12 +18,12 @@ from noxu.apiserver.admission.expressions import (
     OutOfBudget,
     run_within_budget,
 )
-from noxu.apiserver.cel import AuthorizerDecision, Composition, Purpose
-from noxu.apiserver.cpu_budget import CpuBudget
-from noxu.apiserver.registry import cpu_budget
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
-from noxu.apiserver.registry.offload import LOOP_LIMIT
-from noxu.apiserver.values import Object
+from noxu.cel import AuthorizerDecision, Composition, Purpose
+from noxu.cpu_budget import CpuBudget
+from noxu.registry import cpu_budget
+from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.registry.offload import LOOP_LIMIT
+from noxu.values import Object
 from tests.timing import HANGS_AFTER
 
 OBJECT: Object = {

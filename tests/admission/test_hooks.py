@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.hooks import Hook, hooks_of
-from noxu.apiserver.values import Object
+from noxu.admission.hooks import Hook, hooks_of
+from noxu.values import Object
 
 RULE: Object = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": "*"}
 WEBHOOK: Object = {

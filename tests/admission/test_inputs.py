@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.inputs import document, for_conditions, inputs_of, namespace_of
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.draft import Environment
+from noxu.admission.inputs import document, for_conditions, inputs_of, namespace_of
+from noxu.api.errors import ApiError
+from noxu.registry.draft import Environment
 from tests.admission.requests import GROUP, request_of, resource, versions, widget
 
 KIND = {"group": GROUP, "version": "v1", "kind": "Widget"}

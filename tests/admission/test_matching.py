@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.matching import Criteria, criteria_of_policy, criteria_of_webhook, matched, meets, rule_of
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.draft import Environment
+from noxu.admission.matching import Criteria, criteria_of_policy, criteria_of_webhook, matched, meets, rule_of
+from noxu.api.errors import ApiError
+from noxu.registry.draft import Environment
 from tests.admission.requests import GROUP, request_of, versions, widget
 
 RULES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [

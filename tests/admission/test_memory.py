@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.expressions import ConditionError, Evaluation, Inputs, MatchConditions, run_within_budget
-from noxu.apiserver.cel import Composition
-from noxu.apiserver.cpu_budget import CpuBudget
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.admission.expressions import ConditionError, Evaluation, Inputs, MatchConditions, run_within_budget
+from noxu.cel import Composition
+from noxu.cpu_budget import CpuBudget
+from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from tests.timing import longest_block
 
 SEEN = Inputs({"metadata": {"name": "w"}, "text": "x" * 1000, "list": [1, 2]}, None, {})

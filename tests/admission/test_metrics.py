@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.metrics import AdmissionMetrics, error_type
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.testing import functions
+from noxu.admission.metrics import AdmissionMetrics, error_type
+from noxu.api.errors import ApiError
+from noxu.testing import functions
 from tests.http.exchanges import MAPS
 from tests.http.scrapes import Client, config_map, serving
 

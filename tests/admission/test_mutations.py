@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.admission import expressions, mutations
-from noxu.apiserver.admission.expressions import Inputs
-from noxu.apiserver.admission.mutations import MutatingPolicy, MutationError, mutated
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.apply.types import of_schema
-from noxu.apiserver.registry import cpu_budget
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Object
+from noxu.admission import expressions, mutations
+from noxu.admission.expressions import Inputs
+from noxu.admission.mutations import MutatingPolicy, MutationError, mutated
+from noxu.api.errors import ApiError
+from noxu.apply.types import of_schema
+from noxu.registry import cpu_budget
+from noxu.schema.structural import parse
+from noxu.testing.handle import Noxu
+from noxu.values import Object
 
 STRING: Object = {"type": "string"}
 SCHEMA: Object = {

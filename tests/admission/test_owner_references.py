@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu.apiserver.registry.access import Attributes, Decision
-from noxu.apiserver.values import Object
+from noxu.registry.access import Attributes, Decision
+from noxu.values import Object
 from tests.admission.cluster import Cluster
 
 PLUGIN = "OwnerReferencesPermissionEnforcement"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.builtin.pod_security import Policy, Standard, policy_of
-from noxu.apiserver.api.errors import ApiError
+from noxu.admission.builtin.pod_security import Policy, Standard, policy_of
+from noxu.api.errors import ApiError
 from tests.admission.cluster import Cluster, container, of_kind, pod
 
 PREFIX = "pod-security.kubernetes.io/"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.admission import expressions
-from noxu.apiserver.admission.expressions import Inputs
-from noxu.apiserver.admission.policies import PolicyResult, ValidatingPolicy, evaluate
-from noxu.apiserver.registry import cpu_budget
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Object
+from noxu.admission import expressions
+from noxu.admission.expressions import Inputs
+from noxu.admission.policies import PolicyResult, ValidatingPolicy, evaluate
+from noxu.registry import cpu_budget
+from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.testing.handle import Noxu
+from noxu.values import Object
 
 REQUEST: Object = {
     "resource": {"group": "g", "version": "v1", "resource": "widgets"},

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Object
+from noxu.testing.handle import Noxu
+from noxu.values import Object
 from tests.definitions import version, widgets
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")

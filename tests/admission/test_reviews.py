@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission import reviews
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
-from noxu.apiserver.webhook.client import CallFailed, Reply
+from noxu.admission import reviews
+from noxu.api.errors import ApiError
+from noxu.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
+from noxu.webhook.client import CallFailed, Reply
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.builtin import lookups, service_accounts
+from noxu.admission.builtin import lookups, service_accounts
 from tests.admission.cluster import Cluster, container, of_kind, pod
 
 PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.http.conftest import Reply, Things
 from tests.http.pods import PODS, Pods
 

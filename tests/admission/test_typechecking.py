@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.admission.typechecking import warnings
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Object
+from noxu.admission.typechecking import warnings
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.custom import versions_of
+from noxu.testing.handle import Noxu
+from noxu.values import Object
 from tests.timing import eventually
 
 

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.admission.chain import Chain
-from noxu.apiserver.admission.hooks import hooks_of
-from noxu.apiserver.admission.plugins import DeferredMutating, DeferredValidating
-from noxu.apiserver.admission.webhooks import MutatingWebhooks
-from noxu.apiserver.testing.functions import Denied
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.webhook.client import CallFailed
+from noxu.admission.chain import Chain
+from noxu.admission.hooks import hooks_of
+from noxu.admission.plugins import DeferredMutating, DeferredValidating
+from noxu.admission.webhooks import MutatingWebhooks
+from noxu.testing.functions import Denied
+from noxu.testing.handle import Noxu
+from noxu.webhook.client import CallFailed
 from tests import definitions
 from tests.timing import HANGS_AFTER
 

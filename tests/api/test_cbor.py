@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api import cbor
-from noxu.apiserver.api.codec import MAX_BODY
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.meta import GroupVersionKind
-from noxu.apiserver.go.cbor_writer import write
+from noxu.api import cbor
+from noxu.api.codec import MAX_BODY
+from noxu.api.errors import ApiError
+from noxu.api.meta import GroupVersionKind
+from noxu.go.cbor_writer import write
 
 WIDGET: Final = GroupVersionKind("example.com", "v1", "Widget")
 UNRECOGNIZED: Final = "the object provided is unrecognized (must be of type Widget): "

@@ -7,13 +7,13 @@ import tracemalloc
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.codec import JSON, YAML
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.meta import GroupVersionKind
-from noxu.apiserver.go import json as go_json
-from noxu.apiserver.go import yaml as go_yaml
-from noxu.apiserver.values import Json
+from noxu.api import codec
+from noxu.api.codec import JSON, YAML
+from noxu.api.errors import ApiError
+from noxu.api.meta import GroupVersionKind
+from noxu.go import json as go_json
+from noxu.go import yaml as go_yaml
+from noxu.values import Json
 
 FOO = GroupVersionKind("g.example.com", "v1", "Foo")
 

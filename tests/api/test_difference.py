@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.api.difference import difference, pointer, steps
-from noxu.apiserver.values import equal
+from noxu.api.difference import difference, pointer, steps
+from noxu.values import equal
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "a", "b"]),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.api import errors, field
-from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS, MAX_REPORTED_TEXT, ApiError, Qualified, aggregate
-from noxu.apiserver.values import Object
+from noxu.api import errors, field
+from noxu.api.errors import MAX_REPORTED_ERRORS, MAX_REPORTED_TEXT, ApiError, Qualified, aggregate
+from noxu.values import Object
 
 WIDGETS = Qualified("example.com", "widgets")
 PODS = Qualified("", "pods")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.api import field
-from noxu.apiserver.api.field import OMIT, FieldError, Verbatim, child, index, key
+from noxu.api import field
+from noxu.api.field import OMIT, FieldError, Verbatim, child, index, key
 
 ERRORS: list[tuple[str, FieldError, str]] = [
     ("required", field.required("a"), "a: Required value"),

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from noxu.apiserver.api import meta
-from noxu.apiserver.api.field import FieldError
-from noxu.apiserver.api.meta import GroupVersionKind, coerce
-from noxu.apiserver.api.names import label_name, path_segment_name
-from noxu.apiserver.values import Json, Object
+from noxu.api import meta
+from noxu.api.field import FieldError
+from noxu.api.meta import GroupVersionKind, coerce
+from noxu.api.names import label_name, path_segment_name
+from noxu.values import Json, Object
 
 NOW = "2026-11-21T08:16:42Z"
 OWNER = {"apiVersion": "apps/v1", "kind": "Set", "name": "n", "uid": "u"}

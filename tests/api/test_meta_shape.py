@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.api.meta import OBJECT_META, coerce
-from noxu.apiserver.api.meta_shape import is_coerced
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.values import Json, Object
+from noxu.api.meta import OBJECT_META, coerce
+from noxu.api.meta_shape import is_coerced
+from noxu.go.structs import decode
+from noxu.values import Json, Object
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2024-01-01T00:00:00Z", "fieldsV1": {}}

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import codec, patch_bodies
-from noxu.apiserver.api.codec import MAX_BODY
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.patch_bodies import json_patch, merge_patch, read_apply, read_patch, refuse_repeated_keys
-from noxu.apiserver.values import Json
+from noxu.api import codec, patch_bodies
+from noxu.api.codec import MAX_BODY
+from noxu.api.errors import ApiError
+from noxu.api.patch_bodies import json_patch, merge_patch, read_apply, read_patch, refuse_repeated_keys
+from noxu.values import Json
 
 PATCHES_REFUSED = [
     ("no JSON", "json", b"{", True, 400, "invalid JSON patch"),

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api.protobuf import MAGIC, decode, encode, open_envelope
-from noxu.apiserver.go.structs import STRING, Field, Struct
-from noxu.apiserver.go.wire import BYTES, VARINT, tag_bytes, varint_bytes
-from noxu.apiserver.kinds.scheme import struct_of
-from noxu.apiserver.values import Json, Object
+from noxu.api.protobuf import MAGIC, decode, encode, open_envelope
+from noxu.go.structs import STRING, Field, Struct
+from noxu.go.wire import BYTES, VARINT, tag_bytes, varint_bytes
+from noxu.kinds.scheme import struct_of
+from noxu.values import Json, Object
 
 # Made with k8s.io/api and the serializer of k8s.io/apimachinery: (name, the body in hex, the same object as JSON).
 SAMPLES: list[tuple[str, str, Object]] = [

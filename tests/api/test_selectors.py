@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.api import selectors
-from noxu.apiserver.api.selectors import (
+from noxu.api import selectors
+from noxu.api.selectors import (
     EVERYTHING,
     NOTHING,
     FieldSelector,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply.comparison import NO_CHANGE, Comparison, compare, same
-from noxu.apiserver.apply.fieldset import recursive_difference
-from noxu.apiserver.apply.types import Type, of_schema
-from noxu.apiserver.schema.structural import Structural, parse
+from noxu.apply.comparison import NO_CHANGE, Comparison, compare, same
+from noxu.apply.fieldset import recursive_difference
+from noxu.apply.types import Type, of_schema
+from noxu.schema.structural import Structural, parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply import compiled
-from noxu.apiserver.apply.compiled import Unsure, accept
-from noxu.apiserver.apply.typed import validate, whole
-from noxu.apiserver.apply.types import Type, of_schema
-from noxu.apiserver.schema.structural import parse
+from noxu.apply import compiled
+from noxu.apply.compiled import Unsure, accept
+from noxu.apply.typed import validate, whole
+from noxu.apply.types import Type, of_schema
+from noxu.schema.structural import parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply import fieldset
-from noxu.apiserver.apply.fieldset import (
+from noxu.apply import fieldset
+from noxu.apply.fieldset import (
     MalformedFields,
     contains,
     describe,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.apply.lastapplied import ANNOTATION, MAX_ANNOTATIONS, renewed
-from noxu.apiserver.apply.manager import apply
+from noxu.api.errors import ApiError
+from noxu.apply.lastapplied import ANNOTATION, MAX_ANNOTATIONS, renewed
+from noxu.apply.manager import apply
 from tests.apply.widgets import MAIN, NOW, V1, V2, live, owners, owns, widget
 
 AB = {"f:spec": {"f:a": {}, "f:b": {}}}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import plain_error
-from noxu.apiserver.apply.fieldset import of
-from noxu.apiserver.apply.manager import keep_times, update
-from noxu.apiserver.apply.tracker import MissingVersion, Tracker
-from noxu.apiserver.apply.types import of_schema, of_struct
-from noxu.apiserver.crd.types import CRD
-from noxu.apiserver.schema.structural import Structural, parse
+from noxu.api.errors import plain_error
+from noxu.apply.fieldset import of
+from noxu.apply.manager import keep_times, update
+from noxu.apply.tracker import MissingVersion, Tracker
+from noxu.apply.types import of_schema, of_struct
+from noxu.crd.types import CRD
+from noxu.schema.structural import Structural, parse
 from tests.apply.widgets import (
     BEFORE,
     EARLIER,

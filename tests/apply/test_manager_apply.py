@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError, plain_error
-from noxu.apiserver.apply.manager import apply
-from noxu.apiserver.apply.tracker import MissingVersion, Tracker
-from noxu.apiserver.apply.types import of_schema, of_struct
-from noxu.apiserver.crd.types import CRD
+from noxu.api.errors import ApiError, plain_error
+from noxu.apply.manager import apply
+from noxu.apply.tracker import MissingVersion, Tracker
+from noxu.apply.types import of_schema, of_struct
+from noxu.crd.types import CRD
 from tests.apply.widgets import (
     BEFORE,
     EARLIER,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply.merging import merge, remove
-from noxu.apiserver.apply.types import of_schema
-from noxu.apiserver.schema.structural import Structural, parse
+from noxu.apply.merging import merge, remove
+from noxu.apply.types import of_schema
+from noxu.schema.structural import Structural, parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

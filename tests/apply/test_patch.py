@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations, json_patch, merge_patch
+from noxu.api.errors import ApiError
+from noxu.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations, json_patch, merge_patch
 
 DOCUMENT: Any = {
     "a": 1,

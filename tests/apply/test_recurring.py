@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.apply import recurring
-from noxu.apiserver.apply.entries import Manager, Owned, decode, encode
-from noxu.apiserver.apply.fieldset import FieldSet
+from noxu.api import codec
+from noxu.apply import recurring
+from noxu.apply.entries import Manager, Owned, decode, encode
+from noxu.apply.fieldset import FieldSet
 
 
 def read(fields: Any) -> FieldSet:

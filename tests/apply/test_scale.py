@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.apply.fieldset import Path
-from noxu.apiserver.apply.manager import apply, update
-from noxu.apiserver.apply.scale import TRACKER, VERSION, path_of, to_parent, to_scale
+from noxu.api.errors import ApiError
+from noxu.apply.fieldset import Path
+from noxu.apply.manager import apply, update
+from noxu.apply.scale import TRACKER, VERSION, path_of, to_parent, to_scale
 from tests.apply.widgets import BEFORE, NOW, V1, V2, V9, owns
 
 PATHS: dict[str, Path | None] = {V1: path_of(".spec.replicas"), V2: None}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.apply.strategic import strategic_patch
-from noxu.apiserver.go.structs import INT32, INT_OR_STRING, JSON, STRING, Field, List, Map, Struct
+from noxu.api.errors import ApiError
+from noxu.apply.strategic import strategic_patch
+from noxu.go.structs import INT32, INT_OR_STRING, JSON, STRING, Field, List, Map, Struct
 
 ENV = Struct("EnvVar").define(Field("name", STRING), Field("value", STRING), Field("more", Map(STRING)))
 CONTAINER = Struct("Container").define(

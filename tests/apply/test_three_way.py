@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply.three_way import three_way
-from noxu.apiserver.go.structs import INT32, STRING, Field, List, Map, Struct
-from noxu.apiserver.kinds.scheme import struct_of
+from noxu.apply.three_way import three_way
+from noxu.go.structs import INT32, STRING, Field, List, Map, Struct
+from noxu.kinds.scheme import struct_of
 
 PORT = Struct("Port").define(Field("port", INT32), Field("protocol", STRING), Field("name", STRING))
 CHOICE = Struct("Choice").define(Field("type", STRING), Field("rolling", Map(STRING)))

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply.comparison import compare
-from noxu.apiserver.apply.fieldset import FieldSet, of
-from noxu.apiserver.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
-from noxu.apiserver.apply.types import FREE_FORM, Type, of_schema
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object
+from noxu.apply.comparison import compare
+from noxu.apply.fieldset import FieldSet, of
+from noxu.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
+from noxu.apply.types import FREE_FORM, Type, of_schema
+from noxu.schema.structural import parse
+from noxu.values import Object
 
 V1, V2 = "example.com/v1", "example.com/v2"
 WIDGET: Object = {"apiVersion": V1, "kind": "Widget", "metadata": {"name": "w", "namespace": "n"}, "size": 1}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply import types
-from noxu.apiserver.apply.fieldset import parse, text
-from noxu.apiserver.apply.typed import (
+from noxu.apply import types
+from noxu.apply.fieldset import parse, text
+from noxu.apply.typed import (
     BadItem,
     ensure_named,
     identified,
@@ -20,9 +20,9 @@ from noxu.apiserver.apply.typed import (
     validate,
     whole,
 )
-from noxu.apiserver.apply.types import DEDUCED, ListType, Type, of_schema
-from noxu.apiserver.schema.structural import Structural
-from noxu.apiserver.schema.structural import parse as parse_schema
+from noxu.apply.types import DEDUCED, ListType, Type, of_schema
+from noxu.schema.structural import Structural
+from noxu.schema.structural import parse as parse_schema
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.apply.types import (
+from noxu.apply.types import (
     ANY_SCALAR,
     BOOLEAN,
     DEDUCED,
@@ -20,9 +20,9 @@ from noxu.apiserver.apply.types import (
     of_schema,
     of_struct,
 )
-from noxu.apiserver.apply.types import STRING as STRING_TYPE
-from noxu.apiserver.crd.types import NUMBER
-from noxu.apiserver.go.structs import (
+from noxu.apply.types import STRING as STRING_TYPE
+from noxu.crd.types import NUMBER
+from noxu.go.structs import (
     BOOL,
     BYTES,
     INT32,
@@ -40,8 +40,8 @@ from noxu.apiserver.go.structs import (
     Union,
     Write,
 )
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object
+from noxu.schema.structural import parse
+from noxu.values import Object
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.apiserver.apply.fieldset import of
-from noxu.apiserver.apply.tracker import Tracker
-from noxu.apiserver.apply.types import of_schema
-from noxu.apiserver.schema.structural import parse
+from noxu.apply.fieldset import of
+from noxu.apply.tracker import Tracker
+from noxu.apply.types import of_schema
+from noxu.schema.structural import parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

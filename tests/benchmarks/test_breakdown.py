@@ -57,7 +57,7 @@ import os, signal, sys, time
 sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
 from benchmarks.breakdown import Sampler
-from noxu.apiserver.api import codec
+from noxu.api import codec
 Sampler(Path({str(tmp_path / "sample")!r})).begin()
 while time.thread_time() < 1.0:
     codec.encode({{"a": [1] * 100}}, sort_keys=True)

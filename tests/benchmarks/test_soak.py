@@ -17,10 +17,10 @@ import pytest
 from benchmarks.samples import DEFINITION
 from benchmarks.servers import DEFINITIONS
 from benchmarks.soak import WATCHED, Call, calls, growth, send, send_round, stored_objects
-from noxu.apiserver.http.request import RequestInfo
-from noxu.apiserver.registry import cache
-from noxu.apiserver.testing.handle import Noxu
-from noxu.storage.types import Event, Key, KeyValue
+from noxu.http.request import RequestInfo
+from noxu.registry import cache
+from noxu.testing.handle import Noxu
+from noxu_storage.types import Event, Key, KeyValue
 
 GROWTHS: list[tuple[str, list[int], float]] = [
     ("memory that is constant", [100] * 100, 0.0),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.program import InstantiationError, Program
-from noxu.apiserver.cel.syntax.source import CompileError
-from noxu.apiserver.cel.types import types
-from noxu.apiserver.cel.types.types import Type
-from noxu.apiserver.cel.values.values import ABSENT
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.program import InstantiationError, Program
+from noxu.cel.syntax.source import CompileError
+from noxu.cel.types import types
+from noxu.cel.types.types import Type
+from noxu.cel.values.values import ABSENT
 
 VARIABLES: dict[str, tuple[Type, Any]] = {
     "d": (types.DYN, None),

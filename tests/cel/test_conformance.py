@@ -14,14 +14,14 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.program import InstantiationError, Program
-from noxu.apiserver.cel.syntax.source import CompileError
-from noxu.apiserver.cel.types import types
-from noxu.apiserver.cel.types.types import Type
-from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.times import Duration, Timestamp
-from noxu.apiserver.cel.values.values import ABSENT, LISTS, MAPS, MapValue, Optional, Value
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.program import InstantiationError, Program
+from noxu.cel.syntax.source import CompileError
+from noxu.cel.types import types
+from noxu.cel.types.types import Type
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.times import Duration, Timestamp
+from noxu.cel.values.values import ABSENT, LISTS, MAPS, MapValue, Optional, Value
 from tests.cel import textproto
 from tests.cel.textproto import Message
 from tests.optional import SHARED, needs_data

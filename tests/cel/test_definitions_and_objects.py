@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.cel.kubernetes import rules
-from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
-from noxu.apiserver.cel.kubernetes.validation import Validator
-from noxu.apiserver.crd import types, update, validation
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.schema.correlation import Correlated
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object
+from noxu.cel.kubernetes import rules
+from noxu.cel.kubernetes.schema_rules import SchemaRules
+from noxu.cel.kubernetes.validation import Validator
+from noxu.crd import types, update, validation
+from noxu.crd.defaults import default
+from noxu.schema.correlation import Correlated
+from noxu.schema.structural import parse
+from noxu.values import Object
 
 
 def rows(name: str) -> list[Object]:

@@ -12,20 +12,20 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.generation.codegen import FALLBACK_ERRORS
-from noxu.apiserver.cel.kubernetes import rules
-from noxu.apiserver.cel.program import InstantiationError, Program
-from noxu.apiserver.cel.syntax.source import CompileError
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.cel.types.types import Type, display
-from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.times import Duration, Timestamp, plain_float
-from noxu.apiserver.cel.values.values import ABSENT, LISTS, MAPS, Opaque, Optional, Value, from_json_or_failed
-from noxu.apiserver.go.text import quote
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.cost.runtime import PER_CALL_LIMIT
+from noxu.cel.generation.codegen import FALLBACK_ERRORS
+from noxu.cel.kubernetes import rules
+from noxu.cel.program import InstantiationError, Program
+from noxu.cel.syntax.source import CompileError
+from noxu.cel.types.schema_types import decl_type
+from noxu.cel.types.types import Type, display
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.times import Duration, Timestamp, plain_float
+from noxu.cel.values.values import ABSENT, LISTS, MAPS, Opaque, Optional, Value, from_json_or_failed
+from noxu.go.text import quote
+from noxu.schema.structural import parse
+from noxu.values import Object
 
 ROWS: Final[list[Object]] = [
     json.loads(line) for line in Path(__file__).with_name("expressions.jsonl").read_text().splitlines()

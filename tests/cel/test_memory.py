@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel import memory
-from noxu.apiserver.cel.checking.environment import STORED
-from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.errors import MAX_MESSAGE, CelError, MemoryExceeded, shortened
-from noxu.apiserver.cel.evaluation.interpreter import Outcome
-from noxu.apiserver.cel.kubernetes.admission import Composition, Purpose
-from noxu.apiserver.cel.kubernetes.patches import PatchError, apply_configuration, json_patch
-from noxu.apiserver.cel.kubernetes.rules import expression
-from noxu.apiserver.cel.kubernetes.validation import Validator
-from noxu.apiserver.cel.library import patches
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.cel.values.values import from_json, untyped
-from noxu.apiserver.schema.structural import parse
+from noxu.cel import memory
+from noxu.cel.checking.environment import STORED
+from noxu.cel.cost.runtime import PER_CALL_LIMIT
+from noxu.cel.errors import MAX_MESSAGE, CelError, MemoryExceeded, shortened
+from noxu.cel.evaluation.interpreter import Outcome
+from noxu.cel.kubernetes.admission import Composition, Purpose
+from noxu.cel.kubernetes.patches import PatchError, apply_configuration, json_patch
+from noxu.cel.kubernetes.rules import expression
+from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.library import patches
+from noxu.cel.types.schema_types import decl_type
+from noxu.cel.values.values import from_json, untyped
+from noxu.schema.structural import parse
 from tests.timing import cpu_seconds
 
 LIMIT = 256 * 1024

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.kubernetes.validation import Validator
-from noxu.apiserver.schema.structural import parse
+from noxu.cel.kubernetes.validation import Validator
+from noxu.schema.structural import parse
 
 SPEC: dict[str, Any] = {
     "type": "object",

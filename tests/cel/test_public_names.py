@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from noxu.apiserver import cel
+from noxu import cel
 
 
 def imported_after(code: str) -> set[str]:
     """The modules of the engine that a new interpreter has imported after some code."""
-    code = f"import sys; {code}; print(*(name for name in sys.modules if name.startswith('noxu.apiserver.cel.')))"
+    code = f"import sys; {code}; print(*(name for name in sys.modules if name.startswith('noxu.cel.')))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     return set(result.stdout.split())
 
@@ -24,21 +24,19 @@ def test_every_name_exists(name: str) -> None:
 
 
 def test_other_names_do_not() -> None:
-    with pytest.raises(AttributeError, match=r"module 'noxu.apiserver.cel' has no attribute 'nope'"):
+    with pytest.raises(AttributeError, match=r"module 'noxu.cel' has no attribute 'nope'"):
         _ = cel.nope  # type: ignore[attr-defined]
 
 
 def test_importing_the_package_imports_nothing() -> None:
-    assert imported_after("import noxu.apiserver.cel") == set()
+    assert imported_after("import noxu.cel") == set()
 
 
 def test_the_engine_is_imported_with_a_name_that_needs_it() -> None:
-    small = imported_after("from noxu.apiserver.cel import CelError, Interrupted")
-    assert small == {"noxu.apiserver.cel.errors"}
-    assert "noxu.apiserver.cel.program" in imported_after("from noxu.apiserver.cel import Validator")
+    small = imported_after("from noxu.cel import CelError, Interrupted")
+    assert small == {"noxu.cel.errors"}
+    assert "noxu.cel.program" in imported_after("from noxu.cel import Validator")
 
 
 def test_the_command_line_and_the_registry_do_not_import_the_engine() -> None:
-    assert "noxu.apiserver.cel.program" not in imported_after(
-        "import noxu.apiserver.cli, noxu.apiserver.registry.custom, noxu.apiserver.testing.handle"
-    )
+    assert "noxu.cel.program" not in imported_after("import noxu.cli, noxu.registry.custom, noxu.testing.handle")

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import aggregate
-from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
-from noxu.apiserver.crd import types, update, validation
-from noxu.apiserver.crd.defaults import default as default_crd
-from noxu.apiserver.crd.schemas import RULES
-from noxu.apiserver.registry import stages
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.strategies import STRATEGIES
-from noxu.apiserver.values import Json, Object, copy
+from noxu.api.errors import aggregate
+from noxu.cel.kubernetes.schema_rules import SchemaRules
+from noxu.crd import types, update, validation
+from noxu.crd.defaults import default as default_crd
+from noxu.crd.schemas import RULES
+from noxu.registry import stages
+from noxu.registry.custom import versions_of
+from noxu.registry.resource import Resource
+from noxu.registry.strategies import STRATEGIES
+from noxu.values import Json, Object, copy
 from tests.drafts import draft_of
 from tests.optional import SHARED, needs_data
 

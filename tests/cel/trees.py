@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.cel.syntax.ast import (
+from noxu.cel.syntax.ast import (
     Call,
     Comprehension,
     Entry,

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from noxu.apiserver import cli
-from noxu.apiserver.values import Json, Object
+from noxu import cli
+from noxu.values import Json, Object
 
 
 class Ran(NamedTuple):

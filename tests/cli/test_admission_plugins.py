@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import cli, server
-from noxu.apiserver.admission_plugins import OF_KUBE_APISERVER, OFF, PLUGINS, WITH_CONTROLLERS, default, names, select
-from noxu.apiserver.config import Config
+from noxu import cli, server
+from noxu.admission_plugins import OF_KUBE_APISERVER, OFF, PLUGINS, WITH_CONTROLLERS, default, names, select
+from noxu.config import Config
 
 ALL = frozenset(PLUGINS)
 DEFAULT = default(controllers=True)

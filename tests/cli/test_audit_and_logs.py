@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import cli, server
-from noxu.apiserver.config import Audit, Config, Log
+from noxu import cli, server
+from noxu.config import Audit, Config, Log
 
 AUDIT: list[tuple[str, list[str], Audit]] = [
     ("none", [], Audit()),
@@ -78,8 +78,8 @@ def test_refused_options(arguments: list[str], reason: str, capsys: pytest.Captu
 
 def test_nothing_about_audit_files_is_imported_before_it_is_needed() -> None:
     program = (
-        "import sys, noxu.apiserver.server; "
-        "sys.exit(any(f'noxu.apiserver.{name}' in sys.modules for name in "
+        "import sys, noxu.server; "
+        "sys.exit(any(f'noxu.{name}' in sys.modules for name in "
         "('observability.log_files', 'observability.line_writer', 'http.access_log')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import applying, loading
-from noxu.apiserver.commands import cache, in_memory, packed_files
-from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
-from noxu.apiserver.crd import validation
-from noxu.apiserver.manifests import Document, Part, contents_of, split
-from noxu.apiserver.schema import patterns
-from noxu.apiserver.values import Json
+from noxu import applying, loading
+from noxu.commands import cache, in_memory, packed_files
+from noxu.commands.cache import MIN_SPLIT, Cache
+from noxu.crd import validation
+from noxu.manifests import Document, Part, contents_of, split
+from noxu.schema import patterns
+from noxu.values import Json
 
 Make = Callable[..., Any]
 
@@ -266,7 +266,7 @@ def test_former_objects_belong_to_what_results_depend_on(
 def test_errors_that_may_not_occur_again_are_not_kept(
     run: Make, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noxu.apiserver.commands.validate._KEPT", range(400, 422))
+    monkeypatch.setattr("noxu.commands.validate._KEPT", range(400, 422))
     run(LINE)
     run(LINE)
     assert written == ["crd.json", "other.json", "a.json", "crd.json", "a.json"]

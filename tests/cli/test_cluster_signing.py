@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.security.certificates import new_authority
+from noxu.security.certificates import new_authority
 
 Make = Callable[..., Any]
 

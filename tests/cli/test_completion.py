@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import cli
-from noxu.apiserver.commands.completion import SCRIPTS, candidates
+from noxu import cli
+from noxu.commands.completion import SCRIPTS, candidates
 from tests.optional import needs_program
 
 ROOT = Path(__file__).parents[2]

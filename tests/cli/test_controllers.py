@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import cli, server
-from noxu.apiserver.config import Config
-from noxu.apiserver.controllers.manager import AVAILABLE
+from noxu import cli, server
+from noxu.config import Config
+from noxu.controllers.manager import AVAILABLE
 
 GIVEN: list[tuple[str, list[str], str, tuple[str, ...] | None]] = [
     ("nothing", [], "local", None),
@@ -97,6 +97,6 @@ def test_the_names_are_known_without_the_modules_of_the_server(run: Callable[...
     """`noxu --help` stays fast."""
     import subprocess
 
-    code = "import sys; from noxu.apiserver import cli; cli.parser_of('serve'); print('noxu.apiserver.registry.write' in sys.modules)"
+    code = "import sys; from noxu import cli; cli.parser_of('serve'); print('noxu.registry.write' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

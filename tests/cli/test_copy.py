@@ -11,14 +11,14 @@ from uuid import uuid4
 
 import pytest
 
-from noxu.apiserver import cli
-from noxu.apiserver.api import codec
-from noxu.apiserver.commands import copy, progress
-from noxu.apiserver.config import Config, Etcd
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.server import Server
-from noxu.storage.snapshot import snapshot
-from noxu.storage.types import EVERYTHING, Key, Prefix
+from noxu import cli
+from noxu.api import codec
+from noxu.commands import copy, progress
+from noxu.config import Config, Etcd
+from noxu.manifests import Document
+from noxu.server import Server
+from noxu_storage.snapshot import snapshot
+from noxu_storage.types import EVERYTHING, Key, Prefix
 from tests.cli.conftest import Run
 from tests.etcd_server import EtcdServer
 
@@ -244,8 +244,8 @@ def test_corrupt_objects_are_named(data: Path, run: Run, here: Path) -> None:
 
 def put(place: str, key: str, value: bytes) -> None:
     """As another program does."""
-    from noxu.storage.etcd_client import Client
-    from noxu.storage.etcd_messages import PUT, Message
+    from noxu_storage.etcd_client import Client
+    from noxu_storage.etcd_messages import PUT, Message
 
     url, _, prefix = place.partition("/registry/")
 

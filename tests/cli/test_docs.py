@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from noxu.apiserver import cli
-from noxu.apiserver.features import GATES, Features
+from noxu import cli
+from noxu.features import GATES, Features
 from tests.docs.blocks import blocks, steps
 
 ROOT: Final = Path(__file__).parents[2]

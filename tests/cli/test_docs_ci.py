@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from noxu.apiserver import cli
+from noxu import cli
 from tests.docs.blocks import blocks, commands
 from tests.optional import needs_platform, needs_program
 from tests.timing import HANGS_AFTER, eventually

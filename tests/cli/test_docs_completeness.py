@@ -7,12 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from noxu.apiserver.config import Requests
-from noxu.apiserver.http.filters import chain
-from noxu.apiserver.http.unsent import Unsent
-from noxu.apiserver.registry.access import allow_everything
-from noxu.apiserver.security.audit_log import AuditLog
-from noxu.apiserver.security.audit_policy import EVERYTHING
+from noxu.config import Requests
+from noxu.http.filters import chain
+from noxu.http.unsent import Unsent
+from noxu.registry.access import allow_everything
+from noxu.security.audit_log import AuditLog
+from noxu.security.audit_policy import EVERYTHING
 from tests.security.lines import Lines
 
 ROOT: Final = Path(__file__).parents[2]
@@ -36,8 +36,8 @@ def section(document: str, heading: str) -> str:
 
 def test_contributing_lists_every_room() -> None:
     first_column = "\n".join(re.findall(r"^\| (.*?) \|", section("CONTRIBUTING.md", "Where things are"), re.MULTILINE))
-    listed = re.findall(r"`apiserver/(\w+)(?:\.py)?`", first_column)
-    assert [room for room in rooms("noxu.apiserver") if room not in listed] == []
+    listed = re.findall(r"`apiserver/noxu/(\w+)(?:\.py)?`", first_column)
+    assert [room for room in rooms("noxu") if room not in listed] == []
 
 
 def test_the_glossary_is_sorted_and_refers_to_the_code() -> None:
@@ -45,7 +45,7 @@ def test_the_glossary_is_sorted_and_refers_to_the_code() -> None:
     terms = [term for term, _ in rows]
     assert len(terms) > 40
     assert terms == sorted(terms, key=str.lower)
-    files = {file for _, file in rows if not any((base / file).exists() for base in (ROOT, ROOT / "apiserver"))}
+    files = {file for _, file in rows if not any((base / file).exists() for base in (ROOT, ROOT / "apiserver/noxu"))}
     assert files == set()
 
 
@@ -55,9 +55,9 @@ def test_the_architecture_shows_the_layers_of_the_contract() -> None:
     shown = re.findall(
         r"[a-z_]+", "\n".join(re.split(r"  +\S", line.strip(" │├└─"))[0] for line in server.splitlines())
     )
-    assert [room for room in shown if room in rooms("noxu.apiserver")] == rooms("noxu.apiserver")
+    assert [room for room in shown if room in rooms("noxu")] == rooms("noxu")
     assert [layer.strip() for layer in cel.replace("\n", " ").split(" → ")] == [
-        " ".join(layer.split()) for layer in layers("noxu.apiserver.cel")
+        " ".join(layer.split()) for layer in layers("noxu.cel")
     ]
 
 
@@ -82,6 +82,6 @@ def test_the_architecture_lists_every_controller() -> None:
     rows = section("docs/architecture.md", "Controllers").partition("| controller |")[2]
     table = "\n".join(re.findall(r"^\| (.*?) \|", rows, re.MULTILINE))
     is_controller = re.compile(r"^class \w+\(\w*(Controller|Reconciler)\b", re.MULTILINE).search
-    files = [path for path in (ROOT / "apiserver/controllers").glob("*.py") if path.name != "controller.py"]
+    files = [path for path in (ROOT / "apiserver/noxu/controllers").glob("*.py") if path.name != "controller.py"]
     modules = [path for path in files if is_controller(path.read_text())]
     assert set(re.findall(r"`(\w+\.py)`", table)) == {path.name for path in modules}

@@ -12,7 +12,7 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("requirements/*.md")])
-BASES: Final = (ROOT, ROOT / "tests", ROOT / "noxu/apiserver", ROOT / "noxu")
+BASES: Final = (ROOT, ROOT / "tests", ROOT / "apiserver/noxu", ROOT / "storage/noxu_storage")
 _FENCED: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
@@ -67,8 +67,8 @@ def missing_tests(document: Path) -> Iterator[str]:
 
 def missing_modules(document: Path) -> Iterator[str]:
     for name in _MODULE.findall(document.read_text()):
-        path = ROOT / name.replace(".", "/")
-        if not (path.with_suffix(".py").exists() or (path / "__main__.py").exists()):
+        paths = [folder / name.replace(".", "/") for folder in (ROOT, ROOT / "apiserver")]
+        if not any(path.with_suffix(".py").exists() or (path / "__main__.py").exists() for path in paths):
             yield name
 
 

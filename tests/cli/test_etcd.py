@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver import cli, server
-from noxu.apiserver.config import Config, Etcd
+from noxu import cli, server
+from noxu.config import Config, Etcd
 from tests.etcd_server import free_ports
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -107,7 +107,7 @@ PACKAGES = {"hpack": "hpack", "google": "protobuf"}
 @pytest.mark.parametrize(("module", "arguments"), WITH_ETCD, ids=[f"{row[1][0]} without {row[0]}" for row in WITH_ETCD])
 def test_without_the_extra_the_error_says_how_to_install_it(module: str, arguments: list[str], tmp_path: Path) -> None:
     program = (
-        f"import sys\nsys.modules[{module!r}] = None\nfrom noxu.apiserver import cli\n"
+        f"import sys\nsys.modules[{module!r}] = None\nfrom noxu import cli\n"
         f"sys.exit(cli.main([*sys.argv[1:], '--etcd-servers={URL}']))"
     )
     ended = subprocess.run(
@@ -129,7 +129,11 @@ def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
     for folder in ("apiserver", "storage"):
         for path in (ROOT / folder).rglob("*.py"):
             for module in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE):
-                if module not in sys.stdlib_module_names and module != "noxu" and find_spec(module) is not None:
+                if (
+                    module not in sys.stdlib_module_names
+                    and module not in ("noxu", "noxu_storage")
+                    and find_spec(module) is not None
+                ):
                     found.setdefault(known.get(module, module), set()).add(path.name)
     others = {name: files for name, files in found.items() if name not in required}
     assert set(others) <= {*optional, "pytest"}

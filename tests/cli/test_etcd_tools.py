@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from noxu.apiserver.config import Config, Etcd
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.server import Server
+from noxu.config import Config, Etcd
+from noxu.manifests import Document
+from noxu.server import Server
 from tests.cli.conftest import Run
 from tests.etcd_server import EtcdServer
 
@@ -55,8 +55,8 @@ class Place:
 
     def put(self, key: str, value: bytes) -> None:
         """As another program does."""
-        from noxu.storage.etcd_client import Client
-        from noxu.storage.etcd_messages import PUT, Message
+        from noxu_storage.etcd_client import Client
+        from noxu_storage.etcd_messages import PUT, Message
 
         async def written() -> None:
             client = Client(self.etcd.servers)
@@ -128,8 +128,8 @@ def test_a_validation_names_objects_that_cannot_be_decoded(place: Place, run: Ru
 
 
 def test_a_check_of_a_file_reports_objects_too(run: Run, here: Any) -> None:
-    from noxu.storage.sqlite import SqliteStore
-    from noxu.storage.types import Key
+    from noxu_storage.sqlite import SqliteStore
+    from noxu_storage.types import Key
 
     async def filled() -> None:
         store = await SqliteStore.open(here / "data" / "noxu.db")
@@ -205,7 +205,7 @@ def test_invalid_options(line: str, message: str, run: Run) -> None:
 @pytest.mark.parametrize("command", ["check", "validate --stored", "migrate"])
 def test_without_etcd(command: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("hpack", reason="package: hpack")
-    monkeypatch.setattr("noxu.storage.etcd_client.ASK_WITHIN", 0.0)
+    monkeypatch.setattr("noxu_storage.etcd_client.ASK_WITHIN", 0.0)
     ran = run(f"{command} --etcd-servers http://127.0.0.1:1")
     assert ran.status == (2 if "validate" in command else 1)
     assert "noxu: cannot read from etcd at http://127.0.0.1:1: " in ran.err

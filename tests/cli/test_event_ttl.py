@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import cli, server
-from noxu.apiserver.config import DEFAULT_EVENT_TTL, Config
-from noxu.apiserver.controllers.expiry import ExpiryController
-from noxu.apiserver.kinds import scheme
+from noxu import cli, server
+from noxu.config import DEFAULT_EVENT_TTL, Config
+from noxu.controllers.expiry import ExpiryController
+from noxu.kinds import scheme
 
 VALID: list[tuple[str, str, float]] = [
     ("hours, minutes and seconds", "1h30m15s", 5415.0),
@@ -71,7 +71,7 @@ async def test_the_server_passes_it_to_the_controller_of_events() -> None:
 
 
 def test_the_default_does_not_import_the_parser_of_durations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "noxu.apiserver.go.duration", None)  # an import would fail
+    monkeypatch.setitem(sys.modules, "noxu.go.duration", None)  # an import would fail
     assert cli.parser_of("serve").parse_args([]).event_ttl == DEFAULT_EVENT_TTL
     with pytest.raises(ImportError):
         cli.parser_of("serve").parse_args(["--event-ttl", "1h"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 
 Make = Callable[..., Any]
 

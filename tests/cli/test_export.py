@@ -10,15 +10,15 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from noxu.apiserver.apply.lastapplied import ANNOTATION
-from noxu.apiserver.commands import export_files
-from noxu.apiserver.commands.export_files import Exported, path_of
-from noxu.apiserver.commands.exported import cleaned, is_made_by_servers
-from noxu.apiserver.manifest_files import files
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Json
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import Key
+from noxu.apply.lastapplied import ANNOTATION
+from noxu.commands import export_files
+from noxu.commands.export_files import Exported, path_of
+from noxu.commands.exported import cleaned, is_made_by_servers
+from noxu.manifest_files import files
+from noxu.testing.handle import Noxu
+from noxu.values import Json
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import Key
 
 Run = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.features import Features, parse
+from noxu.features import Features, parse
 
 ON, OFF = Features(ratcheting=True), Features(ratcheting=False)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import cli
-from noxu.apiserver.arguments.examples import EXAMPLES
-from noxu.apiserver.config import KUBERNETES_VERSION
+from noxu import cli
+from noxu.arguments.examples import EXAMPLES
+from noxu.config import KUBERNETES_VERSION
 
 Run = Callable[..., Any]
 
@@ -114,8 +114,8 @@ def test_the_versions(run: Run) -> None:
 @pytest.mark.parametrize("line", ["", "help lint", "version", "__complete serve --"])
 def test_no_module_of_the_server_is_imported_for(line: str) -> None:
     code = (
-        f"import sys; from noxu.apiserver import cli; cli.main({line.split()!r}); "
-        "print([name for name in ('asyncio', 'aiohttp', 'noxu.apiserver.registry') if name in sys.modules])"
+        f"import sys; from noxu import cli; cli.main({line.split()!r}); "
+        "print([name for name in ('asyncio', 'aiohttp', 'noxu.registry') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from noxu.apiserver.commands.inputs import rounds, shared_with
-from noxu.apiserver.manifests import Document
+from noxu.commands.inputs import rounds, shared_with
+from noxu.manifests import Document
 from tests.optional import needs_platform
 
 Make = Callable[..., Any]

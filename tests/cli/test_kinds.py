@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver import server
-from noxu.apiserver.config import Config
+from noxu import server
+from noxu.config import Config
 from tests.crd.test_openapi_kinds import GROUP, ROOT, V3
 from tests.optional import needs_program
 

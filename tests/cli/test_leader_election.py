@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from noxu.apiserver import cli, server
-from noxu.apiserver.config import Config, Etcd, LeaderElection
+from noxu import cli, server
+from noxu.config import Config, Etcd, LeaderElection
 
 FLAG = "--leader-elect"
 VALID: list[tuple[str, list[str], LeaderElection]] = [

@@ -13,8 +13,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.values import Object
+from noxu.api import codec
+from noxu.values import Object
 from tests.cli.conftest import unplaced
 
 Make = Callable[..., Any]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.manifests import (
+from noxu.manifests import (
     Document,
     LoadError,
     checked,

@@ -13,11 +13,11 @@ import pytest
 
 from conformance.client import DEFINITIONS, Client
 from conformance.stub import Stub
-from noxu.apiserver import server
-from noxu.apiserver.config import Config
-from noxu.apiserver.testing.handle import Noxu
-from noxu.storage.snapshot import snapshot
-from noxu.storage.types import Prefix
+from noxu import server
+from noxu.config import Config
+from noxu.testing.handle import Noxu
+from noxu_storage.snapshot import snapshot
+from noxu_storage.types import Prefix
 from tests.timing import HANGS_AFTER
 
 GROUP = "moved.example.com"

@@ -18,14 +18,14 @@ from typing import Any, Final, TextIO
 
 import pytest
 
-from noxu.apiserver import server
-from noxu.apiserver.commands import progress, serve
-from noxu.apiserver.commands.progress import BAR_AFTER, ERASE_LINE, LINE_EVERY, REDRAW_EVERY
-from noxu.apiserver.config import Config
-from noxu.apiserver.control_plane import ControlPlane, running
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.server import Server
-from noxu.storage.types import Progress
+from noxu import server
+from noxu.commands import progress, serve
+from noxu.commands.progress import BAR_AFTER, ERASE_LINE, LINE_EVERY, REDRAW_EVERY
+from noxu.config import Config
+from noxu.control_plane import ControlPlane, running
+from noxu.manifests import Document
+from noxu.server import Server
+from noxu_storage.types import Progress
 from tests.cli.conftest import Run, Write
 from tests.definitions import widgets
 from tests.timing import hang_guard
@@ -255,7 +255,7 @@ def test_a_check_shows_its_progress(run: Run, data: Path) -> None:
 def test_the_integrity_check_shows_that_it_goes_on(
     data: Path, monkeypatch: pytest.MonkeyPatch, run: Run, every_report: None
 ) -> None:
-    monkeypatch.setattr("noxu.storage.check.STEPS", 100)
+    monkeypatch.setattr("noxu_storage.check.STEPS", 100)
     assert "noxu: check: 0 rows" in run("check data").err.splitlines()
 
 
@@ -305,7 +305,7 @@ async def test_a_server_shows_how_many_definitions_are_served(data: Path, monkey
 
 
 def test_short_commands_do_not_import_the_library(data: Path, here: Path) -> None:
-    program = "import sys; from noxu.apiserver import cli; cli.main(sys.argv[1:]); print('rich' in sys.modules, file=sys.stderr)"
+    program = "import sys; from noxu import cli; cli.main(sys.argv[1:]); print('rich' in sys.modules, file=sys.stderr)"
     ran = subprocess.run(
         [sys.executable, "-c", program, "check", "data"], check=True, cwd=here, capture_output=True, text=True
     )

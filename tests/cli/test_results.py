@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import pytest
 
-from noxu.apiserver.commands import cache, in_memory, results, skeleton, verdicts
-from noxu.apiserver.commands.cache import MIN_SPLIT, Cache
-from noxu.apiserver.commands.shards import Shard
-from noxu.apiserver.manifests import Document, read_paths
+from noxu.commands import cache, in_memory, results, skeleton, verdicts
+from noxu.commands.cache import MIN_SPLIT, Cache
+from noxu.commands.shards import Shard
+from noxu.manifests import Document, read_paths
 from tests.cli.test_inputs import COMMANDS, each_command
 
 Make = Callable[..., Any]

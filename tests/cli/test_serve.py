@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.kubeconfig import Access, write_kubeconfig
+from noxu.kubeconfig import Access, write_kubeconfig
 from tests.timing import HANGS_AFTER, eventually
 
 Make = Callable[..., Any]
@@ -320,9 +320,7 @@ ENDS: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(("call", "end"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
 def test_how_the_process_of_a_stopped_server_ends(here: Path, call: str, end: str) -> None:
     """The interpreter's teardown would free a large heap object by object."""
-    program = (
-        f"import atexit, sys\nfrom noxu.apiserver.cli import command, main\natexit.register(print, 'torn down')\n{call}"
-    )
+    program = f"import atexit, sys\nfrom noxu.cli import command, main\natexit.register(print, 'torn down')\n{call}"
     with _serve(here, "--kubeconfig", "k", program=["-c", program]) as process:
         _until_written(here / "k")
         process.send_signal(signal.SIGTERM)
@@ -335,9 +333,7 @@ def test_how_the_process_of_a_stopped_server_ends(here: Path, call: str, end: st
 @pytest.mark.parametrize(("call", "end"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
 @pytest.mark.parametrize(("arguments", "status"), [("version", 0), ("validate none.yaml", 2)])
 def test_how_the_process_of_another_command_ends(here: Path, call: str, end: str, arguments: str, status: int) -> None:
-    program = (
-        f"import atexit, sys\nfrom noxu.apiserver.cli import command, main\natexit.register(print, 'torn down')\n{call}"
-    )
+    program = f"import atexit, sys\nfrom noxu.cli import command, main\natexit.register(print, 'torn down')\n{call}"
     ran = subprocess.run(
         [sys.executable, "-c", program, *arguments.split()],
         cwd=here,
@@ -380,15 +376,15 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 """
 MODULES = [
-    "noxu.apiserver.cli",
-    "noxu.apiserver.arguments.plain",
-    "noxu.apiserver.arguments",
-    "noxu.apiserver.commands.serve",
+    "noxu.cli",
+    "noxu.arguments.plain",
+    "noxu.arguments",
+    "noxu.commands.serve",
     "aiohttp",
-    "noxu.apiserver.server",
-    "noxu.apiserver.http.late_app",
+    "noxu.server",
+    "noxu.http.late_app",
     "uvloop",
-    "noxu.storage.memory",
+    "noxu_storage.memory",
 ]
 
 
@@ -397,7 +393,7 @@ MODULES = [
     [
         *((module, signal.SIGINT) for module in MODULES),
         ("aiohttp", signal.SIGTERM),
-        ("noxu.storage.memory", signal.SIGTERM),
+        ("noxu_storage.memory", signal.SIGTERM),
     ],
 )
 def test_a_signal_during_the_start_leaves_no_traceback(here: Path, module: str, number: signal.Signals) -> None:
@@ -414,7 +410,7 @@ def test_a_signal_stops_the_loading_of_files(here: Path, write: Make, crd: Make,
     """The signal arrives when the first object of the files is written."""
     write("crd.json", crd(size={"type": "integer", "minimum": 1}))
     write("a.json", {"kind": "List", "items": [widget(f"w{n}", size=1) for n in range(3000)]})
-    (here / "sitecustomize.py").write_text(INTERRUPTS.format(module="noxu.apiserver.crd.validation", number=2))
+    (here / "sitecustomize.py").write_text(INTERRUPTS.format(module="noxu.crd.validation", number=2))
     environment = {**_environment(), "PYTHONPATH": f"{here}:{_environment()['PYTHONPATH']}"}
     with _serve(here, "--kubeconfig", "k", "--data", "d", "crd.json", "a.json", environment=environment) as process:
         out, err = process.communicate(timeout=HANGS_AFTER)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.commands.shards import Shard, batches, merged, split
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.positions import Text
+from noxu.commands.shards import Shard, batches, merged, split
+from noxu.manifests import Document
+from noxu.positions import Text
 
 
 def crd(group: str) -> Document:

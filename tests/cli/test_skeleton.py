@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api import codec
+from noxu.api import codec
 from tests.cli.conftest import unplaced
 
 Make = Callable[..., Any]

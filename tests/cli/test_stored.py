@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import server
-from noxu.apiserver.config import Config
-from noxu.apiserver.features import Features
-from noxu.apiserver.kubeconfig import Access, kubeconfig
-from noxu.apiserver.testing.handle import Noxu, documents
-from noxu.apiserver.values import Object
+from noxu import server
+from noxu.config import Config
+from noxu.features import Features
+from noxu.kubeconfig import Access, kubeconfig
+from noxu.testing.handle import Noxu, documents
+from noxu.values import Object
 
 Make = Callable[..., Any]
 
@@ -142,7 +142,7 @@ def test_the_objects_of_a_running_server_are_validated_by_crds_in_files(
 def test_long_lists_are_read_in_pages(
     run: Make, noxu: Noxu, crd: Make, widget: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noxu.apiserver.commands.api_client.PAGE_SIZE", 2)
+    monkeypatch.setattr("noxu.commands.api_client.PAGE_SIZE", 2)
     noxu.apply(crd(size=SIZE), *(widget(f"w{n}", size=1) for n in range(5)))
     assert run(f"validate --stored --server {noxu.url}").out == "5 objects of 1 CRD: 0 no longer validate\n"
 
@@ -217,7 +217,7 @@ def test_a_server_that_refuses_requests(run: Make, noxu: Noxu) -> None:
     ids=["a token", "a password", "nothing"],
 )
 def test_users_authenticate_with(write: Make, user: Object, header: str) -> None:
-    from noxu.apiserver.commands.api_client import endpoint_from_kubeconfig
+    from noxu.commands.api_client import endpoint_from_kubeconfig
 
     config = {**kubeconfig(Access("https://x:1")), "users": [{"name": "noxu", "user": user}]}
     assert endpoint_from_kubeconfig(write("config", json.dumps(config))).authorization == header

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.commands.updates import verb
-from noxu.apiserver.kinds.scheme import by_group_kind
+from noxu.commands.updates import verb
+from noxu.kinds.scheme import by_group_kind
 from tests.cli.conftest import Run, Write
 from tests.cli.updates import CONTAINER, JOB, POD, ROWS, SERVICE, obj
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.codec import MAX_BODY
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Json, Object
+from noxu.api.codec import MAX_BODY
+from noxu.api.errors import ApiError
+from noxu.testing.handle import Noxu
+from noxu.values import Json, Object
 from tests.cli.conftest import unplaced
 
 Make = Callable[..., Any]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver import cli
-from noxu.apiserver.config import ServiceName
+from noxu import cli
+from noxu.config import ServiceName
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.objects import merged
 
 

@@ -28,7 +28,7 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.optional import skip_without_program
 from tests.timing import HANGS_AFTER
 

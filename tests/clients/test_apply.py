@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.optional import require_package, skip_without_program
 
 Session = Callable[..., None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.docs.blocks import blocks
 
 BLOCKS: Final = [block for block in blocks() if block.page == "docs/apply.md"]

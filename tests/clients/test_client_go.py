@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.optional import skip_without_program
 from tests.timing import HANGS_AFTER
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.clients.test_client_go import BUILD_TIMEOUT, build
 from tests.optional import require_package, skip_without_platform
 from tests.timing import HANGS_AFTER

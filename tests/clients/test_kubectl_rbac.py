@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 
 NAMESPACE: Final = """
 apiVersion: v1

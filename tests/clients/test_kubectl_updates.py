@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.cli.updates import ROWS, Row
 from tests.timing import HANGS_AFTER
 

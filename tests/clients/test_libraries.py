@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.optional import require_package
 from tests.timing import HANGS_AFTER
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.quickstart import PAGE, run, steps
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 
 
 def test_the_commands_of_the_quickstart_print_the_documented_output(

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.clients.conftest import WIDGETS
 from tests.timing import HANGS_AFTER
 

@@ -7,7 +7,7 @@ import pytest
 from conformance import corpus, crds
 from conformance.corpus import Definition
 from conformance.crds import Kubectl, Outcome
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.optional import needs_data, require_program
 
 STEP = 25  # all of them take minutes: `python -m conformance.crds`

@@ -10,7 +10,7 @@ from conformance import corpus
 from conformance.client import Client
 from conformance.corpus import Definition
 from conformance.golden import Check
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.optional import needs_data
 
 DEFINITIONS = list(corpus.definitions()) if corpus.FOLDER.exists() else []

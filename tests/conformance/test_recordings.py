@@ -10,7 +10,7 @@ import pytest
 from conformance import recordings
 from conformance.client import Client
 from conformance.stub import Stub
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.clocks import StoppedClock
 
 CASES = [

@@ -10,7 +10,7 @@ import pytest
 
 from conformance import suites
 from conformance.suites import Spec
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 
 SUITE = """
     import json, os, sys, urllib.request

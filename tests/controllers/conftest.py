@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from noxu.apiserver import loading
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
-from noxu.apiserver.registry.draft import Action, WriteRequest
-from noxu.apiserver.registry.entry import key_of, object_at
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
-from noxu.storage.types import EVERYTHING
+from noxu import loading
+from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.registry.draft import Action, WriteRequest
+from noxu.registry.entry import key_of, object_at
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
+from noxu_storage.types import EVERYTHING
 from tests.clocks import ManualClock
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, loop_turns

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver import loading
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.controllers.access_rules import GROUP, AccessRuleController, Put
-from noxu.apiserver.registry.access import Attributes, User
-from noxu.apiserver.registry.draft import Action, WriteRequest
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.registry.turns import CLIENT
-from noxu.apiserver.values import Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.sqlite import SqliteStore
+from noxu import loading
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.controllers.access_rules import GROUP, AccessRuleController, Put
+from noxu.registry.access import Attributes, User
+from noxu.registry.draft import Action, WriteRequest
+from noxu.registry.entry import Entry
+from noxu.registry.turns import CLIENT
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.sqlite import SqliteStore
 from tests.timing import eventually, eventually_async
 
 DEV: Final = User("dev", groups=("system:authenticated",))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble
-from noxu.apiserver.controllers.account_tokens import ACCOUNT_NAME, ACCOUNT_UID
-from noxu.apiserver.security.credentials import Rejected, Token
-from noxu.apiserver.values import Object
+from noxu.control_plane import ControlPlane, assemble
+from noxu.controllers.account_tokens import ACCOUNT_NAME, ACCOUNT_UID
+from noxu.security.credentials import Rejected, Token
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world
 from tests.faults.flaky import FlakyStore

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble
-from noxu.apiserver.controllers.bootstrap import Facts
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object
-from noxu.storage.types import EVERYTHING
+from noxu.control_plane import ControlPlane, assemble
+from noxu.controllers.bootstrap import Facts
+from noxu.registry.resource import Resource
+from noxu.values import Object
+from noxu_storage.types import EVERYTHING
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, conditions, copy_of, definition
 from tests.faults.flaky import FlakyStore

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble
-from noxu.apiserver.controllers import bootstrap
-from noxu.apiserver.controllers.bootstrap import Facts, lease_name
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.registry.draft import Action, Draft
-from noxu.apiserver.registry.group_priorities import PRIORITIES
-from noxu.apiserver.registry.stored_objects import SERVER_LEASES
-from noxu.apiserver.values import Json, Object
-from noxu.storage.types import EVERYTHING, Key, Prefix, Unavailable
+from noxu.control_plane import ControlPlane, assemble
+from noxu.controllers import bootstrap
+from noxu.controllers.bootstrap import Facts, lease_name
+from noxu.registry.access import User
+from noxu.registry.draft import Action, Draft
+from noxu.registry.group_priorities import PRIORITIES
+from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.values import Json, Object
+from noxu_storage.types import EVERYTHING, Key, Prefix, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, conditions, copy_of, namespace
 from tests.faults.flaky import FlakyStore

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
-from noxu.apiserver.controllers import bootstrap_policy
-from noxu.apiserver.controllers.bootstrap_roles import BootstrapRoleController, reconciled
-from noxu.apiserver.registry.access import ANONYMOUS, Attributes, User
-from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
-from noxu.apiserver.registry.entry import object_at
-from noxu.apiserver.values import Object, copy
-from noxu.storage.memory import MemoryStore
+from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.controllers import bootstrap_policy
+from noxu.controllers.bootstrap_roles import BootstrapRoleController, reconciled
+from noxu.registry.access import ANONYMOUS, Attributes, User
+from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.entry import object_at
+from noxu.values import Object, copy
+from noxu_storage.memory import MemoryStore
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from noxu.apiserver.controllers.certificate_issuing import (
+from noxu.controllers.certificate_issuing import (
     Refused,
     SigningCA,
     check_authority,
     issue,
 )
-from noxu.apiserver.security.certificates import new_authority
+from noxu.security.certificates import new_authority
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CLIENT, KUBELET, SERVING, LEGACY = (

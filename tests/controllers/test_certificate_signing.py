@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest
-from noxu.apiserver.values import Object
+from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world
 from tests.controllers.test_certificate_issuing import CLIENT, request

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.controllers.cluster_roles import aggregated
-from noxu.apiserver.values import Object
+from noxu.controllers.cluster_roles import aggregated
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, default_plane
 from tests.faults.flaky import FlakyStore

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 import pytest
 
-from noxu.apiserver.api.errors import bad_request
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of
-from noxu.apiserver.controllers import controller as engine
-from noxu.apiserver.controllers.controller import Controller
-from noxu.apiserver.registry.cache import Collection
-from noxu.apiserver.registry.change import Change
-from noxu.storage.types import Closed, Key, Unavailable
+from noxu.api.errors import bad_request
+from noxu.control_plane import ControlPlane, assemble, resource_of
+from noxu.controllers import controller as engine
+from noxu.controllers.controller import Controller
+from noxu.registry.cache import Collection
+from noxu.registry.change import Change
+from noxu_storage.types import Closed, Key, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, namespace
 from tests.faults.flaky import FlakyStore

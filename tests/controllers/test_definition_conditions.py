@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.controllers.definitions import advance, set_structure
-from noxu.apiserver.crd import types, update, v1beta1
-from noxu.apiserver.crd.accepted_names import AcceptedNames
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.values import Object
+from noxu.controllers.definitions import advance, set_structure
+from noxu.crd import types, update, v1beta1
+from noxu.crd.accepted_names import AcceptedNames
+from noxu.crd.defaults import default
+from noxu.values import Object
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 NAMES = {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}

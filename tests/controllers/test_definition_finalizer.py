@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.controllers.definition_finalizer import DefinitionFinalizer
-from noxu.apiserver.crd.types import GROUP, RESOURCE
-from noxu.apiserver.registry.resource import Resource
-from noxu.storage.types import Key, Unavailable
+from noxu.controllers.definition_finalizer import DefinitionFinalizer
+from noxu.crd.types import GROUP, RESOURCE
+from noxu.registry.resource import Resource
+from noxu_storage.types import Key, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, conditions, copy_of, custom, definition
 from tests.faults.flaky import FlakyStore

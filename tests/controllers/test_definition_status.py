@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance import corpus
-from noxu.apiserver.api import codec
-from noxu.apiserver.apply import manager
-from noxu.apiserver.controllers import definition_status
-from noxu.apiserver.controllers.definition_status import at_revision, to_change, with_status
-from noxu.apiserver.controllers.definitions import advance
-from noxu.apiserver.crd import types, update
-from noxu.apiserver.crd.accepted_names import AcceptedNames
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.go.text import compact_json
-from noxu.apiserver.registry import entry as entries
-from noxu.apiserver.registry import ownership
-from noxu.apiserver.registry.definition import DefinitionBehaviour, definitions_resource
-from noxu.apiserver.registry.entry import (
+from noxu.api import codec
+from noxu.apply import manager
+from noxu.controllers import definition_status
+from noxu.controllers.definition_status import at_revision, to_change, with_status
+from noxu.controllers.definitions import advance
+from noxu.crd import types, update
+from noxu.crd.accepted_names import AcceptedNames
+from noxu.crd.defaults import default
+from noxu.go.text import compact_json
+from noxu.registry import entry as entries
+from noxu.registry import ownership
+from noxu.registry.definition import DefinitionBehaviour, definitions_resource
+from noxu.registry.entry import (
     Entry,
     body_at,
     key_of,
@@ -33,8 +33,8 @@ from noxu.apiserver.registry.entry import (
     served_bytes,
     taken_object,
 )
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
 from tests.clocks import StoppedClock
 from tests.optional import needs_data
 from tests.properties.structurals import values

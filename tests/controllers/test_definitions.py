@@ -6,14 +6,14 @@ from collections import Counter
 
 import pytest
 
-from noxu.apiserver import loading, manifests
-from noxu.apiserver.api import codec
-from noxu.apiserver.controllers import definitions as controller
-from noxu.apiserver.crd.types import GROUP, RESOURCE
-from noxu.apiserver.registry.entry import Entry, taken_object
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
-from noxu.storage.types import Key, Unavailable
+from noxu import loading, manifests
+from noxu.api import codec
+from noxu.controllers import definitions as controller
+from noxu.crd.types import GROUP, RESOURCE
+from noxu.registry.entry import Entry, taken_object
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
+from noxu_storage.types import Key, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, conditions, copy_of, custom, definition
 from tests.faults.flaky import FlakyStore

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble
-from noxu.apiserver.controllers.expiry import ExpiryController, last_write
-from noxu.apiserver.go.time import MICRO, format_time, unix_nanos
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
-from noxu.storage.types import Key, Unavailable
+from noxu.control_plane import ControlPlane, assemble
+from noxu.controllers.expiry import ExpiryController, last_write
+from noxu.go.time import MICRO, format_time, unix_nanos
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
+from noxu_storage.types import Key, Unavailable
 from tests.clocks import START, ManualClock
 from tests.controllers.conftest import World, a_world, copy_of, namespace
 from tests.faults.flaky import FlakyStore

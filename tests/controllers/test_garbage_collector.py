@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import forbidden
-from noxu.apiserver.control_plane import ControlPlane, assemble
-from noxu.apiserver.controllers.garbage_collector import MANAGER, USER, GarbageCollector
-from noxu.apiserver.controllers.owner_graph import OwnerGraph
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, Draft, WriteRequest
-from noxu.apiserver.registry.reader import Reader
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Corrupt, Key, KeyValue, Unavailable
+from noxu.api import codec
+from noxu.api.errors import forbidden
+from noxu.control_plane import ControlPlane, assemble
+from noxu.controllers.garbage_collector import MANAGER, USER, GarbageCollector
+from noxu.controllers.owner_graph import OwnerGraph
+from noxu.features import Features
+from noxu.registry.draft import Action, Body, DeleteOptions, Draft, WriteRequest
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Corrupt, Key, KeyValue, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, copy_of, definition, namespace
 from tests.faults.flaky import FlakyStore

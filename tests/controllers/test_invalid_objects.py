@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import loading, server
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.field import required
-from noxu.apiserver.config import Config
-from noxu.apiserver.control_plane import ControlPlane, resource_of
-from noxu.apiserver.controllers import invalid_objects
-from noxu.apiserver.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, MAX_ERRORS, message
-from noxu.apiserver.crd.types import GROUP, RESOURCE
-from noxu.apiserver.registry.cpu_budget import MAX_LOOP_COST
-from noxu.apiserver.registry.draft import Action, WriteRequest
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.registry.resource import Resource, Versions
-from noxu.apiserver.registry.revalidation import Revalidation, revalidate
-from noxu.apiserver.testing.handle import documents
-from noxu.apiserver.values import Json, Object
+from noxu import loading, server
+from noxu.api import codec
+from noxu.api.field import required
+from noxu.config import Config
+from noxu.control_plane import ControlPlane, resource_of
+from noxu.controllers import invalid_objects
+from noxu.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, MAX_ERRORS, message
+from noxu.crd.types import GROUP, RESOURCE
+from noxu.registry.cpu_budget import MAX_LOOP_COST
+from noxu.registry.draft import Action, WriteRequest
+from noxu.registry.entry import key_of
+from noxu.registry.resource import Resource, Versions
+from noxu.registry.revalidation import Revalidation, revalidate
+from noxu.testing.handle import documents
+from noxu.values import Json, Object
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 TOO_SMALL = "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"

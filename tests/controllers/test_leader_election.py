@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import LeaderElection
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
-from noxu.apiserver.controllers.leader_election import NAME, NAMESPACE, Election
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest
-from noxu.apiserver.registry.entry import key_of, object_at
-from noxu.apiserver.values import Object
+from noxu.config import LeaderElection
+from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.controllers.leader_election import NAME, NAMESPACE, Election
+from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.registry.entry import key_of, object_at
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, loop_turns

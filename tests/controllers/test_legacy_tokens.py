@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane
-from noxu.apiserver.controllers.legacy_tokens import LAST_USED, LegacyTokenController, Used
-from noxu.apiserver.registry.entry import object_at
-from noxu.apiserver.security.credentials import Token, Unloaded
-from noxu.apiserver.values import Object
+from noxu.control_plane import ControlPlane
+from noxu.controllers.legacy_tokens import LAST_USED, LegacyTokenController, Used
+from noxu.registry.entry import object_at
+from noxu.security.credentials import Token, Unloaded
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.security.planes import ACCOUNT, SECRET, create, delete, plane_with_account
 from tests.timing import eventually_async

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.controllers import manager
-from noxu.apiserver.controllers.manager import AVAILABLE, CONTROLLERS, check_controllers, check_profile, enabled
+from noxu.controllers import manager
+from noxu.controllers.manager import AVAILABLE, CONTROLLERS, check_controllers, check_profile, enabled
 
 NAMESPACES, ACCOUNTS, ROOT_CA, POLICIES = (
     "namespace-controller",

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.api.errors import forbidden
-from noxu.apiserver.control_plane import ControlPlane, assemble
-from noxu.apiserver.controllers.default_objects import SYSTEM_NAMESPACES
-from noxu.apiserver.controllers.root_ca import DESCRIBED, DESCRIPTION, RootCAPublisher
-from noxu.apiserver.registry.draft import Action, Draft, WriteRequest
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object
+from noxu.api.errors import forbidden
+from noxu.control_plane import ControlPlane, assemble
+from noxu.controllers.default_objects import SYSTEM_NAMESPACES
+from noxu.controllers.root_ca import DESCRIBED, DESCRIPTION, RootCAPublisher
+from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.resource import Resource
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, config_map, copy_of, namespace
 from tests.faults.flaky import FlakyStore

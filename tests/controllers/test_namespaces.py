@@ -7,20 +7,20 @@ from collections.abc import Awaitable
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError, plain_error
-from noxu.apiserver.controllers import namespaces as module
-from noxu.apiserver.controllers.emptiness import EmptinessWatch
-from noxu.apiserver.controllers.namespace_conditions import Remaining, set_conditions
-from noxu.apiserver.controllers.namespaces import FINALIZERS_TAKE, NamespaceController
-from noxu.apiserver.controllers.users import CONTROLLER_MANAGER as MANAGER
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.registry.cache import Collection, Watcher
-from noxu.apiserver.registry.draft import Draft
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object
-from noxu.storage.types import Key, Unavailable
+from noxu.api import codec
+from noxu.api.errors import ApiError, plain_error
+from noxu.controllers import namespaces as module
+from noxu.controllers.emptiness import EmptinessWatch
+from noxu.controllers.namespace_conditions import Remaining, set_conditions
+from noxu.controllers.namespaces import FINALIZERS_TAKE, NamespaceController
+from noxu.controllers.users import CONTROLLER_MANAGER as MANAGER
+from noxu.registry.access import User
+from noxu.registry.cache import Collection, Watcher
+from noxu.registry.draft import Draft
+from noxu.registry.entry import Entry
+from noxu.registry.resource import Resource
+from noxu.values import Object
+from noxu_storage.types import Key, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, conditions, config_map, copy_of, definition, namespace
 from tests.faults.flaky import FlakyStore

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.controllers.owner_graph import ABSENT, OwnerGraph, OwnerState, Work, state_of
-from noxu.apiserver.registry.storage_form import as_cbor
-from noxu.apiserver.values import Json, Object
-from noxu.storage.types import Key
+from noxu.controllers.owner_graph import ABSENT, OwnerGraph, OwnerState, Work, state_of
+from noxu.registry.storage_form import as_cbor
+from noxu.values import Json, Object
+from noxu_storage.types import Key
 
 
 def key(name: str) -> Key:

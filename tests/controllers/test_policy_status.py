@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.admission_plugins import GROUP
-from noxu.apiserver.controllers.policy_status import MANAGER
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
-from noxu.storage.types import Conflict, Key, Unavailable
+from noxu.admission_plugins import GROUP
+from noxu.controllers.policy_status import MANAGER
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
+from noxu_storage.types import Conflict, Key, Unavailable
 from tests.controllers.conftest import World
 
 

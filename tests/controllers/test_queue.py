@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.controllers.queue import FIRST_DELAY, LONGEST_DELAY, WorkQueue
+from noxu.controllers.queue import FIRST_DELAY, LONGEST_DELAY, WorkQueue
 from tests.clocks import ManualClock
 from tests.timing import hang_guard, loop_turns
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.apiserver.admission.builtin.resource_quotas import with_status
-from noxu.apiserver.controllers.resource_quotas import PERIOD
+from noxu.admission.builtin.resource_quotas import with_status
+from noxu.controllers.resource_quotas import PERIOD
 from tests.controllers.conftest import World
 from tests.timing import eventually_async
 

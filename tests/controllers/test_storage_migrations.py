@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import plain_error
-from noxu.apiserver.control_plane import assemble
-from noxu.apiserver.registry import rewriting
-from noxu.apiserver.registry.draft import Action, WriteRequest
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object
-from noxu.storage.types import Key
+from noxu.api import codec
+from noxu.api.errors import plain_error
+from noxu.control_plane import assemble
+from noxu.registry import rewriting
+from noxu.registry.draft import Action, WriteRequest
+from noxu.registry.entry import key_of
+from noxu.registry.resource import Resource
+from noxu.values import Object
+from noxu_storage.types import Key
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, config_map, copy_of
 from tests.faults.flaky import FlakyStore

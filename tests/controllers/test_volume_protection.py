@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest
-from noxu.apiserver.values import Object
+from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, default_plane
 from tests.faults.flaky import FlakyStore

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.field import FieldError
-from noxu.apiserver.crd import types, update, validation
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.schemas import RuleCheckers
-from noxu.apiserver.values import Object
+from noxu.api.field import FieldError
+from noxu.crd import types, update, validation
+from noxu.crd.defaults import default
+from noxu.crd.schemas import RuleCheckers
+from noxu.values import Object
 
 Build = Callable[..., Object]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.crd.accepted_names import AcceptedNames
-from noxu.apiserver.values import Object
+from noxu.crd.accepted_names import AcceptedNames
+from noxu.values import Object
 
 WIDGETS: Object = {
     "plural": "widgets",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel import SchemaRules
-from noxu.apiserver.crd.bounds import EXCEEDS, advice
-from noxu.apiserver.crd.lint import as_written, lint_crd
+from noxu.cel import SchemaRules
+from noxu.crd.bounds import EXCEEDS, advice
+from noxu.crd.lint import as_written, lint_crd
 
 SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
 TEXT: dict[str, Any] = {"type": "string"}

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.crd.clientconfig import ca_bundle_errors, conversion_errors, service_errors, url_errors
-from noxu.apiserver.values import Json, Object
+from noxu.crd.clientconfig import ca_bundle_errors, conversion_errors, service_errors, url_errors
+from noxu.values import Json, Object
 
 FORM = "; desired format: https://host[/path]"
 LABEL_PART = "a DNS-1035 label must consist of"

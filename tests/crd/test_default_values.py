@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.crd import types
-from noxu.apiserver.crd.default_values import default_errors, has_unknown_fields
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.validation import validate
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.crd import types
+from noxu.crd.default_values import default_errors, has_unknown_fields
+from noxu.crd.defaults import default
+from noxu.crd.validation import validate
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 Build = Callable[..., Object]
 PATH = "spec.validation.openAPIV3Schema"

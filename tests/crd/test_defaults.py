@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.types import decode
-from noxu.apiserver.values import Object
+from noxu.crd.defaults import default
+from noxu.crd.types import decode
+from noxu.values import Object
 
 Build = Callable[..., Object]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.crd.internal import echo, echo_versions, go_name, internal, nodes, same
-from noxu.apiserver.crd.types import COLUMN, RULE, SCHEMA, SCHEMA_OR_LIST, SPEC, SUBRESOURCES, VALIDATION
-from noxu.apiserver.go.structs import List, decode
-from noxu.apiserver.values import Json, Object
+from noxu.crd.internal import echo, echo_versions, go_name, internal, nodes, same
+from noxu.crd.types import COLUMN, RULE, SCHEMA, SCHEMA_OR_LIST, SPEC, SUBRESOURCES, VALIDATION
+from noxu.go.structs import List, decode
+from noxu.values import Json, Object
 
 Build = Callable[..., Object]
 

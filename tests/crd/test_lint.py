@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.apiserver.crd import types
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.lint import as_written, fix, lint_crd, more_errors, remarks
-from noxu.apiserver.values import Json, Object
+from noxu.crd import types
+from noxu.crd.defaults import default
+from noxu.crd.lint import as_written, fix, lint_crd, more_errors, remarks
+from noxu.values import Json, Object
 from tests.optional import SHARED, skip_without_data
 
 Build = Callable[..., Object]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.values import Json, Object
+from noxu.values import Json, Object
 
 PATH = "spec.validation.openAPIV3Schema.properties[spec]"
 STRING = {"type": "string"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.crd import openapi_kinds
-from noxu.apiserver.crd.openapi_kinds import definitions
-from noxu.apiserver.values import Object
+from noxu.crd import openapi_kinds
+from noxu.crd.openapi_kinds import definitions
+from noxu.values import Object
 
 GROUP = "metrics.k8s.io"
 ROOT = f"/apis/{GROUP}/v1beta1"

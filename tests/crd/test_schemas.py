@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.api.field import FieldError, Path, forbidden, invalid
-from noxu.apiserver.crd.schemas import RuleSite
-from noxu.apiserver.schema.structural import Structural
-from noxu.apiserver.values import Json, Object
+from noxu.api.field import FieldError, Path, forbidden, invalid
+from noxu.crd.schemas import RuleSite
+from noxu.schema.structural import Structural
+from noxu.values import Json, Object
 
 Build = Callable[..., Object]
 Messages = Callable[..., list[str]]

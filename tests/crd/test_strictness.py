@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.internal import internal
-from noxu.apiserver.crd.strictness import Strictness
-from noxu.apiserver.crd.types import decode
-from noxu.apiserver.crd.validation import validate_status_update
-from noxu.apiserver.values import Json, Object
+from noxu.crd.defaults import default
+from noxu.crd.internal import internal
+from noxu.crd.strictness import Strictness
+from noxu.crd.types import decode
+from noxu.crd.validation import validate_status_update
+from noxu.values import Json, Object
 
 Build = Callable[..., Object]
 Stored = Callable[[Object], Object]

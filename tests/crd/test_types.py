@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.crd.types import CRD, SCHEMA, decode, write, written
-from noxu.apiserver.go.structs import MAX_DEPTH, _Reader
-from noxu.apiserver.go.structs import decode as decode_struct
-from noxu.apiserver.go.text import RawNumber
-from noxu.apiserver.values import Json, Object
+from noxu.api import codec
+from noxu.crd.types import CRD, SCHEMA, decode, write, written
+from noxu.go.structs import MAX_DEPTH, _Reader
+from noxu.go.structs import decode as decode_struct
+from noxu.go.text import RawNumber
+from noxu.values import Json, Object
 from tests.optional import SHARED, skip_without_data
 
 GO = "json: cannot unmarshal "

@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver import loading, manifests
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.crd import unchanged
-from noxu.apiserver.crd.known_definitions import KnownDefinitions
-from noxu.apiserver.crd.unchanged import Unchanged, digest_of, from_json
-from noxu.apiserver.crd.valid_specs import ValidSpecs
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry.draft import Action, WriteRequest
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.values import Json, Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import EVERYTHING
+from noxu import loading, manifests
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.crd import unchanged
+from noxu.crd.known_definitions import KnownDefinitions
+from noxu.crd.unchanged import Unchanged, digest_of, from_json
+from noxu.crd.valid_specs import ValidSpecs
+from noxu.features import Features
+from noxu.registry.draft import Action, WriteRequest
+from noxu.registry.entry import key_of
+from noxu.values import Json, Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import EVERYTHING
 from tests.clocks import StoppedClock
 from tests.controllers.conftest import definition
 from tests.registry.world import CountedIdentifiers

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.crd.unknown import Unknown, nearest, unknown_fields
+from noxu.crd.unknown import Unknown, nearest, unknown_fields
 
 SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
 

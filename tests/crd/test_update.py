@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.crd import types
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.update import prepare_for_create, prepare_for_status_update, prepare_for_update, warnings
-from noxu.apiserver.values import Json, Object
+from noxu.crd import types
+from noxu.crd.defaults import default
+from noxu.crd.update import prepare_for_create, prepare_for_status_update, prepare_for_update, warnings
+from noxu.values import Json, Object
 
 Build = Callable[..., Object]
 Stored = Callable[[Object], Object]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.crd import lint
-from noxu.apiserver.crd.upgrades import narrowings
-from noxu.apiserver.values import copy
+from noxu.crd import lint
+from noxu.crd.upgrades import narrowings
+from noxu.values import copy
 
 SCHEMA: Any = {
     "openAPIV3Schema": {

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from noxu.apiserver.crd import types, v1beta1
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.crd.update import prepare_for_create
-from noxu.apiserver.crd.validation import validate
-from noxu.apiserver.values import Json, Object
+from noxu.crd import types, v1beta1
+from noxu.crd.defaults import default
+from noxu.crd.update import prepare_for_create
+from noxu.crd.validation import validate
+from noxu.values import Json, Object
 
 SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
 PRESERVE = "x-kubernetes-preserve-unknown-fields"

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from noxu.apiserver import loading
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.clock import Clock
-from noxu.apiserver.control_plane import assemble, running
-from noxu.apiserver.crd import valid_specs, validation
-from noxu.apiserver.crd.valid_specs import ValidSpecs, digest_of, from_json
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry.draft import Outcome
-from noxu.apiserver.values import Object
-from noxu.storage.memory import MemoryStore
+from noxu import loading
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.clock import Clock
+from noxu.control_plane import assemble, running
+from noxu.crd import valid_specs, validation
+from noxu.crd.valid_specs import ValidSpecs, digest_of, from_json
+from noxu.features import Features
+from noxu.registry.draft import Outcome
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
 from tests.clocks import ManualClock
 from tests.optional import needs_data
 from tests.registry.world import CountedIdentifiers

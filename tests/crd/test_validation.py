@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.values import Json, Object
+from noxu.values import Json, Object
 
 Build = Callable[..., Object]
 Messages = Callable[..., list[str]]

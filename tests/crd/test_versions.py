@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from noxu.apiserver.crd.versions import (
+from noxu.crd.versions import (
     deprecation_warning,
     served_versions,
     storage_version,
     version_of,
     version_priority,
 )
-from noxu.apiserver.values import Json, Object
+from noxu.values import Json, Object
 
 
 def version(name: str, *, served: bool = True, storage: bool = False, **more: Json) -> Object:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.discovery import groups
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.custom import BEHAVIOUR
-from noxu.apiserver.registry.resource import Resource, ResourceType, Versions
+from noxu.discovery import groups
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.resource import Resource, ResourceType, Versions
 
 ADDRESS = "127.0.0.1:8001"
 ADDRESSES = [{"clientCIDR": "0.0.0.0/0", "serverAddress": ADDRESS}]

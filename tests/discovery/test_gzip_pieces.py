@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.discovery import gzip_pieces
-from noxu.apiserver.discovery.gzip_pieces import GzipPieces
+from noxu.discovery import gzip_pieces
+from noxu.discovery.gzip_pieces import GzipPieces
 
 
 def entry(n: int, text: str = "The name of the object, which is unique in its namespace. ") -> bytes:

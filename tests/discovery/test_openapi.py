@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.apiserver.discovery import gzip_pieces, openapi, openapi_paths
-from noxu.apiserver.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
-from noxu.apiserver.discovery.openapi_schemas import V2, V3
-from noxu.apiserver.go import wire
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.definition import definitions_resource
+from noxu.discovery import gzip_pieces, openapi, openapi_paths
+from noxu.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
+from noxu.discovery.openapi_schemas import V2, V3
+from noxu.go import wire
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.custom import versions_of
+from noxu.registry.definition import definitions_resource
 from tests.optional import SHARED, skip_without_data
 from tests.timing import cpu_seconds
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.discovery import openapi_definitions as definitions
-from noxu.apiserver.discovery import openapi_kind_texts as kind_texts
-from noxu.apiserver.discovery import openapi_texts as texts
-from noxu.apiserver.discovery.openapi_definitions import META, definition, in_v2, in_v3, name_of, reached
-from noxu.apiserver.kinds import meta, scheme
+from noxu.discovery import openapi_definitions as definitions
+from noxu.discovery import openapi_kind_texts as kind_texts
+from noxu.discovery import openapi_texts as texts
+from noxu.discovery.openapi_definitions import META, definition, in_v2, in_v3, name_of, reached
+from noxu.kinds import meta, scheme
 
 Schema = dict[str, Any]
 

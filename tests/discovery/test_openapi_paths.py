@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.discovery import openapi_paths as paths
-from noxu.apiserver.discovery.openapi_paths import camel_case
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.registry import builtin, definition
-from noxu.apiserver.registry.custom import BEHAVIOUR
-from noxu.apiserver.registry.resource import CUSTOM, Resource
+from noxu.discovery import openapi_paths as paths
+from noxu.discovery.openapi_paths import camel_case
+from noxu.kinds import scheme
+from noxu.registry import builtin, definition
+from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.resource import CUSTOM, Resource
 
 JsonObject = dict[str, Any]
 

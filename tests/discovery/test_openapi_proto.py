@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.discovery import openapi_proto as proto
-from noxu.apiserver.go import wire
+from noxu.api import codec
+from noxu.discovery import openapi_proto as proto
+from noxu.go import wire
 
 JsonObject = dict[str, Any]
 

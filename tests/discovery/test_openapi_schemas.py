@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.discovery import openapi_schemas as schemas
-from noxu.apiserver.discovery.openapi_schemas import V2, V3, kind_schema, list_schema, lowered, published
-from noxu.apiserver.registry.custom import BEHAVIOUR
-from noxu.apiserver.registry.resource import CUSTOM, Resource
+from noxu.discovery import openapi_schemas as schemas
+from noxu.discovery.openapi_schemas import V2, V3, kind_schema, list_schema, lowered, published
+from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.resource import CUSTOM, Resource
 
 Schema = dict[str, Any]
 

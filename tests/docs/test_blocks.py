@@ -25,13 +25,13 @@ from typing import Final
 import pytest
 
 import noxu
-from noxu.apiserver import cli
-from noxu.apiserver.commands.in_memory import validate
-from noxu.apiserver.commands.outcomes import Rules
-from noxu.apiserver.commands.shards import Shard
-from noxu.apiserver.manifests import documents_of, split
-from noxu.apiserver.security.audit_policy import load
-from noxu.apiserver.security.static_tokens import parse
+from noxu import cli
+from noxu.commands.in_memory import validate
+from noxu.commands.outcomes import Rules
+from noxu.commands.shards import Shard
+from noxu.manifests import documents_of, split
+from noxu.security.audit_policy import load
+from noxu.security.static_tokens import parse
 from tests.cli.test_docs_troubleshooting import constant_parts, source
 from tests.docs.blocks import PAGES, ROOT, SHELLS, Block, blocks
 from tests.docs.test_sessions import MESSAGES, SESSIONS

@@ -18,7 +18,7 @@ from typing import Final
 import pytest
 import yaml
 
-from noxu.apiserver import cli
+from noxu import cli
 from tests.docs.blocks import ROOT, SHELLS, Block, blocks, commands, script, statements, steps
 from tests.docs.test_sessions import SESSIONS
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.docs.blocks import blocks
 from tests.optional import needs_platform, require_package, skip_without_program
 from tests.timing import HANGS_AFTER, eventually

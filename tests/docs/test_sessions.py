@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.docs.blocks import SHELLS, Block, blocks, script, statements, steps
 from tests.optional import needs_program, skip_without_program
 from tests.timing import HANGS_AFTER, eventually

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver import cli
-from noxu.apiserver.envtest import assets
+from noxu import cli
+from noxu.envtest import assets
 from tests.timing import HANGS_AFTER
 
 PROGRAMS = ["etcd", "kube-apiserver", "kubectl"]

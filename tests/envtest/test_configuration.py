@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Config, Etcd, Requests
-from noxu.apiserver.envtest import configuration
-from noxu.apiserver.envtest.arguments import Arguments, parse
-from noxu.apiserver.envtest.configuration import Refused, configure
-from noxu.apiserver.envtest.data_directory import DataDirectory, OtherEtcd
-from noxu.apiserver.envtest.flags import HONOURED
+from noxu.config import Config, Etcd, Requests
+from noxu.envtest import configuration
+from noxu.envtest.arguments import Arguments, parse
+from noxu.envtest.configuration import Refused, configure
+from noxu.envtest.data_directory import DataDirectory, OtherEtcd
+from noxu.envtest.flags import HONOURED
 
 REQUIRED = [
     *("--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=https://issuer"),

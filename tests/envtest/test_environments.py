@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.envtest import assets
+from noxu.envtest import assets
 from tests import etcd_server
 from tests.envtest.environments import Environment, Exited, KubeApiTest, ask, started
 from tests.optional import needs_platform

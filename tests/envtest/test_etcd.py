@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.envtest import data_directory, etcd
+from noxu.envtest import data_directory, etcd
 from tests.timing import HANGS_AFTER, eventually
 
 

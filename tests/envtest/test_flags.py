@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from noxu.apiserver.envtest.flags import HONOURED, IGNORED, REFUSED, help_text, kind_of
+from noxu.envtest.flags import HONOURED, IGNORED, REFUSED, help_text, kind_of
 
 
 def has_flag(text: str, flag: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.envtest import assets
+from noxu.envtest import assets
 from tests.docs.blocks import blocks
 from tests.optional import skip_without_program
 from tests.timing import HANGS_AFTER

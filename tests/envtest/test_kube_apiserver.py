@@ -6,10 +6,10 @@ from typing import NoReturn
 
 import pytest
 
-from noxu.apiserver import server
-from noxu.apiserver.config import Config, StartError
-from noxu.apiserver.envtest import configuration, data_directory, kube_apiserver
-from noxu.apiserver.signals import Interrupted
+from noxu import server
+from noxu.config import Config, StartError
+from noxu.envtest import configuration, data_directory, kube_apiserver
+from noxu.signals import Interrupted
 
 ENDS: list[tuple[str, Exception, int]] = [
     ("a signal before it is ready", Interrupted(15), 0),

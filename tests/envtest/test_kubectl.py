@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.apiserver.envtest import kubectl
+from noxu.envtest import kubectl
 
 
 @pytest.fixture

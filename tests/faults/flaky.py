@@ -9,11 +9,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from noxu.apiserver import server as server_module
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import EVERYTHING, Batch, Key, Page, Prefix, Revision, StoreError, Unavailable
+from noxu import server as server_module
+from noxu.config import Config
+from noxu.server import Server
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import EVERYTHING, Batch, Key, Page, Prefix, Revision, StoreError, Unavailable
 
 Matches = Callable[[Key], bool]
 

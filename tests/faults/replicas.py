@@ -17,10 +17,10 @@ from typing import Any, Final, NamedTuple
 
 import aiohttp
 
-from noxu.apiserver.config import Config, Etcd
-from noxu.apiserver.stores import open_store
-from noxu.storage.store import Store
-from noxu.storage.types import Prefix, Revision
+from noxu.config import Config, Etcd
+from noxu.stores import open_store
+from noxu_storage.store import Store
+from noxu_storage.types import Prefix, Revision
 from tests.etcd_server import EtcdMembers, EtcdServer
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS, Process, free_port

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime, timedelta
 
-from noxu.apiserver.cli import command
-from noxu.apiserver.clock import SystemClock
+from noxu.cli import command
+from noxu.clock import SystemClock
 
 
 def skew(seconds: float) -> None:

@@ -15,9 +15,9 @@ from random import Random
 
 import pytest
 
-from noxu.storage.check import check
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING, Corrupt, Event, Key, KeyValue, OpenError, Page, Prefix, StoreError
+from noxu_storage.check import check
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import EVERYTHING, Corrupt, Event, Key, KeyValue, OpenError, Page, Prefix, StoreError
 
 FLIPS = int(os.environ.get("NOXU_FLIPS", "60"))
 SEEDS = 4

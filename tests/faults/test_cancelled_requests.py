@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 from aiohttp.web import BaseRequest
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.http.app import App
-from noxu.apiserver.server import Server
+from noxu.config import Config
+from noxu.http.app import App
+from noxu.server import Server
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS
 from tests.timing import eventually_async, hang_guard

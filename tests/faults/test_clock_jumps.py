@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.clock import SystemClock
-from noxu.apiserver.config import Config
-from noxu.apiserver.go.time import format_time
-from noxu.apiserver.server import Server
+from noxu.clock import SystemClock
+from noxu.config import Config
+from noxu.go.time import format_time
+from noxu.server import Server
 from tests.faults.concurrent_clients import change
 from tests.faults.keepalive import Connection
 from tests.faults.linearizability import Outcome, is_linearizable

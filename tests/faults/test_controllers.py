@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from noxu.storage.types import Compacted, Key
+from noxu_storage.types import Compacted, Key
 from tests.definitions import widgets
 from tests.faults.flaky import Served, serving
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server
+from noxu.config import Config
+from noxu.server import Server
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 KEY = "/registry/configmaps/default/b"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING, Key, Unavailable
+from noxu.config import Config
+from noxu.server import Server
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import EVERYTHING, Key, Unavailable
 from tests.timing import hang_guard
 
 

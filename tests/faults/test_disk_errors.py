@@ -22,11 +22,11 @@ from typing import Any, ClassVar
 import aiosqlite
 import pytest
 
-from noxu.storage import database, reserve
-from noxu.storage import sqlite as module
-from noxu.storage.check import check
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import (
+from noxu_storage import database, reserve
+from noxu_storage import sqlite as module
+from noxu_storage.check import check
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import (
     EVERYTHING,
     Conflict,
     Event,

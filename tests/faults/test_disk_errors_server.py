@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server
+from noxu.config import Config
+from noxu.server import Server
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS
 from tests.faults.sqlite_files import Operation, SqliteFiles, Sync, Write

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import pytest
 
-from noxu.storage.types import EVERYTHING, Conflict, Event, Key, OutcomeUnknown, Revision, Unavailable
+from noxu_storage.types import EVERYTHING, Conflict, Event, Key, OutcomeUnknown, Revision, Unavailable
 from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.timing import eventually_async, hang_guard
 
 pytest.importorskip("hpack", reason="package: hpack")
 
-from noxu.storage.etcd import EtcdStore
-from noxu.storage.etcd_layout import PlainLayout
+from noxu_storage.etcd import EtcdStore
+from noxu_storage.etcd_layout import PlainLayout
 
 PREFIX = "/faults/"
 COUNTERS = [Key("g/counters", "p/", str(number)) for number in range(3)]

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-from noxu.storage.store import Store
-from noxu.storage.types import Revision
+from noxu_storage.store import Store
+from noxu_storage.types import Revision
 from tests import etcd_server
 from tests.etcd_server import EtcdMembers, EtcdServer
 from tests.faults.concurrent_clients import change, winners

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-from noxu.storage.check import check
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING, Event, Key, KeyValue, Revision
+from noxu_storage.check import check
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import EVERYTHING, Event, Key, KeyValue, Revision
 
 KILLS = int(os.environ.get("NOXU_KILLS", "10"))
 HERE = Path(__file__)

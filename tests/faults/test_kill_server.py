@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from noxu.storage.check import check
+from noxu_storage.check import check
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS, ROOT, Process, exchange, free_port, many_files
 from tests.timing import HANGS_AFTER, cpu_seconds_of, eventually

@@ -19,8 +19,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server, new_loop_factory
+from noxu.config import Config
+from noxu.server import Server, new_loop_factory
 from tests.faults.server_process import MAPS, Process, exchange
 from tests.optional import needs_platform
 from tests.timing import HANGS_AFTER, cpu_seconds_of, eventually
@@ -34,7 +34,7 @@ LEAKED = 2  # descriptors and threads, however often a server is started
 LIMITED = f"""
 import resource, runpy, sys
 LOOP
-from noxu.apiserver.http import open_connections
+from noxu.http import open_connections
 open_connections.RESERVED = 0
 sys.argv[0] = "noxu"
 resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import aiosqlite
 import pytest
 
-from noxu.storage import database
-from noxu.storage.check import check
-from noxu.storage.database import Durability
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, Revision, StoreError
+from noxu_storage import database
+from noxu_storage.check import check
+from noxu_storage.database import Durability
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import EVERYTHING, Conflict, Event, Key, KeyValue, Revision, StoreError
 from tests.faults.power import Disk, write_files
 from tests.faults.sqlite_files import SqliteFiles
 from tests.timing import hang_guard

@@ -13,8 +13,8 @@ import os
 import sys
 from random import Random
 
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import Conflict, Key, KeyValue
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import Conflict, Key, KeyValue
 
 WRITERS = 8
 KEPT = 300  # revisions of history that compaction keeps

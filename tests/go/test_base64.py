@@ -2,9 +2,9 @@
 
 import pytest
 
-from noxu.apiserver.go.base64 import canonical, decode, decoded_length, encode
-from noxu.apiserver.go.structs import BYTES, Field, Struct, Write
-from noxu.apiserver.go.structs import decode as decode_struct
+from noxu.go.base64 import canonical, decode, decoded_length, encode
+from noxu.go.structs import BYTES, Field, Struct, Write
+from noxu.go.structs import decode as decode_struct
 
 ACCEPTED = [
     ("nothing at all", "", ""),

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.go.cbor import CborError, KnownField, read, read_map, read_struct, type_meta
-from noxu.apiserver.values import Json
+from noxu.go.cbor import CborError, KnownField, read, read_map, read_struct, type_meta
+from noxu.values import Json
 
 VALUES: Final[list[tuple[str, str, Json]]] = [
     ("an integer in the head", "17", 23),

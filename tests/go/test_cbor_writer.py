@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.go.cbor import read
-from noxu.apiserver.go.cbor_writer import around_elements, item, watch_event, write
-from noxu.apiserver.values import Json
+from noxu.go.cbor import read
+from noxu.go.cbor_writer import around_elements, item, watch_event, write
+from noxu.values import Json
 
 ITEMS: Final[list[tuple[Json, str]]] = [
     (0, "00"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.go.csv import BARE_QUOTE, QUOTE, read
+from noxu.go.csv import BARE_QUOTE, QUOTE, read
 
 RECORDS: list[tuple[str, str, list[list[str]]]] = [
     ("nothing", "", []),

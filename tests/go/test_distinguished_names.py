@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.go.der import IDENTIFIER, SEQUENCE, SET, Malformed, element, encode
-from noxu.apiserver.go.distinguished_names import COMMON_NAME, ORGANIZATION, SERIAL_NUMBER, UNIT, Name, read, write
+from noxu.go.der import IDENTIFIER, SEQUENCE, SET, Malformed, element, encode
+from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION, SERIAL_NUMBER, UNIT, Name, read, write
 
 MAIL = bytes.fromhex("2a864886f70d010901")
 TYPES: list[tuple[str, int, bytes, str | None]] = [

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.go.json import MAX_DEPTH, JsonSyntaxError, drop_overridden, read, string_of
-from noxu.apiserver.values import Json
+from noxu.api import codec
+from noxu.go.json import MAX_DEPTH, JsonSyntaxError, drop_overridden, read, string_of
+from noxu.values import Json
 
 VALUES: list[tuple[str, bytes, Json]] = [
     ("null", b"null", None),

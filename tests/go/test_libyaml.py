@@ -10,8 +10,8 @@ import pytest
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
 from yaml.parser import ParserError
 
-from noxu.apiserver.go import libyaml
-from noxu.apiserver.go import yaml as go_yaml
+from noxu.go import libyaml
+from noxu.go import yaml as go_yaml
 
 
 class Library:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.mail import is_address
+from noxu.go.mail import is_address
 
 # fmt: off
 TABLE: dict[str, tuple[list[str], list[str]]] = {

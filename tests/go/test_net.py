@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.net import is_ipv4, is_ipv6, parse_sloppy
-from noxu.apiserver.schema import formats
+from noxu.go.net import is_ipv4, is_ipv6, parse_sloppy
+from noxu.schema import formats
 
 # fmt: off
 TABLE: dict[str, tuple[list[str], list[str]]] = {  # format → (accepted, refused)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from noxu.apiserver.go.pem import blocks, certificates, private_keys
+from noxu.go.pem import blocks, certificates, private_keys
 
 A = "-----BEGIN A-----\nQUJD\n-----END A-----\n"
 B = A.replace("A-----", "B-----")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.crd.types import NUMBER
-from noxu.apiserver.go.protobuf import MAX_DEPTH, read
-from noxu.apiserver.go.protobuf_writer import write
-from noxu.apiserver.go.structs import (
+from noxu.crd.types import NUMBER
+from noxu.go.protobuf import MAX_DEPTH, read
+from noxu.go.protobuf_writer import write
+from noxu.go.structs import (
     BOOL,
     BYTES,
     INT32,
@@ -28,7 +28,7 @@ from noxu.apiserver.go.structs import (
     Union,
     Write,
 )
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.timing import cpu_seconds
 
 # A message to take apart

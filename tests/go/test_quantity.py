@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.go import quantity
-from noxu.apiserver.go.quantity import Format, Quantity, add, approximate_float, as_int64, compare, parse, subtract
+from noxu.go import quantity
+from noxu.go.quantity import Format, Quantity, add, approximate_float, as_int64, compare, parse, subtract
 from tests.timing import cpu_seconds
 
 SI, BINARY, EXPONENT = Format.DECIMAL_SI, Format.BINARY_SI, Format.DECIMAL_EXPONENT

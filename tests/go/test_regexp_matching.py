@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.cpu_budget import limited_by
-from noxu.apiserver.go import regexp_matching
-from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
-from noxu.apiserver.schema import patterns
+from noxu.cpu_budget import limited_by
+from noxu.go import regexp_matching
+from noxu.go.regexp_syntax import PatternError, to_re2
+from noxu.schema import patterns
 from tests.optional import SHARED, needs_data, needs_re2
 from tests.timing import cpu_seconds
 

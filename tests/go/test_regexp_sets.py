@@ -6,8 +6,8 @@ from bisect import bisect_right
 
 import pytest
 
-from noxu.apiserver.go.regexp_classes import CLASS_NAMES, class_ranges
-from noxu.apiserver.go.regexp_sets import characters
+from noxu.go.regexp_classes import CLASS_NAMES, class_ranges
+from noxu.go.regexp_sets import characters
 
 re2 = pytest.importorskip("re2", reason="package: re2")
 

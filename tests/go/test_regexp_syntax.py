@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.regexp_syntax import PatternError, to_re2
+from noxu.go.regexp_syntax import PatternError, to_re2
 
 CLASS = "invalid character class"
 RANGE = "invalid character class range"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.crd.types import NUMBER
-from noxu.apiserver.go.structs import (
+from noxu.crd.types import NUMBER
+from noxu.go.structs import (
     BOOL,
     BYTES,
     INT32,
@@ -31,7 +31,7 @@ from noxu.apiserver.go.structs import (
     named,
     zero,
 )
-from noxu.apiserver.values import Json, Object
+from noxu.values import Json, Object
 
 INNER = Struct("Inner").define(Field("name", STRING), Field("count", INT32))
 EITHER = Union(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.go.text import compact_json, float_json, plain, quote, quote_list
+from noxu.go.text import compact_json, float_json, plain, quote, quote_list
 
 QUOTED = {
     "plain ASCII": ("abc", '"abc"'),

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from noxu.apiserver.go.time import (
+from noxu.go.time import (
     MICRO,
     format_time,
     is_normal_time,

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from noxu.apiserver.api.meta import OBJECT_META
-from noxu.apiserver.crd.types import CLIENT_CONFIG, COLUMN, SCHEMA
-from noxu.apiserver.go.structs import Type
-from noxu.apiserver.go.unstructured import mismatch
-from noxu.apiserver.values import Json
+from noxu.api.meta import OBJECT_META
+from noxu.crd.types import CLIENT_CONFIG, COLUMN, SCHEMA
+from noxu.go.structs import Type
+from noxu.go.unstructured import mismatch
+from noxu.values import Json
 
 WRONG = [
     ('{"name":5}', "cannot convert int64 to string"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.go.url import Url, decoded, has_bad_escape, parse, parse_request_uri
+from noxu.go.url import Url, decoded, has_bad_escape, parse, parse_request_uri
 
 PARSED: list[tuple[str, Url]] = [
     ("", Url()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.wire import (
+from noxu.go.wire import (
     BYTES,
     END_GROUP,
     FIXED32,

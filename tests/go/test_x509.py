@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from noxu.apiserver.go.pem import certificates
-from noxu.apiserver.go.x509 import load_error
+from noxu.go.pem import certificates
+from noxu.go.x509 import load_error
 
 
 def der(tag: int, *parts: bytes) -> bytes:

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from noxu.apiserver.go import yaml as go_yaml
-from noxu.apiserver.go.json import JsonSyntaxError
-from noxu.apiserver.values import Json
+from noxu.go import yaml as go_yaml
+from noxu.go.json import JsonSyntaxError
+from noxu.values import Json
 
 VALUES: list[tuple[str, str, Json]] = [
     ("nothing", "", None),

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from noxu.apiserver import manifests
-from noxu.apiserver.go import yaml as go_yaml
-from noxu.apiserver.go import yaml_block
-from noxu.apiserver.values import Json
+from noxu import manifests
+from noxu.go import yaml as go_yaml
+from noxu.go import yaml_block
+from noxu.values import Json
 from tests.optional import SHARED, needs_data
 from tests.timing import cpu_seconds
 

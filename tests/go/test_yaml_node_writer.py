@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.yaml_node_writer import write
-from noxu.apiserver.values import Json
+from noxu.go.yaml_node_writer import write
+from noxu.values import Json
 
 WORDS = "word " * 40
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from noxu.apiserver.go.text import float_json
-from noxu.apiserver.go.yaml_scalars import as_json, float_key, is_timestamp, resolve, resolve_tagged
-from noxu.apiserver.values import Json
+from noxu.go.text import float_json
+from noxu.go.yaml_scalars import as_json, float_key, is_timestamp, resolve, resolve_tagged
+from noxu.values import Json
 
 
 @pytest.mark.parametrize("word", ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from noxu.apiserver.go.yaml import read
-from noxu.apiserver.go.yaml_writer import compare_keys, write
-from noxu.apiserver.values import Json
+from noxu.go.yaml import read
+from noxu.go.yaml_writer import compare_keys, write
+from noxu.values import Json
 
 WORDS = "word " * 17  # 85 characters, the last of them a space
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from noxu.apiserver.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.kinds.kind import Kind
+from noxu.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire
+from noxu.kinds import scheme
+from noxu.kinds.kind import Kind
 
 MAX_DEPTH: Final = 9  # structs in structs
 FEW: Final = 5  # fields of a struct besides the usual ones

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import Target
 

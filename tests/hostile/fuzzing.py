@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu import ApiError, UnknownKind
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import Target, custom_resource, split_answers, status_of
 from tests.hostile.requests import DEFINITIONS, Request
 

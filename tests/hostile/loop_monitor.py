@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import orjson
 
-from noxu.apiserver.api.codec import MAX_BODY
+from noxu.api.codec import MAX_BODY
 from tests.timing import cpu_seconds
 
 TICK = 0.001

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from noxu.apiserver.security.certificates import Identity
-from noxu.apiserver.testing.handle import Noxu
+from noxu.security.certificates import Identity
+from noxu.testing.handle import Noxu
 from tests.security.handshakes import client_context
 from tests.timing import HANGS_AFTER
 

@@ -15,13 +15,13 @@ from urllib.parse import quote
 import yaml
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import protobuf
-from noxu.apiserver.go import cbor_writer
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.definition import definitions_resource
+from noxu.api import protobuf
+from noxu.go import cbor_writer
+from noxu.go.structs import decode
+from noxu.kinds import scheme
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.definition import definitions_resource
 from tests.hostile.built_in_objects import built_in_objects, strategic_patches
 from tests.hostile.raw_http import ANYTHING, GROUP, custom_resource, definition
 

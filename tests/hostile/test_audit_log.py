@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.config import Audit, Log
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.security.credentials import Token
-from noxu.apiserver.testing.handle import Noxu
+from noxu.config import Audit, Log
+from noxu.registry.access import User
+from noxu.security.credentials import Token
+from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor, longest_block
 from tests.hostile.raw_http import JSON, Target
 from tests.hostile.test_attacks import BLOCKED, TRIES

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import cbor, codec, patch_bodies
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.meta import GroupVersionKind
+from noxu.api import cbor, codec, patch_bodies
+from noxu.api.errors import ApiError
+from noxu.api.meta import GroupVersionKind
 from tests.timing import cpu_seconds
 
 FOO = GroupVersionKind("g", "v1", "Foo")

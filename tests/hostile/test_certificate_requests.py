@@ -16,11 +16,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from noxu.apiserver.controllers.certificate_issuing import Refused, SigningCA, issue
-from noxu.apiserver.go.der import BIT_STRING, IDENTIFIER, INTEGER, OCTET_STRING, SEQUENCE, SET, encode
-from noxu.apiserver.go.distinguished_names import COMMON_NAME, ORGANIZATION, UNIT
-from noxu.apiserver.security.certificates import new_authority
-from noxu.apiserver.security.client_certificates import read
+from noxu.controllers.certificate_issuing import Refused, SigningCA, issue
+from noxu.go.der import BIT_STRING, IDENTIFIER, INTEGER, OCTET_STRING, SEQUENCE, SET, encode
+from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION, UNIT
+from noxu.security.certificates import new_authority
+from noxu.security.client_certificates import read
 from tests.admission.cluster import Cluster, of_kind
 
 SIGNER = "kubernetes.io/kube-apiserver-client"

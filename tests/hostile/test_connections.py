@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver import config
-from noxu.apiserver.api import errors
-from noxu.apiserver.http import body, connection, filters, routing, unsent
-from noxu.apiserver.http.unsent import Unsent
-from noxu.apiserver.testing.handle import Noxu
+from noxu import config
+from noxu.api import errors
+from noxu.http import body, connection, filters, routing, unsent
+from noxu.http.unsent import Unsent
+from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import (
     Reply,
     Target,

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.registry.conversion import entries
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.testing.handle import Noxu
+from noxu.registry.conversion import entries
+from noxu.registry.resource import Resource
+from noxu.testing.handle import Noxu
 from tests import definitions
 from tests.timing import HANGS_AFTER, eventually
 

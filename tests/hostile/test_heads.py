@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.apiserver.http.connection import MAX_HEAD
-from noxu.apiserver.testing.handle import Noxu
+from noxu.http.connection import MAX_HEAD
+from noxu.testing.handle import Noxu
 from tests.hostile.heads import HEADS
 from tests.hostile.loop_monitor import LoopMonitor, longest_block
 from tests.hostile.raw_http import Target, receive_head

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS, MAX_REPORTED_TEXT
-from noxu.apiserver.crd import types, update, validation
-from noxu.apiserver.crd.defaults import default
-from noxu.apiserver.testing.handle import Noxu
+from noxu.api.errors import MAX_REPORTED_ERRORS, MAX_REPORTED_TEXT
+from noxu.crd import types, update, validation
+from noxu.crd.defaults import default
+from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import JSON, Reply, Target, custom_resource, definition, path_of
 from tests.timing import cpu_seconds
 

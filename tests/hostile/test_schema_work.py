@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry import cpu_budget
-from noxu.apiserver.registry.cpu_budget import TOO_MUCH_WORK
-from noxu.apiserver.registry.offload import SLOTS
-from noxu.apiserver.registry.turns import THREADS
-from noxu.apiserver.testing.handle import Noxu
+from noxu.registry import cpu_budget
+from noxu.registry.cpu_budget import TOO_MUCH_WORK
+from noxu.registry.offload import SLOTS
+from noxu.registry.turns import THREADS
+from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import JSON, Target, custom_resource, definition, path_of
 from tests.timing import eventually
@@ -198,7 +198,7 @@ def test_large_patterns_neither_block_the_loop_nor_stay_in_memory(
 def test_a_pattern_takes_bounded_memory() -> None:
     """What compiling takes at most, as the operating system reports it, in a process of its own."""
     code = (
-        "import resource; from noxu.apiserver.schema import patterns; patterns.size('a');"
+        "import resource; from noxu.schema import patterns; patterns.size('a');"
         "usage = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; before = usage();"
         "[patterns.size('\\\\pL{40%d}' % n) for n in range(5)]; print(usage() - before)"
     )

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.registry.persistence import Persistence
-from noxu.apiserver.security.credentials import Token
-from noxu.apiserver.testing.handle import Noxu
-from noxu.storage.types import StoreError
+from noxu.registry.access import User
+from noxu.registry.persistence import Persistence
+from noxu.security.credentials import Token
+from noxu.testing.handle import Noxu
+from noxu_storage.types import StoreError
 from tests.hostile.raw_http import JSON, Target
 
 CANARY = "canary-4711"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.http import connection, tls
-from noxu.apiserver.security.certificates import new_authority
-from noxu.apiserver.security.tls import Material, Named, ServerTls
-from noxu.apiserver.testing.handle import Noxu
+from noxu.http import connection, tls
+from noxu.security.certificates import new_authority
+from noxu.security.tls import Material, Named, ServerTls
+from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor, longest_block
 from tests.hostile.raw_http import Target, receive, status_of
 from tests.security.handshakes import client_context

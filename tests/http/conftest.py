@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests import definitions
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from aiohttp.test_utils import RawTestServer
 from multidict import CIMultiDict
 from yarl import URL
 
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.app import App
-from noxu.apiserver.http.documents import Documents
-from noxu.apiserver.http.exchange import Backend, Exchange
-from noxu.apiserver.http.traces import Traces
-from noxu.apiserver.observability import health
-from noxu.apiserver.registry.access import ANONYMOUS, User
-from noxu.apiserver.registry.offload import LargeRequests
-from noxu.apiserver.security.credentials import Credentials
-from noxu.storage.memory import MemoryStore
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.http.answer import Answer
+from noxu.http.app import App
+from noxu.http.documents import Documents
+from noxu.http.exchange import Backend, Exchange
+from noxu.http.traces import Traces
+from noxu.observability import health
+from noxu.registry.access import ANONYMOUS, User
+from noxu.registry.offload import LargeRequests
+from noxu.security.credentials import Credentials
+from noxu_storage.memory import MemoryStore
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

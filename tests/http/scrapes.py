@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.server import Server
+from noxu.config import Config
+from noxu.server import Server
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

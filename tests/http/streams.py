@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
-from noxu.apiserver.registry.listing import Selection
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.server import Server
-from noxu.storage.store import Store
-from noxu.storage.types import Key, Prefix
+from noxu.registry.listing import Selection
+from noxu.registry.resource import Resource
+from noxu.server import Server
+from noxu_storage.store import Store
+from noxu_storage.types import Key, Prefix
 from tests.timing import hang_guard
 
 Json = Any

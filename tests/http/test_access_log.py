@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from noxu.apiserver.http import access_log
+from noxu.http import access_log
 from tests.http.exchanges import MAPS, serving_app
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http.access_metrics import BUCKETS, AccessMetrics
-from noxu.apiserver.http.filters import Authenticate, Authorize
-from noxu.apiserver.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
-from noxu.apiserver.security.credentials import Credentials
+from noxu.api.errors import ApiError
+from noxu.http.access_metrics import BUCKETS, AccessMetrics
+from noxu.http.filters import Authenticate, Authorize
+from noxu.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
+from noxu.security.credentials import Credentials
 from tests.http.test_filters import parsed
 
 

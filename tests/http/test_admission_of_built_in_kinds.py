@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.timing import eventually
 
 NAMESPACE = "/api/v1/namespaces/default"

@@ -12,12 +12,12 @@ import aiohttp
 import pytest
 
 from conformance.client import DEFINITIONS
-from noxu.apiserver.api import errors
-from noxu.apiserver.http import filters, routing
-from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.filters import Filter
-from noxu.storage.types import StoreError
+from noxu.api import errors
+from noxu.http import filters, routing
+from noxu.http.answer import Answer
+from noxu.http.exchange import Exchange
+from noxu.http.filters import Filter
+from noxu_storage.types import StoreError
 from tests.http.conftest import widgets
 from tests.http.exchanges import MAPS, Handler, ServedApp, serving_app
 from tests.timing import eventually_async

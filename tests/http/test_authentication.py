@@ -12,11 +12,11 @@ from typing import Any, Final
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver import loading
-from noxu.apiserver.config import Authentication, Config
-from noxu.apiserver.security.credentials import Rejected
-from noxu.apiserver.server import Server
-from noxu.apiserver.testing.handle import Noxu
+from noxu import loading
+from noxu.config import Authentication, Config
+from noxu.security.credentials import Rejected
+from noxu.server import Server
+from noxu.testing.handle import Noxu
 from tests.http.exchanges import serving_app
 
 CORE: Final = "/api/v1/namespaces/default"

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.config import Authentication
-from noxu.apiserver.security.certificates import Authority, Identity, new_authority
-from noxu.apiserver.testing.handle import Noxu
+from noxu.config import Authentication
+from noxu.security.certificates import Authority, Identity, new_authority
+from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import JSON, Reply, Target
 from tests.security.handshakes import client_context
 

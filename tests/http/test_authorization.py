@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.config import Authentication
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Object
+from noxu.config import Authentication
+from noxu.testing.handle import Noxu
+from noxu.values import Object
 from tests.hostile.raw_http import Target
 from tests.hostile.raw_http import status_of as code_of
 from tests.http.exchanges import Reply, ServedApp, serving_app

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.kinds.kind import METADATA_LABELS, Kind
+from noxu.kinds import scheme
+from noxu.kinds.kind import METADATA_LABELS, Kind
 from tests.http.exchanges import ServedApp, serving_app
 from tests.timing import hang_guard
 
@@ -267,10 +267,10 @@ async def test_the_scale_of_a_built_in_kind_as_a_table(served: ServedApp) -> Non
 
 
 def test_a_server_that_is_not_asked_for_tables_does_not_load_their_cells() -> None:
-    code = "import sys, noxu.apiserver.server, noxu.apiserver.http.application; print([name for name in sys.modules if 'tables' in name])"
+    code = "import sys, noxu.server, noxu.http.application; print([name for name in sys.modules if 'tables' in name])"
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert "noxu.apiserver.tables.table" in done.stdout
+    assert "noxu.tables.table" in done.stdout
     assert "printers" not in done.stdout
     assert "cells" not in done.stdout
 

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.api import codec
-from noxu.apiserver.go import cbor, cbor_writer
-from noxu.apiserver.testing.handle import Noxu
+from noxu.api import codec
+from noxu.go import cbor, cbor_writer
+from noxu.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, THINGS, thing
 from tests.timing import HANGS_AFTER
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.http.conftest import Things
 from tests.http.pods import CORE, PODS, Pods
 

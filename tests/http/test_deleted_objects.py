@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.admission.builtin.volumes import FINALIZERS
-from noxu.apiserver.kinds import scheme
+from noxu.admission.builtin.volumes import FINALIZERS
+from noxu.kinds import scheme
 from tests.http.conftest import Things
 
 NAMESPACED: Final = "/api/v1/namespaces/default"

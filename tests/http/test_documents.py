@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.documents import Documents
-from noxu.apiserver.http.request import parse_query
-from noxu.apiserver.observability.health import Checks
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.definition import definitions_resource
+from noxu.api.errors import ApiError
+from noxu.http.answer import Answer
+from noxu.http.documents import Documents
+from noxu.http.request import parse_query
+from noxu.observability.health import Checks
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.custom import versions_of
+from noxu.registry.definition import definitions_resource
 from tests.http.conftest import DEFINITION, GROUP
 from tests.timing import longest_block
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.kinds.policy_rules import MAX_DESCRIBED, MAX_PERMISSIONS
-from noxu.apiserver.values import Object
+from noxu.kinds.policy_rules import MAX_DESCRIBED, MAX_PERMISSIONS
+from noxu.values import Object
 from tests.http.exchanges import Reply, ServedApp, serving_app
 from tests.http.test_authorization import RBAC, grant, rule, send
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.crd.update import drop_selectable_fields
-from noxu.apiserver.testing.handle import Noxu
+from noxu.crd.update import drop_selectable_fields
+from noxu.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, Things
 
 NAME = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{GROUP}"

@@ -10,14 +10,14 @@ from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
-from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.config import Requests
-from noxu.apiserver.http import filters
-from noxu.apiserver.http.access_metrics import AccessMetrics
-from noxu.apiserver.http.answer import Answered
-from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.filters import (
+from noxu.api import errors
+from noxu.api.errors import ApiError
+from noxu.config import Requests
+from noxu.http import filters
+from noxu.http.access_metrics import AccessMetrics
+from noxu.http.answer import Answered
+from noxu.http.exchange import Exchange
+from noxu.http.filters import (
     Authenticate,
     Authorize,
     Cors,
@@ -30,13 +30,13 @@ from noxu.apiserver.http.filters import (
     Tracing,
     Warnings,
 )
-from noxu.apiserver.http.traces import Traces
-from noxu.apiserver.http.unsent import Unsent
-from noxu.apiserver.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
-from noxu.apiserver.security.audit_log import AuditLog
-from noxu.apiserver.security.audit_policy import EVERYTHING
-from noxu.apiserver.security.cors import AllowedOrigins
-from noxu.apiserver.security.credentials import Credentials
+from noxu.http.traces import Traces
+from noxu.http.unsent import Unsent
+from noxu.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
+from noxu.security.audit_log import AuditLog
+from noxu.security.audit_policy import EVERYTHING
+from noxu.security.cors import AllowedOrigins
+from noxu.security.credentials import Credentials
 from tests.http.exchanges import MAPS
 from tests.security.lines import Lines
 

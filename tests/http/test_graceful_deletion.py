@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.clocks import START, StoppedClock
 from tests.http.conftest import Reply, Things
 

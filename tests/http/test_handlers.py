@@ -10,15 +10,15 @@ import pytest
 from aiohttp import StreamReader
 from aiohttp.test_utils import make_mocked_request
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.control_plane import assemble
-from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.filters import Target
-from noxu.apiserver.http.routing import find_resource, handler_of
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.draft import (
+from noxu.api.errors import ApiError
+from noxu.control_plane import assemble
+from noxu.http.answer import Answer
+from noxu.http.exchange import Exchange
+from noxu.http.filters import Target
+from noxu.http.routing import find_resource, handler_of
+from noxu.registry.access import User
+from noxu.registry.custom import versions_of
+from noxu.registry.draft import (
     NO_BODY,
     Action,
     Body,
@@ -29,8 +29,8 @@ from noxu.apiserver.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.apiserver.registry.trace import Trace
-from noxu.storage.memory import MemoryStore
+from noxu.registry.trace import Trace
+from noxu_storage.memory import MemoryStore
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 from tests.http.exchanges import MAPS, backend_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.http.incoming import Incoming
+from noxu.http.incoming import Incoming
 
 
 class Peer:

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.names import subdomain_name
-from noxu.apiserver.crd import types
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.testing.handle import Noxu
-from noxu.storage.types import EVERYTHING, KeyValue
+from noxu.api.errors import ApiError
+from noxu.api.names import subdomain_name
+from noxu.crd import types
+from noxu.kinds import scheme
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.definition import definitions_resource
+from noxu.registry.resource import Resource
+from noxu.testing.handle import Noxu
+from noxu_storage.types import EVERYTHING, KeyValue
 from tests.timing import eventually, hang_guard
 
 VERSION = "v9"

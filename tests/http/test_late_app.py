@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.http.late_app import LateApp
+from noxu.http.late_app import LateApp
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import ServiceName
-from noxu.apiserver.http import late_webhooks, webhook_client
-from noxu.apiserver.http.late_webhooks import LateWebhooks
-from noxu.apiserver.webhook.client import Endpoint, Reply, Service
+from noxu.config import ServiceName
+from noxu.http import late_webhooks, webhook_client
+from noxu.http.late_webhooks import LateWebhooks
+from noxu.webhook.client import Endpoint, Reply, Service
 
 SERVICES = [(ServiceName("default", "hook", 443), "127.0.0.1:1")]
 ENDPOINT = Endpoint("https://hook.default.svc:443/", b"")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-INSTALL = "import sys; from noxu.apiserver.http import lazy_client; lazy_client.install()\n"
+INSTALL = "import sys; from noxu.http import lazy_client; lazy_client.install()\n"
 IS_LOADED = "'aiohttp.connector' in sys.modules"
 
 
@@ -21,7 +21,7 @@ USES: list[tuple[str, str, str]] = [
     ("a submodule", "import aiohttp.web_server", "False"),
     ("a submodule by its name", "from aiohttp import web_ws, web_request", "False"),
     ("the package", "import aiohttp", "False"),
-    ("the modules of a server", "import noxu.apiserver.server", "False"),
+    ("the modules of a server", "import noxu.server", "False"),
     ("a name of the client", "import aiohttp; assert aiohttp.ClientSession.__module__ == 'aiohttp.client'", "True"),
     ("an imported name", "from aiohttp import ClientError", "True"),
 ]

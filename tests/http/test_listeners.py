@@ -10,8 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from noxu.apiserver.config import Config, Tls
-from noxu.apiserver.server import Server, banner
+from noxu.config import Config, Tls
+from noxu.server import Server, banner
 
 
 async def get(url: str, connector: aiohttp.BaseConnector) -> tuple[int, str]:

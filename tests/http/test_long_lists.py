@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http import negotiation, responses
-from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.registry.listing import Listing
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.testing.handle import Noxu
-from noxu.storage.types import Key
+from noxu.api.errors import ApiError
+from noxu.http import negotiation, responses
+from noxu.http.answer import Answer
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.definition import definitions_resource
+from noxu.registry.entry import Entry
+from noxu.registry.listing import Listing
+from noxu.registry.resource import Resource
+from noxu.testing.handle import Noxu
+from noxu_storage.types import Key
 
 pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,11 +9,11 @@ from unittest import mock
 import pytest
 from aiohttp import web, web_request, web_server
 
-from noxu.apiserver.http.connection import Connection
-from noxu.apiserver.http.incoming import Incoming
-from noxu.apiserver.http.methods import MAX_METHOD
-from noxu.apiserver.http.open_connections import OpenConnections
-from noxu.apiserver.http.unsent import Unsent
+from noxu.http.connection import Connection
+from noxu.http.incoming import Incoming
+from noxu.http.methods import MAX_METHOD
+from noxu.http.open_connections import OpenConnections
+from noxu.http.unsent import Unsent
 from tests.timing import eventually_async
 
 HOST = b" HTTP/1.1\r\nHost: a\r\n"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Audit, Authentication, LeaderElection
-from noxu.apiserver.http.tls import Handshakes
-from noxu.apiserver.testing import functions
-from noxu.storage.types import Prefix, Unavailable
+from noxu.config import Audit, Authentication, LeaderElection
+from noxu.http.tls import Handshakes
+from noxu.testing import functions
+from noxu_storage.types import Prefix, Unavailable
 from tests.http.exchanges import MAPS
 from tests.http.scrapes import Client, config_map, serving
 from tests.timing import eventually_async

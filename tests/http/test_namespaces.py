@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.timing import eventually
 
 NAMESPACES: Final = "/api/v1/namespaces"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http.negotiation import (
+from noxu.api.errors import ApiError
+from noxu.http.negotiation import (
     BUILT_IN,
     BUILT_IN_DOCUMENT,
     BUILT_IN_LIST,
@@ -40,7 +40,7 @@ from noxu.apiserver.http.negotiation import (
     warning_header,
     warning_headers,
 )
-from noxu.apiserver.tables.table import Conversion
+from noxu.tables.table import Conversion
 
 TABLE = "as=Table;v=v1;g=meta.k8s.io"
 METADATA = "as=PartialObjectMetadata;v=v1;g=meta.k8s.io"

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.http.open_connections import MAX_CONNECTIONS, OpenConnections, max_connections, raise_file_limit
-from noxu.apiserver.server import ACCEPTED_AT_ONCE, Server
+from noxu.config import Config
+from noxu.http.open_connections import MAX_CONNECTIONS, OpenConnections, max_connections, raise_file_limit
+from noxu.server import ACCEPTED_AT_ONCE, Server
 from tests.timing import eventually_async, hang_guard
 
 

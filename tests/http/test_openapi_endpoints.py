@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.discovery.openapi import Document, Key, Published
-from noxu.apiserver.http.answer import Answer
-from noxu.apiserver.http.documents import Documents
-from noxu.apiserver.http.openapi import OpenAPI
-from noxu.apiserver.observability.health import Checks
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.custom import versions_of
+from noxu.api.errors import ApiError
+from noxu.discovery.openapi import Document, Key, Published
+from noxu.http.answer import Answer
+from noxu.http.documents import Documents
+from noxu.http.openapi import OpenAPI
+from noxu.observability.health import Checks
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.custom import versions_of
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -244,7 +244,7 @@ async def test_a_definition_is_published_as_soon_as_it_is_in_the_catalog() -> No
 
 
 def test_a_server_that_is_not_asked_does_not_load_any_of_this() -> None:
-    code = "import sys, noxu.apiserver.server; print([name for name in sys.modules if 'openapi' in name])"
+    code = "import sys, noxu.server; print([name for name in sys.modules if 'openapi' in name])"
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

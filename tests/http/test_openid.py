@@ -9,8 +9,8 @@ from typing import Any
 import jwt
 import pytest
 
-from noxu.apiserver.config import Authentication
-from noxu.apiserver.testing.handle import Noxu
+from noxu.config import Authentication
+from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import JSON, Reply, Target
 
 CONFIGURATION = "/.well-known/openid-configuration"
@@ -97,7 +97,7 @@ OPTIONS: list[tuple[str, Authentication, str]] = [
 
 @pytest.mark.parametrize(("options", "message"), [row[1:] for row in OPTIONS], ids=[row[0] for row in OPTIONS])
 def test_a_server_does_not_start_with(tmp_path: Path, options: Authentication, message: str) -> None:
-    from noxu.apiserver.server import StartError
+    from noxu.server import StartError
 
     with pytest.raises(StartError) as error:
         Noxu(tmp_path, authentication=options).start()

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http import options
-from noxu.apiserver.http.options import ListOptions
-from noxu.apiserver.http.request import parse_query
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.delete_options import DeleteBody, delete_options
-from noxu.apiserver.registry.draft import NO_DELETE_OPTIONS, DeleteOptions, Options, Preconditions
-from noxu.apiserver.registry.listing import Window
-from noxu.apiserver.registry.resource import Resource
+from noxu.api import errors
+from noxu.api.errors import ApiError
+from noxu.http import options
+from noxu.http.options import ListOptions
+from noxu.http.request import parse_query
+from noxu.registry.custom import versions_of
+from noxu.registry.delete_options import DeleteBody, delete_options
+from noxu.registry.draft import NO_DELETE_OPTIONS, DeleteOptions, Options, Preconditions
+from noxu.registry.listing import Window
+from noxu.registry.resource import Resource
 from tests.http.conftest import DEFINITION
 
 THING: Resource = versions_of(DEFINITION | {"status": {"acceptedNames": DEFINITION["spec"]["names"]}}, 0).storage

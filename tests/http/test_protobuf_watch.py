@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from noxu.apiserver.api import protobuf
-from noxu.apiserver.go.protobuf import read
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.testing.handle import Noxu
+from noxu.api import protobuf
+from noxu.go.protobuf import read
+from noxu.kinds import scheme
+from noxu.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
 
 pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests

@@ -11,8 +11,8 @@ from aiohttp import web_request
 from aiohttp.http import HttpRequestParser, HttpVersion11
 from aiohttp.web_protocol import RequestHandler
 
-from noxu.apiserver.http import framing
-from noxu.apiserver.http.received import Received
+from noxu.http import framing
+from noxu.http.received import Received
 
 HEADS: list[tuple[str, bytes]] = [
     ("a GET", b"GET /a?b=c HTTP/1.1\r\nHost: h\r\nAccept: x\r\naccept: y\r\n\r\n"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http import request
-from noxu.apiserver.http.request import (
+from noxu.api.errors import ApiError
+from noxu.http import request
+from noxu.http.request import (
     MAX_CACHED_PATH,
     MAX_PARAMETERS,
     NO_RESOURCE,

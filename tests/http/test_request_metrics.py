@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.control_plane import assemble
-from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.filters import InFlight, Target
-from noxu.apiserver.http.request_metrics import DURATIONS, RequestMetrics, about_of
-from noxu.apiserver.http.sending import too_late
-from noxu.apiserver.http.unsent import Unsent
-from noxu.storage.memory import MemoryStore
+from noxu.api import errors
+from noxu.api.errors import ApiError
+from noxu.control_plane import assemble
+from noxu.http.exchange import Exchange
+from noxu.http.filters import InFlight, Target
+from noxu.http.request_metrics import DURATIONS, RequestMetrics, about_of
+from noxu.http.sending import too_late
+from noxu.http.unsent import Unsent
+from noxu_storage.memory import MemoryStore
 from tests.http.exchanges import MAPS
 
 CATALOG = assemble(MemoryStore()).catalog.current

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http import handlers, scale, tokens
-from noxu.apiserver.http.handlers import Handler
-from noxu.apiserver.http.request import resource_info
-from noxu.apiserver.http.routing import find_resource, handler_of, methods_of
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.testing.handle import Noxu
+from noxu.api.errors import ApiError
+from noxu.http import handlers, scale, tokens
+from noxu.http.handlers import Handler
+from noxu.http.request import resource_info
+from noxu.http.routing import find_resource, handler_of, methods_of
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.custom import versions_of
+from noxu.registry.definition import definitions_resource
+from noxu.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, widgets
 from tests.timing import eventually
 

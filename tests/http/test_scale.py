@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.registry import reader
-from noxu.apiserver.testing.handle import Noxu
+from noxu.registry import reader
+from noxu.testing.handle import Noxu
 from tests.http.conftest import Things, widgets
 
 UNREADABLE = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'

@@ -16,13 +16,13 @@ from aiohttp import web_response
 from aiohttp.test_utils import make_mocked_request
 
 from conformance.client import Client
-from noxu.apiserver.api import errors
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.http import sending
-from noxu.apiserver.http.answer import Answer, text_answer
-from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.http.sending import PIECE, error_answer, too_late
-from noxu.apiserver.http.unsent import Unsent
+from noxu.api import errors
+from noxu.api.errors import ApiError
+from noxu.http import sending
+from noxu.http.answer import Answer, text_answer
+from noxu.http.exchange import Exchange
+from noxu.http.sending import PIECE, error_answer, too_late
+from noxu.http.unsent import Unsent
 
 NO_BACKEND: Any = None
 

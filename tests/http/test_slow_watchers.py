@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.http import watch, watch_requests
-from noxu.apiserver.http.options import ListOptions
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.registry import cache
-from noxu.apiserver.server import Server
-from noxu.storage.types import Key
+from noxu.config import Config
+from noxu.http import watch, watch_requests
+from noxu.http.options import ListOptions
+from noxu.manifests import Document
+from noxu.registry import cache
+from noxu.server import Server
+from noxu_storage.types import Key
 from tests.http.streams import (
     DEFINITION,
     PATH,

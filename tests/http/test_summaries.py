@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.http import responses, watch
-from noxu.apiserver.http.summaries import Summaries
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
-from noxu.apiserver.tables.table import custom_columns
-from noxu.apiserver.testing.handle import Noxu
-from noxu.storage.types import Key
+from noxu.http import responses, watch
+from noxu.http.summaries import Summaries
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.definition import definitions_resource
+from noxu.registry.entry import Entry
+from noxu.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
+from noxu.tables.table import custom_columns
+from noxu.testing.handle import Noxu
+from noxu_storage.types import Key
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 
 RESOURCE = Catalog([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")

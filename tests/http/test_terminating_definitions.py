@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.client import DEFINITIONS, Answer, Client
-from noxu.apiserver.controllers import definition_finalizer
-from noxu.apiserver.testing.handle import Noxu
+from noxu.controllers import definition_finalizer
+from noxu.testing.handle import Noxu
 from tests.timing import eventually
 
 GROUP = "going.example.com"

@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.commands.api_client import ApiClient, endpoint_from_kubeconfig
-from noxu.apiserver.config import Config, Tls
-from noxu.apiserver.http.app import App
-from noxu.apiserver.http.exchange import Exchange
-from noxu.apiserver.security import tls
-from noxu.apiserver.security.certificates import names_in, new_authority, parse
-from noxu.apiserver.server import Server
-from noxu.apiserver.testing.handle import Noxu
+from noxu.commands.api_client import ApiClient, endpoint_from_kubeconfig
+from noxu.config import Config, Tls
+from noxu.http.app import App
+from noxu.http.exchange import Exchange
+from noxu.security import tls
+from noxu.security.certificates import names_in, new_authority, parse
+from noxu.server import Server
+from noxu.testing.handle import Noxu
 from tests.controllers.test_certificate_signing import asked
 from tests.hostile.raw_http import Target
 from tests.optional import needs_program

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.http.incoming import Incoming
-from noxu.apiserver.http.open_connections import OpenConnections
-from noxu.apiserver.http.tls import RECORD, Handshakes, TlsConnection
-from noxu.apiserver.security.certificates import new_authority
-from noxu.apiserver.security.tls import Material, ServerTls
+from noxu.http.incoming import Incoming
+from noxu.http.open_connections import OpenConnections
+from noxu.http.tls import RECORD, Handshakes, TlsConnection
+from noxu.security.certificates import new_authority
+from noxu.security.tls import Material, ServerTls
 from tests.security.handshakes import client_context
 
 

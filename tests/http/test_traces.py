@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import jsonpatch
 import pytest
 
-from noxu.apiserver.http.traces import MAX_TRACES, Traces
-from noxu.apiserver.registry.trace import Note, Step
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.values import Json, Object
+from noxu.http.traces import MAX_TRACES, Traces
+from noxu.registry.trace import Note, Step
+from noxu.testing.handle import Noxu
+from noxu.values import Json, Object
 
 CRD: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",

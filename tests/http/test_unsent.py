@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.http import unsent as unsent_module
-from noxu.apiserver.http.unsent import MIN_STALLED, Part, Unsent
+from noxu.http import unsent as unsent_module
+from noxu.http.unsent import MIN_STALLED, Part, Unsent
 from tests.timing import eventually_async
 
 

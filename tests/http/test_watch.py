@@ -12,16 +12,16 @@ from typing import Any
 import aiohttp
 import pytest
 
-from noxu.apiserver.config import Config
-from noxu.apiserver.control_plane import assemble
-from noxu.apiserver.http import watch
-from noxu.apiserver.http.options import ListOptions
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.registry import cache
-from noxu.apiserver.registry.listing import Selection
-from noxu.apiserver.server import Server
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
+from noxu.config import Config
+from noxu.control_plane import assemble
+from noxu.http import watch
+from noxu.http.options import ListOptions
+from noxu.manifests import Document
+from noxu.registry import cache
+from noxu.registry.listing import Selection
+from noxu.server import Server
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 from tests.http import streams
 from tests.http.streams import (
     PATH,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import Reply, Target
 
 MAPS = "/api/v1/namespaces/default/configmaps"

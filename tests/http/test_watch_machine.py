@@ -15,15 +15,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from noxu.apiserver.api import selectors
-from noxu.apiserver.control_plane import assemble
-from noxu.apiserver.http import watch
-from noxu.apiserver.http.options import ListOptions
-from noxu.apiserver.registry import cache, fanout
-from noxu.apiserver.registry.listing import Selection
-from noxu.storage import log
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
+from noxu.api import selectors
+from noxu.control_plane import assemble
+from noxu.http import watch
+from noxu.http.options import ListOptions
+from noxu.registry import cache, fanout
+from noxu.registry.listing import Selection
+from noxu_storage import log
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 from tests.http.streams import Seen, Step, Watched, history_of, judge, seen
 from tests.timing import hang_guard
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from noxu.apiserver.http import watch
-from noxu.apiserver.http.watch import lifetime
+from noxu.http import watch
+from noxu.http.watch import lifetime
 from tests.http.conftest import GROUP, THINGS, Things
 
 LIST_ONLY = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"

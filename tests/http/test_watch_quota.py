@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.selectors import parse_fields, parse_labels
-from noxu.apiserver.http.watch_quota import COMPARISON_BYTES, TARGET_COPIES, WatchQuota
-from noxu.apiserver.registry.listing import Selection
+from noxu.api.errors import ApiError
+from noxu.api.selectors import parse_fields, parse_labels
+from noxu.http.watch_quota import COMPARISON_BYTES, TARGET_COPIES, WatchQuota
+from noxu.registry.listing import Selection
 
 NO_RESOURCE: Any = None
 ALL = Selection(NO_RESOURCE)

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from conformance.client import DEFINITIONS
-from noxu.apiserver.http.watch_quota import WatchQuota
-from noxu.apiserver.registry.listing import Selection
+from noxu.http.watch_quota import WatchQuota
+from noxu.registry.listing import Selection
 from tests.http.conftest import widgets
 from tests.http.exchanges import MAPS, ServedApp, serving_app
 from tests.timing import eventually_async, hang_guard

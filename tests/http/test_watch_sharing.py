@@ -8,18 +8,18 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from noxu.apiserver.api import selectors
-from noxu.apiserver.config import Config
-from noxu.apiserver.http import unsent, watch
-from noxu.apiserver.http.options import ListOptions
-from noxu.apiserver.http.watch_requests import _ChunkedPipe
-from noxu.apiserver.http.websocket import WebSocketPipe
-from noxu.apiserver.manifests import Document
-from noxu.apiserver.registry import change
-from noxu.apiserver.registry.change import Batch, Change
-from noxu.apiserver.registry.listing import Selection
-from noxu.apiserver.server import Server
-from noxu.storage.types import Key
+from noxu.api import selectors
+from noxu.config import Config
+from noxu.http import unsent, watch
+from noxu.http.options import ListOptions
+from noxu.http.watch_requests import _ChunkedPipe
+from noxu.http.websocket import WebSocketPipe
+from noxu.manifests import Document
+from noxu.registry import change
+from noxu.registry.change import Batch, Change
+from noxu.registry.listing import Selection
+from noxu.server import Server
+from noxu_storage.types import Key
 from tests.http.streams import DEFINITION, THINGS, resource_of, stored_thing
 from tests.timing import eventually_async, loop_turns
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.http.webhook_client import WebhookClient
-from noxu.apiserver.webhook.client import BadAnswer, CallFailed, Endpoint, Reply, Service, describe
+from noxu.http.webhook_client import WebhookClient
+from noxu.webhook.client import BadAnswer, CallFailed, Endpoint, Reply, Service, describe
 from tests.optional import needs_program
 from tests.timing import hang_guard, longest_block
 

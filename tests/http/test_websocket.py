@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.http.websocket import WebSocketPipe
-from noxu.apiserver.testing.handle import Noxu
+from noxu.http.websocket import WebSocketPipe
+from noxu.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
 
 pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.kind import Context, Kind, prepare, written
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Json, Object, copy
+from noxu.go.structs import decode
+from noxu.kinds.kind import Context, Kind, prepare, written
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Json, Object, copy
 
 NOW = "2024-01-02T03:04:05Z"
 UID = "0-1-2"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.typed_objects import NOW, errors, kind_of, name_errors, prepared
 
 SERVICE = kind_of("apiregistration.k8s.io/v1", "APIService")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.authentication import (
+from noxu.go.structs import decode
+from noxu.kinds.authentication import (
     TOKEN_REQUEST,
     default_token_request,
     validate_token_request,
 )
-from noxu.apiserver.kinds.kind import VIRTUAL_VERBS, Context
-from noxu.apiserver.kinds.scheme import by_group_kind, served
-from noxu.apiserver.values import Object
+from noxu.kinds.kind import VIRTUAL_VERBS, Context
+from noxu.kinds.scheme import by_group_kind, served
+from noxu.values import Object
 
 
 def errors(kind: str, spec: Object, metadata: Object | None = None) -> list[str]:

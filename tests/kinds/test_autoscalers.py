@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from noxu.apiserver.kinds.autoscaler_versions import to_v1, to_v2
-from noxu.apiserver.kinds.kind import written
-from noxu.apiserver.values import Object
+from noxu.kinds.autoscaler_versions import to_v1, to_v2
+from noxu.kinds.kind import written
+from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, typed
 
 V1, V2 = (kind_of(f"autoscaling/{version}", "HorizontalPodAutoscaler") for version in ("v1", "v2"))

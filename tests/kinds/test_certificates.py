@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import pytest
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.typed_objects import NOW, errors, kind_of, name_errors, prepared
 
 GROUP = "certificates.k8s.io/v1"

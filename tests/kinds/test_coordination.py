@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.kind import Context, prepare, written
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Object
+from noxu.go.structs import decode
+from noxu.kinds.kind import Context, prepare, written
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Object
 
 LEASE = by_group_kind()["coordination.k8s.io/v1", "Lease"]
 

@@ -6,11 +6,11 @@ from base64 import b64encode
 
 import pytest
 
-from noxu.apiserver.api.names import label_name, subdomain_name
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.kind import STORED_VERBS, Context, Kind, prepare, selected, written
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Object
+from noxu.api.names import label_name, subdomain_name
+from noxu.go.structs import decode
+from noxu.kinds.kind import STORED_VERBS, Context, Kind, prepare, selected, written
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Object
 
 NAMESPACE = by_group_kind()["v1", "Namespace"]
 CONFIG_MAP = by_group_kind()["v1", "ConfigMap"]

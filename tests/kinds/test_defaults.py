@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds import defaults
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Json, Object, copy
+from noxu.go.structs import decode
+from noxu.kinds import defaults
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Json, Object, copy
 
 
 def defaulted(api_version: str, kind: str, **body: Json) -> Object:

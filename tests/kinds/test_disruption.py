@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.typed_objects import errors, kind_of, prepared
 
 BUDGET = kind_of("policy/v1", "PodDisruptionBudget")

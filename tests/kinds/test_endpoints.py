@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, prepared
 
 ENDPOINTS, SLICE = kind_of("v1", "Endpoints"), kind_of("discovery.k8s.io/v1", "EndpointSlice")

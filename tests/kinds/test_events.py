@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.events import from_core, to_core
-from noxu.apiserver.kinds.kind import Context, Kind, selected, written
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Object
+from noxu.go.structs import decode
+from noxu.kinds.events import from_core, to_core
+from noxu.kinds.kind import Context, Kind, selected, written
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Object
 
 CORE = by_group_kind()["v1", "Event"]
 REPORT = by_group_kind()["events.k8s.io/v1", "Event"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from conformance import kinds
-from noxu.apiserver.api import protobuf
-from noxu.apiserver.go.structs import Write, decode
-from noxu.apiserver.kinds import facts, scheme
+from noxu.api import protobuf
+from noxu.go.structs import Write, decode
+from noxu.kinds import facts, scheme
 from tests.optional import SHARED, needs_data
 
 FACTS = SHARED / "kinds"

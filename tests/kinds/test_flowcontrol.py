@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of
 
 GROUP = "flowcontrol.apiserver.k8s.io/v1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.kinds.schedules import location_error, schedule_error
-from noxu.apiserver.values import Json, Object
+from noxu.kinds.schedules import location_error, schedule_error
+from noxu.values import Json, Object
 from tests.kinds.objects import UID, create_messages, created, kind_of, merged, update_messages, updated
 
 JOB = kind_of("batch/v1", "Job")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from noxu.apiserver.go.structs import INT32, STRING, Field, Struct, Write
-from noxu.apiserver.kinds.kind import Context, Kind, Label, Subresource, prepare, selected, written
-from noxu.apiserver.kinds.meta import list_of
-from noxu.apiserver.values import Object
+from noxu.go.structs import INT32, STRING, Field, Struct, Write
+from noxu.kinds.kind import Context, Kind, Label, Subresource, prepare, selected, written
+from noxu.kinds.meta import list_of
+from noxu.values import Object
 
 SPEC = Struct("Spec").define(Field("size", INT32))
 THING = Struct("Thing").define(

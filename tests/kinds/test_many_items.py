@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.cpu_budget import limited_by
-from noxu.apiserver.go import protobuf
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.defaults import defaulter
-from noxu.apiserver.kinds.scheme import struct_of
-from noxu.apiserver.registry.cpu_budget import MAX_LOOP_COST, LoopBudget, LoopBudgetExceeded
-from noxu.apiserver.values import Json, Object
+from noxu.cpu_budget import limited_by
+from noxu.go import protobuf
+from noxu.go.structs import decode
+from noxu.kinds.defaults import defaulter
+from noxu.kinds.scheme import struct_of
+from noxu.registry.cpu_budget import MAX_LOOP_COST, LoopBudget, LoopBudgetExceeded
+from noxu.values import Json, Object
 
 
 class Counter(LoopBudget):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.field import FieldError
-from noxu.apiserver.kinds import defaults
-from noxu.apiserver.kinds.expressions import Use
-from noxu.apiserver.kinds.matching import (
+from noxu.api.field import FieldError
+from noxu.kinds import defaults
+from noxu.kinds.expressions import Use
+from noxu.kinds.matching import (
     Unevaluable,
     chosen,
     condition_errors,
@@ -20,7 +20,7 @@ from noxu.apiserver.kinds.matching import (
     reserved_name_errors,
     rule_errors,
 )
-from noxu.apiserver.values import Object
+from noxu.values import Object
 
 RULE: Object = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, prepared, typed
 
 NODE, RUNTIME = kind_of("v1", "Node"), kind_of("node.k8s.io/v1", "RuntimeClass")

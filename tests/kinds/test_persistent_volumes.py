@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 from tests.kinds.typed_objects import NOW, errors, filled, kind_of, prepared
 
 VOLUME, CLAIM = kind_of("v1", "PersistentVolume"), kind_of("v1", "PersistentVolumeClaim")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.kinds.kind import Context
-from noxu.apiserver.values import Json
+from noxu.kinds.kind import Context
+from noxu.values import Json
 from tests.kinds.objects import create_messages, created, kind_of, merged
 from tests.timing import cpu_seconds
 

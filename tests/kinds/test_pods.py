@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.kinds.resource_requirements import quality_of_service
-from noxu.apiserver.values import Json, Object
+from noxu.kinds.resource_requirements import quality_of_service
+from noxu.values import Json, Object
 from tests.kinds.objects import NOW, created, kind_of, merged, update_messages, updated
 
 POD = kind_of("v1", "Pod")

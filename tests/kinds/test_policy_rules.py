@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.cpu_budget import limited_by
-from noxu.apiserver.kinds.policy_rules import missing
-from noxu.apiserver.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
-from noxu.apiserver.values import Object
+from noxu.cpu_budget import limited_by
+from noxu.kinds.policy_rules import missing
+from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.values import Object
 from tests.timing import cpu_seconds
 
 

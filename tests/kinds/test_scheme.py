@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from noxu.apiserver.go.structs import Struct, decode
-from noxu.apiserver.kinds.kind import Context, Kind, prepare
-from noxu.apiserver.kinds.options import ALL
-from noxu.apiserver.kinds.scheme import by_group_kind, served, struct_of
-from noxu.apiserver.values import Object
+from noxu.go.structs import Struct, decode
+from noxu.kinds.kind import Context, Kind, prepare
+from noxu.kinds.options import ALL
+from noxu.kinds.scheme import by_group_kind, served, struct_of
+from noxu.values import Object
 
 
 def test_every_kind_is_found_by_its_name() -> None:
@@ -81,7 +81,7 @@ def test_some_kinds_have_a_propagation_policy_of_their_own() -> None:
 
 def test_the_rules_of_pods_are_imported_by_the_first_pod() -> None:
     code = (
-        "import sys; from noxu.apiserver.kinds.scheme import by_group_kind as kinds; module = 'noxu.apiserver.kinds.pods';"
+        "import sys; from noxu.kinds.scheme import by_group_kind as kinds; module = 'noxu.kinds.pods';"
         "kinds()['v1', 'Namespace'].load_rules(); print(module in sys.modules);"
         "kinds()['v1', 'Pod'].load_rules(); print(module in sys.modules)"
     )

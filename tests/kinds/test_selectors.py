@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.kinds.selectors import (
+from noxu.kinds.selectors import (
     field_requirement_errors,
     label_requirement_errors,
     label_selector_errors,
 )
-from noxu.apiserver.values import Object
+from noxu.values import Object
 
 LABEL = "a valid label must be an empty string or consist of"
 LABEL_SELECTORS: list[tuple[str, Object, list[str]]] = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.kind import Context, prepare, selected, written
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Object
+from noxu.go.structs import decode
+from noxu.kinds.kind import Context, prepare, selected, written
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Object
 
 SERVICE = by_group_kind()["v1", "Service"]
 WEB = {"ports": [{"port": 80}]}

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.apiserver.go.structs import List, Map, Scalar, Struct, Type, Union, Write, decode
-from noxu.apiserver.kinds.kind import Kind, written
-from noxu.apiserver.kinds.scheme import served, struct_of
-from noxu.apiserver.values import Object
+from noxu.go.structs import List, Map, Scalar, Struct, Type, Union, Write, decode
+from noxu.kinds.kind import Kind, written
+from noxu.kinds.scheme import served, struct_of
+from noxu.values import Object
 
 # Made with sigs.k8s.io/json on the types of k8s.io/api.
 WRONG: list[tuple[str, str, Object, str]] = [

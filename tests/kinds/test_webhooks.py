@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.expressions import Use
-from noxu.apiserver.kinds.kind import Context, Kind, prepare, written
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Object
+from noxu.go.structs import decode
+from noxu.kinds.expressions import Use
+from noxu.kinds.kind import Context, Kind, prepare, written
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Object
 
 API = "admissionregistration.k8s.io/v1"
 MUTATING = by_group_kind()[API, "MutatingWebhookConfiguration"]

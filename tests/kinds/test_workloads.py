@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.kinds.kind import Context
-from noxu.apiserver.values import Json, Object
+from noxu.kinds.kind import Context
+from noxu.values import Json, Object
 from tests.kinds.objects import create_messages, created, kind_of, merged, messages, update_messages, updated
 from tests.timing import cpu_seconds
 

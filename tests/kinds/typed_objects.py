@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noxu.apiserver.api.meta import validate_object_meta
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.kind import Context, Kind, prepare, written
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.values import Json, Object, copy
+from noxu.api.meta import validate_object_meta
+from noxu.go.structs import decode
+from noxu.kinds.kind import Context, Kind, prepare, written
+from noxu.kinds.scheme import by_group_kind
+from noxu.values import Json, Object, copy
 
 NOW = "2024-01-01T00:00:00Z"
 

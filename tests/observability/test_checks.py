@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.control_plane import assemble, running
-from noxu.apiserver.controllers.controller import Reconciler
-from noxu.apiserver.observability.checks import POST_START_HOOKS, checks_of
-from noxu.apiserver.observability.health import Check, Checks, alive
-from noxu.storage.memory import MemoryStore
+from noxu.control_plane import assemble, running
+from noxu.controllers.controller import Reconciler
+from noxu.observability.checks import POST_START_HOOKS, checks_of
+from noxu.observability.health import Check, Checks, alive
+from noxu_storage.memory import MemoryStore
 from tests.http.scrapes import serving
 
 

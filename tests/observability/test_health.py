@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from noxu.apiserver.observability.health import Checks, Report, alive, report, version
+from noxu.observability.health import Checks, Report, alive, report, version
 
 
 def check(reason: str) -> Callable[[], Awaitable[str]]:

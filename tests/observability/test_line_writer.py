@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu.apiserver.observability.line_writer import LineWriter
+from noxu.observability.line_writer import LineWriter
 
 
 class Output:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.observability import log_files
-from noxu.apiserver.observability.log_files import RotatingFile, Rotation, StandardOutput, backups, clean
+from noxu.observability import log_files
+from noxu.observability.log_files import RotatingFile, Rotation, StandardOutput, backups, clean
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_900, UTC)
 LINE = b"0123456\n"

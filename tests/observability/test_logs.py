@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from noxu.apiserver.observability import logs
-from noxu.apiserver.observability.logs import MAX_PATH, Request, escaped, json_line, text_line
+from noxu.observability import logs
+from noxu.observability.logs import MAX_PATH, Request, escaped, json_line, text_line
 
 AT: float = 1767323045.678
 REQUEST = Request(AT, "ann", "get", "/api/v1/pods?limit=1", 200, 0.00123, "id-1")

@@ -6,8 +6,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open_metrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from noxu.apiserver.instruments import Family
-from noxu.apiserver.observability.metrics import CONTENT_TYPE, STARTED, build_info, render
+from noxu.instruments import Family
+from noxu.observability.metrics import CONTENT_TYPE, STARTED, build_info, render
 
 NOTHING = "none_of_the_process"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from noxu.apiserver.security.certificates import names_in, parse
+from noxu.security.certificates import names_in, parse
 from tests.timing import HANGS_AFTER, eventually
 
 ROOT = Path(__file__).parents[2]

@@ -29,8 +29,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from noxu.apiserver import cli
-from noxu.apiserver.commands.api_client import ApiClient, RequestError, endpoint_from_kubeconfig
+from noxu import cli
+from noxu.commands.api_client import ApiClient, RequestError, endpoint_from_kubeconfig
 from tests import etcd_server
 from tests.etcd_server import free_ports
 from tests.optional import require_program
@@ -101,7 +101,7 @@ def test_the_members_are_those_of_one_cluster() -> None:
 
 def test_the_version_of_etcd_has_correct_progress() -> None:
     pytest.importorskip("hpack", reason="package: hpack")
-    from noxu.storage.etcd import has_correct_progress
+    from noxu_storage.etcd import has_correct_progress
 
     for name in MEMBERS:
         assert has_correct_progress(SERVICES[name]["image"].partition(":v")[2])

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from noxu.apiserver.values import Object
+from noxu.values import Object
 
 TEXT: Final[Object] = {"type": "string", "maxLength": 20}
 INTEGER: Final[Object] = {"type": "integer"}

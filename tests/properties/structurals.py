@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from noxu.apiserver.schema import formats
-from noxu.apiserver.values import Json, Object
+from noxu.schema import formats
+from noxu.values import Json, Object
 
 NAMES = ("a", "b", "c", "k", "kind", "metadata", "x.y/z", "")
 TEXTS = ("", "a", "ab", "abc", "b-1", "True", "10m", "2020-01-01", "1h30m", "10.0.0.1", "é")

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.apply.comparison import compare, same
-from noxu.apiserver.apply.compiled import Unsure, accept
-from noxu.apiserver.apply.fieldset import (
+from noxu.api.errors import ApiError
+from noxu.apply.comparison import compare, same
+from noxu.apply.compiled import Unsure, accept
+from noxu.apply.fieldset import (
     MEMBER,
     SELF,
     FieldSet,
@@ -32,11 +32,11 @@ from noxu.apiserver.apply.fieldset import (
     recursive_difference,
     union,
 )
-from noxu.apiserver.apply.manager import Valid, apply, keep_times, update
-from noxu.apiserver.apply.merging import merge, remove
-from noxu.apiserver.apply.patch import json_patch, merge_patch
-from noxu.apiserver.apply.typed import ensure_named, to_set, validate, whole
-from noxu.apiserver.values import copy
+from noxu.apply.manager import Valid, apply, keep_times, update
+from noxu.apply.merging import merge, remove
+from noxu.apply.patch import json_patch, merge_patch
+from noxu.apply.typed import ensure_named, to_set, validate, whole
+from noxu.values import copy
 from tests.apply.widgets import BEFORE, MAIN, NOW, STATUS_ONLY, TYPES, V1, owners, widget
 
 KIND = TYPES[V1]

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.go.cbor import _UNCERTAIN, CborError, Heads, _read_fast, _Reader, read
-from noxu.apiserver.go.cbor_notation import diagnose
-from noxu.apiserver.go.cbor_writer import item, write
-from noxu.apiserver.registry.storage_form import as_cbor, as_json
+from noxu.api import codec
+from noxu.go.cbor import _UNCERTAIN, CborError, Heads, _read_fast, _Reader, read
+from noxu.go.cbor_notation import diagnose
+from noxu.go.cbor_writer import item, write
+from noxu.registry.storage_form import as_cbor, as_json
 from tests.optional import require_package
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

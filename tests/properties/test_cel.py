@@ -10,18 +10,18 @@ import pytest
 from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.apiserver.cel.errors import CostExceeded
-from noxu.apiserver.cel.generation.codegen import FALLBACK_ERRORS
-from noxu.apiserver.cel.kubernetes import rules
-from noxu.apiserver.cel.program import InstantiationError, Program
-from noxu.apiserver.cel.syntax.source import CompileError
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.cel.values.times import Duration
-from noxu.apiserver.cel.values.values import LISTS, from_json_or_failed
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Object
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.cost.runtime import PER_CALL_LIMIT
+from noxu.cel.errors import CostExceeded
+from noxu.cel.generation.codegen import FALLBACK_ERRORS
+from noxu.cel.kubernetes import rules
+from noxu.cel.program import InstantiationError, Program
+from noxu.cel.syntax.source import CompileError
+from noxu.cel.types.schema_types import decl_type
+from noxu.cel.values.times import Duration
+from noxu.cel.values.values import LISTS, from_json_or_failed
+from noxu.schema.structural import parse
+from noxu.values import Object
 from tests.optional import require_package
 from tests.properties.expressions import SCHEMA, expressions, objects
 

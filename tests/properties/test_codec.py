@@ -5,12 +5,12 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.meta import OBJECT_META, coerce
-from noxu.apiserver.api.selectors import parse_fields, parse_labels
-from noxu.apiserver.go import json as go_json
-from noxu.apiserver.go.text import compact_json
-from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json
+from noxu.api import codec
+from noxu.api.meta import OBJECT_META, coerce
+from noxu.api.selectors import parse_fields, parse_labels
+from noxu.go import json as go_json
+from noxu.go.text import compact_json
+from noxu.values import MAX_INT64, MIN_INT64, Json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 TRICKY = st.sampled_from(

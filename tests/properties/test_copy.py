@@ -11,12 +11,12 @@ from uuid import uuid4
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.commands.copy import copy
-from noxu.apiserver.config import Etcd
-from noxu.storage.check import check
-from noxu.storage.snapshot import snapshot
-from noxu.storage.state_file import new_file
-from noxu.storage.types import EVERYTHING, Key, KeyValue, no_progress
+from noxu.commands.copy import copy
+from noxu.config import Etcd
+from noxu_storage.check import check
+from noxu_storage.snapshot import snapshot
+from noxu_storage.state_file import new_file
+from noxu_storage.types import EVERYTHING, Key, KeyValue, no_progress
 from tests.etcd_server import EtcdServer
 
 BUILT_IN: Final = st.sampled_from(

@@ -9,13 +9,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from conformance import corpus
-from noxu.apiserver.apply import typed, types
-from noxu.apiserver.schema import conditions, embedded, listtype, validation
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.schema.defaulting import default, drop_nulls
-from noxu.apiserver.schema.pruning import prune
-from noxu.apiserver.schema.structural import Structural, parse
-from noxu.apiserver.values import ABSENT, Json, Object, copy, equal
+from noxu.apply import typed, types
+from noxu.schema import conditions, embedded, listtype, validation
+from noxu.schema.compiled import Compiled
+from noxu.schema.defaulting import default, drop_nulls
+from noxu.schema.pruning import prune
+from noxu.schema.structural import Structural, parse
+from noxu.values import ABSENT, Json, Object, copy, equal
 from tests.optional import needs_data
 from tests.properties.structurals import kinds, lists, wholes
 

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple, TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.control_plane import resource_of
-from noxu.apiserver.registry.draft import Action, Body, DeleteOptions, WriteRequest
-from noxu.apiserver.values import Object
+from noxu.api import codec
+from noxu.control_plane import resource_of
+from noxu.registry.draft import Action, Body, DeleteOptions, WriteRequest
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world
 from tests.faults.flaky import FlakyStore

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import meta
-from noxu.apiserver.apply import types
-from noxu.apiserver.apply.typed import validate
-from noxu.apiserver.values import Json, Object
+from noxu.api import meta
+from noxu.apply import types
+from noxu.apply.typed import validate
+from noxu.values import Json, Object
 
 TEXTS = (
     "",

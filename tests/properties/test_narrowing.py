@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from noxu.apiserver.schema.narrowing import narrowings
-from noxu.apiserver.schema.pruning import prune
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.schema.validation import validate
-from noxu.apiserver.values import Json, Object, copy
+from noxu.schema.narrowing import narrowings
+from noxu.schema.pruning import prune
+from noxu.schema.structural import parse
+from noxu.schema.validation import validate
+from noxu.values import Json, Object, copy
 from tests.properties.structurals import FOR_LISTS, FOR_NUMBERS, FOR_OBJECTS, FOR_TEXTS, junctors, nodes, roots, wholes
 from tests.properties.test_fast_path import take_readable_path
 

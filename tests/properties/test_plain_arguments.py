@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver import cli
-from noxu.apiserver.arguments import plain
-from noxu.apiserver.arguments.commands import COMMANDS, arguments_of
+from noxu import cli
+from noxu.arguments import plain
+from noxu.arguments.commands import COMMANDS, arguments_of
 
 VALUES: Final = (
     "", "-", "--", "-1", "0", "1", "65536", "true", "10s", "1h30m", "full", "json", "local", "unix:/tmp/socket", "a,b", "a=b", "a.yaml",

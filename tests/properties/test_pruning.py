@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.schema.defaulting import default, drop_nulls
-from noxu.apiserver.schema.pruning import META, prune
-from noxu.apiserver.schema.structural import MISSING, Structural, parse
-from noxu.apiserver.values import Json, Object, copy, equal
+from noxu.schema.defaulting import default, drop_nulls
+from noxu.schema.pruning import META, prune
+from noxu.schema.structural import MISSING, Structural, parse
+from noxu.values import Json, Object, copy, equal
 from tests.properties.structurals import kinds
 
 

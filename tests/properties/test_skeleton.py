@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.schema.defaulting import default
-from noxu.apiserver.schema.pruning import prune
-from noxu.apiserver.schema.skeleton import merge, restriction_1_violations, skeleton, strip
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object, copy, equal
+from noxu.schema.defaulting import default
+from noxu.schema.pruning import prune
+from noxu.schema.skeleton import merge, restriction_1_violations, skeleton, strip
+from noxu.schema.structural import parse
+from noxu.values import Json, Object, copy, equal
 
 NAMES = st.sampled_from("abcd")
 VALUES: st.SearchStrategy[Json] = st.recursive(

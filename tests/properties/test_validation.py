@@ -8,14 +8,14 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api.field import FieldError
-from noxu.apiserver.go.text import compact_json
-from noxu.apiserver.schema import formats, listtype, patterns
-from noxu.apiserver.schema.correlation import Correlated
-from noxu.apiserver.schema.ratcheting import validate_update
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.schema.validation import validate, validate_default, validator
-from noxu.apiserver.values import MAX_INT64, MIN_INT64, Json, Object
+from noxu.api.field import FieldError
+from noxu.go.text import compact_json
+from noxu.schema import formats, listtype, patterns
+from noxu.schema.correlation import Correlated
+from noxu.schema.ratcheting import validate_update
+from noxu.schema.structural import parse
+from noxu.schema.validation import validate, validate_default, validator
+from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
 names = st.sampled_from(["a", "b", "k", "b.c", "x/y", "kind", ""])
 texts = st.one_of(st.sampled_from(["", "a", "ab", "2020-01-01", "1s", "::1"]), st.text(max_size=4))

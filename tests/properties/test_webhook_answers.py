@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.admission import reviews
-from noxu.apiserver.webhook.certificates import verification_error
-from noxu.apiserver.webhook.client import MAX_ANSWER, CallFailed, Reply
+from noxu.admission import reviews
+from noxu.webhook.certificates import verification_error
+from noxu.webhook.client import MAX_ANSWER, CallFailed, Reply
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 HEAD = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"' + UID.encode() + b'"},"x":'

@@ -8,17 +8,17 @@ from unittest import mock
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry import custom, reading, stages
-from noxu.apiserver.registry.custom import CustomResources
-from noxu.apiserver.registry.draft import Body
-from noxu.apiserver.registry.entry import key_of, new_entry, object_at
-from noxu.apiserver.registry.patch_types import JSON_PATCH, MERGE_PATCH
-from noxu.apiserver.registry.resource import CUSTOM, Resource
-from noxu.apiserver.registry.strategies import STRATEGIES
-from noxu.apiserver.values import Json, Object, copy, equal
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.features import Features
+from noxu.registry import custom, reading, stages
+from noxu.registry.custom import CustomResources
+from noxu.registry.draft import Body
+from noxu.registry.entry import key_of, new_entry, object_at
+from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
+from noxu.registry.resource import CUSTOM, Resource
+from noxu.registry.strategies import STRATEGIES
+from noxu.values import Json, Object, copy, equal
 from tests.drafts import draft_of, draft_of_patch, warm
 from tests.properties.structurals import METADATA, roots, wholes
 

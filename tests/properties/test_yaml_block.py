@@ -5,8 +5,8 @@ import json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.go import yaml as go_yaml
-from noxu.apiserver.go import yaml_block
+from noxu.go import yaml as go_yaml
+from noxu.go import yaml_block
 
 WORDS = st.sampled_from(
     [

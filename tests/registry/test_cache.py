@@ -9,11 +9,11 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.registry import cache
-from noxu.apiserver.registry.cache import Collection, WatchCache
-from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.entry import Entry
-from noxu.storage.types import (
+from noxu.registry import cache
+from noxu.registry.cache import Collection, WatchCache
+from noxu.registry.change import Change
+from noxu.registry.entry import Entry
+from noxu_storage.types import (
     Batch,
     Compacted,
     Corrupt,

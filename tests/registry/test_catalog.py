@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry import custom
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.group_priorities import PRIORITIES
-from noxu.apiserver.registry.resource import Resource, Versions
+from noxu.registry import custom
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog, LiveCatalog
+from noxu.registry.definition import definitions_resource
+from noxu.registry.group_priorities import PRIORITIES
+from noxu.registry.resource import Resource, Versions
 from tests.registry.world import version
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.registry import claimed_kind
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
+from noxu.kinds import scheme
+from noxu.registry import claimed_kind
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.definition import definitions_resource
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
 
 CRD = "customresourcedefinitions"
 V1, V1BETA1 = "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.registry import claims
-from noxu.apiserver.registry.cache import WatchCache
-from noxu.apiserver.registry.claims import Claimed, Claims
-from noxu.storage.types import EVERYTHING, Key, Unavailable
+from noxu.registry import claims
+from noxu.registry.cache import WatchCache
+from noxu.registry.claims import Claimed, Claims
+from noxu_storage.types import EVERYTHING, Key, Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, loop_turns
 

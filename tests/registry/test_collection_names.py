@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.registry import collection_names
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.definition import definitions_resource
+from noxu.registry import collection_names
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.custom import versions_of
+from noxu.registry.definition import definitions_resource
 from tests.definitions import version, widgets
 
 BUILT_IN = [versions.storage for versions in (definitions_resource(), *built_in_versions())]

@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.corrupt_objects import MAX_ERRORS, storage_key, unlistable, unreadable
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.registry.resource import Resource
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.corrupt_objects import MAX_ERRORS, storage_key, unlistable, unreadable
+from noxu.registry.entry import key_of
+from noxu.registry.resource import Resource
 from tests.registry.world import widgets
 
 BUILT_IN: Final = {versions.collection: versions.storage for versions in built_in_versions()}

@@ -6,16 +6,16 @@ import time
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.cel.evaluation import interpreter
-from noxu.apiserver.cpu_budget import limited_by, require_imported
-from noxu.apiserver.registry import cpu_budget, write
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.draft import Draft
-from noxu.apiserver.registry.offload import LOOP_LIMIT
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.stages import Stage, decode, default, prepare, prune, validate
+from noxu.api.errors import ApiError
+from noxu.cel.evaluation import interpreter
+from noxu.cpu_budget import limited_by, require_imported
+from noxu.registry import cpu_budget, write
+from noxu.registry.custom import versions_of
+from noxu.registry.definition import definitions_resource
+from noxu.registry.draft import Draft
+from noxu.registry.offload import LOOP_LIMIT
+from noxu.registry.resource import Resource
+from noxu.registry.stages import Stage, decode, default, prepare, prune, validate
 from tests.drafts import draft_of
 from tests.timing import longest_block
 
@@ -102,13 +102,13 @@ def test_the_loop_imports_nothing_that_no_thread_has_imported(
 ) -> None:
     monkeypatch.setattr(cpu_budget, "_imported", set())
     with limited_by(cpu_budget.LoopBudget()), pytest.raises(cpu_budget.LoopBudgetExceeded):
-        require_imported("noxu.apiserver.cel", "SchemaRules")
+        require_imported("noxu.cel", "SchemaRules")
     with limited_by(budget()):
-        require_imported("noxu.apiserver.cel", "SchemaRules")
+        require_imported("noxu.cel", "SchemaRules")
     with limited_by(cpu_budget.LoopBudget()):
-        require_imported("noxu.apiserver.cel", "SchemaRules")
+        require_imported("noxu.cel", "SchemaRules")
         with pytest.raises(cpu_budget.LoopBudgetExceeded):
-            require_imported("noxu.apiserver.cel", "Validator")
+            require_imported("noxu.cel", "Validator")
 
 
 def test_the_loop_does_not_begin_what_costs_much() -> None:

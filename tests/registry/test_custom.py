@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.registry import reading
-from noxu.apiserver.registry.custom import shape_stored, versions_of
-from noxu.apiserver.registry.resource import Resource, ScalePaths, Versions
-from noxu.apiserver.values import Object, copy
+from noxu.registry import reading
+from noxu.registry.custom import shape_stored, versions_of
+from noxu.registry.resource import Resource, ScalePaths, Versions
+from noxu.values import Object, copy
 from tests.drafts import warm
 from tests.registry.world import GROUP, SCHEMA, version, widget, widgets
 

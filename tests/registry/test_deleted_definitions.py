@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 from weakref import ref
 
-from noxu.apiserver.http.recent_requests import RecordedRequest
-from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.registry.resource import Rendering
-from noxu.apiserver.schema.structural import Structural
-from noxu.apiserver.testing.handle import Noxu
-from noxu.storage.types import Event, Key, KeyValue
+from noxu.http.recent_requests import RecordedRequest
+from noxu.registry.change import Change
+from noxu.registry.entry import Entry
+from noxu.registry.resource import Rendering
+from noxu.schema.structural import Structural
+from noxu.testing.handle import Noxu
+from noxu_storage.types import Event, Key, KeyValue
 from tests.hostile.raw_http import Target, custom_resource, definition, path_of
 from tests.timing import eventually
 

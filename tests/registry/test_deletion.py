@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.kinds.kind import Propagation
-from noxu.apiserver.registry import deletion
-from noxu.apiserver.registry.builtin import BuiltIn, resource_of
-from noxu.apiserver.registry.deletion import delete_all, delete_keys
-from noxu.apiserver.registry.draft import Action, DeleteOptions, Draft, Outcome, Preconditions, WriteRequest
-from noxu.apiserver.registry.resource import Versions
-from noxu.apiserver.values import Object
-from noxu.storage.types import Unavailable
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.kinds.kind import Propagation
+from noxu.registry import deletion
+from noxu.registry.builtin import BuiltIn, resource_of
+from noxu.registry.deletion import delete_all, delete_keys
+from noxu.registry.draft import Action, DeleteOptions, Draft, Outcome, Preconditions, WriteRequest
+from noxu.registry.resource import Versions
+from noxu.values import Object
+from noxu_storage.types import Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.registry.world import GROUP, NOW, Hooks, World, error_of, widget, world_of
 from tests.timing import loop_turns

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from noxu.apiserver.registry.write import WRITE_STAGES
+from noxu.registry.write import WRITE_STAGES
 
 ARCHITECTURE: Final = Path(__file__).parents[2] / "docs" / "architecture.md"
 _SECTION: Final = re.compile(r"^## The stages of each write\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

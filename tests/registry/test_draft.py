@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.api.field import required
-from noxu.apiserver.registry.draft import (
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.api.field import required
+from noxu.registry.draft import (
     ADMIT_ALL,
     NO_ENVIRONMENT,
     OPERATIONS,
@@ -21,9 +21,9 @@ from noxu.apiserver.registry.draft import (
     Written,
     draft_of,
 )
-from noxu.apiserver.registry.entry import key_of, new_entry
-from noxu.apiserver.registry.trace import Note
-from noxu.apiserver.values import Object
+from noxu.registry.entry import key_of, new_entry
+from noxu.registry.trace import Note
+from noxu.values import Object
 from tests.registry.world import World, widget, widgets
 
 WIDGETS: Final = widgets().storage

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.entry import (
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.entry import (
     Entry,
     bodies_at,
     body_at,
@@ -27,9 +27,9 @@ from noxu.apiserver.registry.entry import (
     render,
     served_bytes,
 )
-from noxu.apiserver.registry.resource import Resource, Versions
-from noxu.apiserver.values import Object
-from noxu.storage.types import Key
+from noxu.registry.resource import Resource, Versions
+from noxu.values import Object
+from noxu_storage.types import Key
 from tests.registry.world import GROUP, version, widget, widgets
 
 UID: Final = "0e5c1c1c-0000-4000-8000-000000000000"

@@ -8,13 +8,13 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.config import STORAGE_MEDIA_TYPES
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.kinds.kind import Kind, written
-from noxu.apiserver.registry import etcd_built_in
-from noxu.apiserver.registry.etcd_built_in import as_read, from_etcd, is_protobuf, to_json, to_protobuf
-from noxu.apiserver.values import Object
+from noxu.api import codec
+from noxu.config import STORAGE_MEDIA_TYPES
+from noxu.kinds import scheme
+from noxu.kinds.kind import Kind, written
+from noxu.registry import etcd_built_in
+from noxu.registry.etcd_built_in import as_read, from_etcd, is_protobuf, to_json, to_protobuf
+from noxu.values import Object
 from tests.kinds.objects import created
 from tests.optional import SHARED, needs_data
 

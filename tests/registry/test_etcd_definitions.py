@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.crd import defaults, types
-from noxu.apiserver.registry import etcd_definitions
-from noxu.apiserver.registry.etcd_definitions import from_etcd, to_etcd
-from noxu.apiserver.values import Json, Object
+from noxu.api import codec
+from noxu.crd import defaults, types
+from noxu.registry import etcd_definitions
+from noxu.registry.etcd_definitions import from_etcd, to_etcd
+from noxu.values import Json, Object
 from tests.properties.structurals import roots
 
 TIME = "2020-01-02T03:04:05Z"

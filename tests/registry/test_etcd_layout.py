@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.registry import collection_names, etcd_layout
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.etcd_layout import KubernetesLayout, Written
-from noxu.storage.types import Key, Prefix
+from noxu.registry import collection_names, etcd_layout
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.etcd_layout import KubernetesLayout, Written
+from noxu_storage.types import Key, Prefix
 
 COLLECTIONS = [versions.collection for versions in built_in_versions()]
 LAYOUT = KubernetesLayout("/registry", COLLECTIONS)

@@ -6,12 +6,12 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import explain
-from noxu.apiserver.registry import trace as traces
-from noxu.apiserver.registry.draft import Action, Body, Draft, Options, Outcome, WriteRequest
-from noxu.apiserver.registry.trace import Note, Step, Trace
-from noxu.apiserver.values import Object
+from noxu.api.errors import ApiError
+from noxu.registry import explain
+from noxu.registry import trace as traces
+from noxu.registry.draft import Action, Body, Draft, Options, Outcome, WriteRequest
+from noxu.registry.trace import Note, Step, Trace
+from noxu.values import Object
 from tests.registry.world import Hooks, World, error_of, version, widget, widgets, world_of
 
 SCHEMA: Final[Object] = {

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.fanout import STEP, Fanout
-from noxu.storage.types import Key, Revision
+from noxu.registry.change import Change
+from noxu.registry.fanout import STEP, Fanout
+from noxu_storage.types import Key, Revision
 from tests.timing import loop_turns
 
 

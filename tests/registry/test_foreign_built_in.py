@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.control_plane import ControlPlane, assemble, resource_of, running
-from noxu.apiserver.registry.entry import body_at, labels_of
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
+from noxu.api.errors import ApiError
+from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.registry.entry import body_at, labels_of
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 
 KEY = Key("/configmaps", "default/", "a")
 MAP: Object = {

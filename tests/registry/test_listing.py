@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api import selectors
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import listing, reader
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.registry.listing import Listing, Selection, Window, list_entries
-from noxu.apiserver.registry.resource import Converted, Resource
-from noxu.apiserver.values import Object
+from noxu.api import selectors
+from noxu.api.errors import ApiError
+from noxu.registry import listing, reader
+from noxu.registry.entry import Entry
+from noxu.registry.listing import Listing, Selection, Window, list_entries
+from noxu.registry.resource import Converted, Resource
+from noxu.values import Object
 from tests.registry.world import GROUP, World, error_of, version, widget, widgets, world_of
 from tests.timing import loop_turns
 

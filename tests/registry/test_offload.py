@@ -13,11 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from noxu.apiserver.admission.expressions import run_within_budget
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.cpu_budget import spend
-from noxu.apiserver.registry import cpu_budget, write
-from noxu.apiserver.registry.offload import (
+from noxu.admission.expressions import run_within_budget
+from noxu.api.errors import ApiError
+from noxu.cpu_budget import spend
+from noxu.registry import cpu_budget, write
+from noxu.registry.offload import (
     LOOP_LIMIT,
     MEDIUM,
     MEDIUM_ROOM,
@@ -30,7 +30,7 @@ from noxu.apiserver.registry.offload import (
     offload_if_long,
     without_threads,
 )
-from noxu.apiserver.registry.turns import THREADS
+from noxu.registry.turns import THREADS
 from tests.drafts import draft_of
 from tests.registry.world import widgets
 from tests.timing import eventually_async, hang_guard, loop_turns

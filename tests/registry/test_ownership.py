@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 from tests import definitions
 
 GROUP = "owned.example.com"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.kinds.autoscaling import SCALE
-from noxu.apiserver.kinds.core import CONFIG_MAP
-from noxu.apiserver.registry.patch import ObjectPatch, read_configuration
-from noxu.apiserver.registry.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from noxu.api.errors import ApiError
+from noxu.kinds.autoscaling import SCALE
+from noxu.kinds.core import CONFIG_MAP
+from noxu.registry.patch import ObjectPatch, read_configuration
+from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 OLD = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "labels": {"b": "1", "a": "2"}}}
 

@@ -8,18 +8,18 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError, Qualified
-from noxu.apiserver.config import MAX_MUTATING_IN_FLIGHT
-from noxu.apiserver.registry import persistence, server_leases
-from noxu.apiserver.registry.cache import WatchCache
-from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.registry.server_leases import ServerLeases
-from noxu.apiserver.registry.stored_objects import SERVER_LEASES
-from noxu.apiserver.registry.subresources import pods
-from noxu.apiserver.values import Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Conflict, Corrupt, Key, OutcomeUnknown, Revision, StoreError, Unavailable
+from noxu.api.errors import ApiError, Qualified
+from noxu.config import MAX_MUTATING_IN_FLIGHT
+from noxu.registry import persistence, server_leases
+from noxu.registry.cache import WatchCache
+from noxu.registry.draft import Action, WriteRequest, draft_of
+from noxu.registry.entry import Entry
+from noxu.registry.server_leases import ServerLeases
+from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.registry.subresources import pods
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Conflict, Corrupt, Key, OutcomeUnknown, Revision, StoreError, Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.registry.world import MERGE_PATCH, World, error_of, widget, world_of
 from tests.timing import loop_turns

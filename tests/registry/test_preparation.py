@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from noxu.apiserver.api import codec
-from noxu.apiserver.crd import types
-from noxu.apiserver.crd.types import GROUP, RESOURCE
-from noxu.apiserver.registry import offload
-from noxu.apiserver.registry import resource as resource_module
-from noxu.apiserver.registry.conversion.entries import entries_at
-from noxu.apiserver.registry.custom import versions_of
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.registry.preparation import prepared
-from noxu.apiserver.registry.resource import Resource, Versions
-from noxu.apiserver.registry.stored_schemas import stored_schemas
-from noxu.apiserver.schema.default_pruning import prune_defaults
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.api import codec
+from noxu.crd import types
+from noxu.crd.types import GROUP, RESOURCE
+from noxu.registry import offload
+from noxu.registry import resource as resource_module
+from noxu.registry.conversion.entries import entries_at
+from noxu.registry.custom import versions_of
+from noxu.registry.entry import key_of
+from noxu.registry.preparation import prepared
+from noxu.registry.resource import Resource, Versions
+from noxu.registry.stored_schemas import stored_schemas
+from noxu.schema.default_pruning import prune_defaults
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, custom, definition
 from tests.faults.flaky import FlakyStore

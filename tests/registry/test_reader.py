@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import reader
-from noxu.apiserver.registry.resource import Converted
-from noxu.apiserver.values import Object
+from noxu.api.errors import ApiError
+from noxu.registry import reader
+from noxu.registry.resource import Converted
+from noxu.values import Object
 from tests.registry.world import GROUP, World, error_of, version, widget, widgets, world_of
 from tests.timing import loop_turns
 

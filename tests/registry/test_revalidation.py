@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.registry.resource import Versions
-from noxu.apiserver.registry.revalidation import revalidate
-from noxu.apiserver.values import Object, copy
+from noxu.registry.resource import Versions
+from noxu.registry.revalidation import revalidate
+from noxu.values import Object, copy
 from tests.registry.world import GROUP, version, widget, widgets
 
 METADATA: Final[Object] = {"namespace": "default", "uid": "u", "generation": 1, "resourceVersion": "7"}

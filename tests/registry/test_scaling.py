@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import scale
-from noxu.apiserver.registry.draft import Action, Draft, Options, Outcome
-from noxu.apiserver.values import Object, copy
+from noxu.api.errors import ApiError
+from noxu.registry import scale
+from noxu.registry.draft import Action, Draft, Options, Outcome
+from noxu.values import Object, copy
 from tests.registry.world import APPLY_PATCH, MERGE_PATCH, Hooks, World, error_of, version, widget, widgets
 
 WIDGETS: Final = widgets().storage

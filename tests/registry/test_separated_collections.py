@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.registry.collection_names import without_suffix
-from noxu.apiserver.registry.separated_collections import separate
-from noxu.apiserver.values import Object
-from noxu.storage.types import EVERYTHING, Key
+from noxu.registry.collection_names import without_suffix
+from noxu.registry.separated_collections import separate
+from noxu.values import Object
+from noxu_storage.types import EVERYTHING, Key
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, config_map, custom, definition
 from tests.faults.flaky import FlakyStore

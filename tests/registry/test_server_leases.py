@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver import stores
-from noxu.apiserver.registry import etcd_built_in
-from noxu.apiserver.registry.etcd_layout import KubernetesLayout
-from noxu.apiserver.registry.server_leases import ServerLeases
-from noxu.apiserver.registry.stored_objects import SERVER_LEASES
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
+from noxu import stores
+from noxu.registry import etcd_built_in
+from noxu.registry.etcd_layout import KubernetesLayout
+from noxu.registry.server_leases import ServerLeases
+from noxu.registry.stored_objects import SERVER_LEASES
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 
 KEY = Key(SERVER_LEASES, "", "192.0.2.7")
 

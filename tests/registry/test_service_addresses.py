@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.go.structs import decode
-from noxu.apiserver.kinds.kind import prepare
-from noxu.apiserver.kinds.scheme import by_group_kind
-from noxu.apiserver.registry.service_addresses import NOTHING, Allocated, Pool, allocated
-from noxu.apiserver.values import Object
+from noxu.api.errors import ApiError
+from noxu.go.structs import decode
+from noxu.kinds.kind import prepare
+from noxu.kinds.scheme import by_group_kind
+from noxu.registry.service_addresses import NOTHING, Allocated, Pool, allocated
+from noxu.values import Object
 
 SERVICE = by_group_kind()["v1", "Service"]
 FIRST = {f"10.0.0.{n}" for n in range(1, 17)}

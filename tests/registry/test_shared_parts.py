@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.registry import stages
-from noxu.apiserver.registry.draft import Body, Draft
-from noxu.apiserver.registry.entry import key_of, new_entry, object_at
-from noxu.apiserver.registry.patch_types import JSON_PATCH, MERGE_PATCH
-from noxu.apiserver.values import Json, Object
+from noxu.registry import stages
+from noxu.registry.draft import Body, Draft
+from noxu.registry.entry import key_of, new_entry, object_at
+from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
+from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets
 

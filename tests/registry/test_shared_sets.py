@@ -6,16 +6,16 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.apply import recurring
-from noxu.apiserver.apply.entries import decode
-from noxu.apiserver.registry import entry as entries
-from noxu.apiserver.registry import stages
-from noxu.apiserver.registry.draft import Body
-from noxu.apiserver.registry.entry import Entry, key_of, new_entry, object_at, shared_object_at
-from noxu.apiserver.registry.patch_types import JSON_PATCH
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Json, Object
+from noxu.api import codec
+from noxu.apply import recurring
+from noxu.apply.entries import decode
+from noxu.registry import entry as entries
+from noxu.registry import stages
+from noxu.registry.draft import Body
+from noxu.registry.entry import Entry, key_of, new_entry, object_at, shared_object_at
+from noxu.registry.patch_types import JSON_PATCH
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets
 

@@ -6,16 +6,16 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import stages
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.draft import Action, Body, Draft, Options, WriteRequest
-from noxu.apiserver.registry.draft import draft_of as draft_of_request
-from noxu.apiserver.registry.entry import new_entry
-from noxu.apiserver.registry.limits import MAX_REQUEST
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.stages import Stage
-from noxu.apiserver.values import Object, copy
+from noxu.api.errors import ApiError
+from noxu.registry import stages
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.draft import Action, Body, Draft, Options, WriteRequest
+from noxu.registry.draft import draft_of as draft_of_request
+from noxu.registry.entry import new_entry
+from noxu.registry.limits import MAX_REQUEST
+from noxu.registry.resource import Resource
+from noxu.registry.stages import Stage
+from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of
 from tests.registry.world import GROUP, Hooks, World, error_of, version, widget, widgets, world_of
 

@@ -10,21 +10,21 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver import loading
-from noxu.apiserver.api import codec
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry.cache import entries_of
-from noxu.apiserver.registry.draft import Action, Body, Options, WriteRequest
-from noxu.apiserver.registry.entry import Entry, new_entry, object_at
-from noxu.apiserver.registry.offload import LOOP_LIMIT
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.storage_form import as_cbor, as_json, is_cbor
-from noxu.apiserver.values import Json, Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.store import Store
-from noxu.storage.types import Batch, Key, KeyValue, Prefix
+from noxu import loading
+from noxu.api import codec
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.features import Features
+from noxu.registry.cache import entries_of
+from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.entry import Entry, new_entry, object_at
+from noxu.registry.offload import LOOP_LIMIT
+from noxu.registry.resource import Resource
+from noxu.registry.storage_form import as_cbor, as_json, is_cbor
+from noxu.values import Json, Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.store import Store
+from noxu_storage.types import Batch, Key, KeyValue, Prefix
 from tests import definitions
 from tests.registry.world import version, widget, widgets
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry.cache import WatchCache
-from noxu.apiserver.registry.entry import Entry
-from noxu.apiserver.registry.persistence import Persistence
-from noxu.apiserver.registry.store_metrics import StoreMetrics
-from noxu.storage.types import Conflict, Key, Unavailable
+from noxu.registry.cache import WatchCache
+from noxu.registry.entry import Entry
+from noxu.registry.persistence import Persistence
+from noxu.registry.store_metrics import StoreMetrics
+from noxu_storage.types import Conflict, Key, Unavailable
 from tests.faults.flaky import FlakyStore
 
 POD = Key("/pods", "default/", "a")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.controllers.service_addresses import ADDRESSES, PORTS
-from noxu.apiserver.registry.storage_form import as_cbor
-from noxu.apiserver.registry.stored_objects import SERVER_LEASES, is_temporary, problem
-from noxu.storage.types import Key, KeyValue
+from noxu.controllers.service_addresses import ADDRESSES, PORTS
+from noxu.registry.storage_form import as_cbor
+from noxu.registry.stored_objects import SERVER_LEASES, is_temporary, problem
+from noxu_storage.types import Key, KeyValue
 
 WIDGET = {
     "apiVersion": "example.com/v1",

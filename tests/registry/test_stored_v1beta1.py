@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.crd.types import GROUP, RESOURCE
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest
-from noxu.apiserver.registry.entry import body_at
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.values import Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.crd.types import GROUP, RESOURCE
+from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.registry.entry import body_at
+from noxu.registry.resource import Resource
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 from tests.timing import eventually_async
 
 NAME = "foos.example.com"

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import pytest
 
-from noxu.apiserver.cpu_budget import spend
-from noxu.apiserver.registry import offload as offload_module
-from noxu.apiserver.registry import turns
-from noxu.apiserver.registry.offload import LOOP_LIMIT, offload
-from noxu.apiserver.registry.turns import CLIENT, THREADS, Turns, own_context
+from noxu.cpu_budget import spend
+from noxu.registry import offload as offload_module
+from noxu.registry import turns
+from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.turns import CLIENT, THREADS, Turns, own_context
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 T = TypeVar("T")

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest
-from noxu.apiserver.registry.entry import Entry, is_valid, render
-from noxu.apiserver.registry.trace import Trace
-from noxu.apiserver.values import Object
+from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.registry.entry import Entry, is_valid, render
+from noxu.registry.trace import Trace
+from noxu.values import Object
 from tests.drafts import warm
 from tests.registry.world import MERGE_PATCH, World, version, widget, widgets, world_of
 

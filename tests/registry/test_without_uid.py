@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.registry.draft import Action, Body, WriteRequest
-from noxu.apiserver.registry.resource import Resource
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import Key
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.registry.resource import Resource
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 
 STORED = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "default"}}
 KEY = Key("/configmaps", "default/", "a")

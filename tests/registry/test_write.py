@@ -13,19 +13,19 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry import persistence
-from noxu.apiserver.registry.draft import OPERATIONS, SUCCESS, Act, Action, DeleteOptions, Draft, Options, Outcome
-from noxu.apiserver.registry.explain import SUPERSEDED
-from noxu.apiserver.registry.offload import LOOP_LIMIT
-from noxu.apiserver.registry.stages import Stage
-from noxu.apiserver.registry.storing import DRY_RUN, REMOVED, UNCHANGED
-from noxu.apiserver.registry.trace import Trace
-from noxu.apiserver.registry.write import GENERATE_NAME_ATTEMPTS, WRITE_STAGES
-from noxu.apiserver.values import Object
+from noxu.api.errors import ApiError
+from noxu.registry import persistence
+from noxu.registry.draft import OPERATIONS, SUCCESS, Act, Action, DeleteOptions, Draft, Options, Outcome
+from noxu.registry.explain import SUPERSEDED
+from noxu.registry.offload import LOOP_LIMIT
+from noxu.registry.stages import Stage
+from noxu.registry.storing import DRY_RUN, REMOVED, UNCHANGED
+from noxu.registry.trace import Trace
+from noxu.registry.write import GENERATE_NAME_ATTEMPTS, WRITE_STAGES
+from noxu.values import Object
 from tests.registry.world import APPLY_PATCH, GROUP, MERGE_PATCH, NOW, Hooks, World, error_of, widget
 
-APISERVER: Final = Path(__file__).parents[2] / "apiserver"
+APISERVER: Final = Path(__file__).parents[2] / "apiserver" / "noxu"
 APPLIED: Final = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
 SCALE: Final = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 3}}
 REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -197,14 +197,14 @@ async def test_a_write_becomes_a_large_one_when_it_finds_a_large_object(world: W
 def modules_that_import_stages() -> Iterator[str]:
     """The files of the server that import a stage, or the module of the stages."""
     names = {stage.__name__ for stages in WRITE_STAGES.values() for stage in stages}
-    rooms = {f"noxu.apiserver.registry.{room}" for room in ("stages", "scaling")}
+    rooms = {f"noxu.registry.{room}" for room in ("stages", "scaling")}
     for file in sorted(APISERVER.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if not isinstance(node, ast.ImportFrom):
                 continue
             imported = {alias.name for alias in node.names}
             if (node.module in rooms and imported & names) or (
-                node.module == "noxu.apiserver.registry" and imported & {"stages", "scaling"}
+                node.module == "noxu.registry" and imported & {"stages", "scaling"}
             ):
                 yield str(file.relative_to(APISERVER))
 

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.identifiers import Identifiers
-from noxu.apiserver.registry import custom
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.cache import WatchCache
-from noxu.apiserver.registry.catalog import Catalog, LiveCatalog
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.draft import (
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.identifiers import Identifiers
+from noxu.registry import custom
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.cache import WatchCache
+from noxu.registry.catalog import Catalog, LiveCatalog
+from noxu.registry.definition import definitions_resource
+from noxu.registry.draft import (
     ADMIT_ALL,
     Action,
     Admission,
@@ -28,16 +28,16 @@ from noxu.apiserver.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.apiserver.registry.entry import Entry, key_of, object_at
-from noxu.apiserver.registry.persistence import Persistence
-from noxu.apiserver.registry.reader import Reader
-from noxu.apiserver.registry.resource import Resource, Versions
-from noxu.apiserver.registry.trace import Trace
-from noxu.apiserver.registry.writer import Writer
-from noxu.apiserver.values import Json, Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.store import Store
-from noxu.storage.types import Key
+from noxu.registry.entry import Entry, key_of, object_at
+from noxu.registry.persistence import Persistence
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource, Versions
+from noxu.registry.trace import Trace
+from noxu.registry.writer import Writer
+from noxu.values import Json, Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.store import Store
+from noxu_storage.types import Key
 from tests.clocks import StoppedClock
 
 GROUP: Final = "example.com"

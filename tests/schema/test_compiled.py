@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.schema import compiled, conditions
-from noxu.apiserver.schema.compiled import Compiled
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import ABSENT, Object, copy
+from noxu.schema import compiled, conditions
+from noxu.schema.compiled import Compiled
+from noxu.schema.structural import parse
+from noxu.values import ABSENT, Object, copy
 
 TYPE_META = {"apiVersion": "example.com/v1", "kind": "Example"}
 NAMED: Object = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}

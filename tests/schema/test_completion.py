@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from noxu.apiserver.schema.completion import complete
-from noxu.apiserver.schema.lint import structural_errors
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.schema.completion import complete
+from noxu.schema.lint import structural_errors
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}

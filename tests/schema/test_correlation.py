@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.schema.correlation import Correlated
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.schema.correlation import Correlated
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 SMALL: Object = {"type": "integer", "maximum": 1}
 KEYED: Object = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.schema import declared
-from noxu.apiserver.schema.structural import parse
+from noxu.schema import declared
+from noxu.schema.structural import parse
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.schema.default_pruning import prune_defaults
-from noxu.apiserver.schema.defaulting import default
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.schema.default_pruning import prune_defaults
+from noxu.schema.defaulting import default
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 STRING = {"type": "string"}
 

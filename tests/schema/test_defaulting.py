@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.schema.defaulting import default, drop_nulls, has_null_default
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.schema.defaulting import default, drop_nulls, has_null_default
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}

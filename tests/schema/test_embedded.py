@@ -6,9 +6,9 @@ import copy
 
 import pytest
 
-from noxu.apiserver.schema.embedded import Malformed, coerce, has_embedded, is_clean, validate
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.schema.embedded import Malformed, coerce, has_embedded, is_clean, validate
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 EMBEDDED: Object = {
     "type": "object",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.schema.enums import membership
-from noxu.apiserver.values import Json
+from noxu.schema.enums import membership
+from noxu.values import Json
 
 ROWS: list[tuple[str, list[Json], Json, bool]] = [
     ("a string", ["a", "b"], "b", True),

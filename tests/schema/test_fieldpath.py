@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from noxu.apiserver.schema.fieldpath import resolve
-from noxu.apiserver.schema.structural import parse
+from noxu.schema.fieldpath import resolve
+from noxu.schema.structural import parse
 
 SCHEMA = parse(
     {

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from noxu.apiserver.schema import formats
+from noxu.schema import formats
 
 # fmt: off
 TABLE: dict[str, tuple[list[str], list[str]]] = {  # format → (accepted, refused)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.api.field import FieldError, forbidden, invalid
-from noxu.apiserver.schema.lint import explain, incomplete, remarks, structural_errors
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.api.field import FieldError, forbidden, invalid
+from noxu.schema.lint import explain, incomplete, remarks, structural_errors
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from noxu.apiserver.schema.listtype import has_errors, validate
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.schema.validation import MAX_FOUND
-from noxu.apiserver.values import Json, Object
+from noxu.schema.listtype import has_errors, validate
+from noxu.schema.structural import parse
+from noxu.schema.validation import MAX_FOUND
+from noxu.values import Json, Object
 
 SET: Object = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
 ATOMIC: Object = {**SET, "x-kubernetes-list-type": "atomic"}

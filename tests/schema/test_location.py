@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.schema.location import Location, path_of
+from noxu.schema.location import Location, path_of
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.schema.narrowing import PRUNED, narrowings
+from noxu.schema.narrowing import PRUNED, narrowings
 
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": name} for name in ("string", "integer", "number", "boolean"))
 ANY: Any = {"x-kubernetes-preserve-unknown-fields": True}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.schema.numbers import fits, is_json_integer, is_multiple, to_int64
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.schema.validation import validate
-from noxu.apiserver.values import MAX_INT64, MIN_INT64, Object
+from noxu.schema.numbers import fits, is_json_integer, is_multiple, to_int64
+from noxu.schema.structural import parse
+from noxu.schema.validation import validate
+from noxu.values import MAX_INT64, MIN_INT64, Object
 
 INTEGER: Object = {"type": "integer"}
 NUMBER: Object = {"type": "number"}

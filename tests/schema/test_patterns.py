@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.go.regexp_syntax import PatternError
-from noxu.apiserver.schema import patterns
-from noxu.apiserver.values import Object
+from noxu.go.regexp_syntax import PatternError
+from noxu.schema import patterns
+from noxu.values import Object
 from tests.optional import needs_re2
 from tests.timing import cpu_seconds
 

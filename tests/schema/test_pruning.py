@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.schema.pruning import prune
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.values import Json, Object
+from noxu.schema.pruning import prune
+from noxu.schema.structural import parse
+from noxu.values import Json, Object
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True}

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from noxu.apiserver.schema.ratcheting import validate_update
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.schema.validation import validate
-from noxu.apiserver.values import Json, Object
+from noxu.schema.ratcheting import validate_update
+from noxu.schema.structural import parse
+from noxu.schema.validation import validate
+from noxu.values import Json, Object
 
 SHORT: Object = {"type": "string", "maxLength": 1}
 SMALL: Object = {"type": "integer", "maximum": 1}

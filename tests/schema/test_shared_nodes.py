@@ -8,13 +8,13 @@ from weakref import ref
 
 import pytest
 
-from noxu.apiserver.crd.internal import Internal, internal
-from noxu.apiserver.crd.schemas import schema_errors
-from noxu.apiserver.crd.strictness import Strictness
-from noxu.apiserver.schema import digests
-from noxu.apiserver.schema.digests import MAX_BYTES
-from noxu.apiserver.schema.structural import keeping, parse
-from noxu.apiserver.values import Object
+from noxu.crd.internal import Internal, internal
+from noxu.crd.schemas import schema_errors
+from noxu.crd.strictness import Strictness
+from noxu.schema import digests
+from noxu.schema.digests import MAX_BYTES
+from noxu.schema.structural import keeping, parse
+from noxu.values import Object
 
 SECRET: Object = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 NOT_SHARED = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.schema.pruning import prune
-from noxu.apiserver.schema.skeleton import drop, merge, restriction_1_violations, skeleton, strip
-from noxu.apiserver.schema.structural import MISSING, NO_VALIDATION, parse
-from noxu.apiserver.values import Json, Object
+from noxu.schema.pruning import prune
+from noxu.schema.skeleton import drop, merge, restriction_1_violations, skeleton, strip
+from noxu.schema.structural import MISSING, NO_VALIDATION, parse
+from noxu.values import Json, Object
 
 EXAMPLE_1 = {"properties": {"a": {}, "b": {"type": "string"}, "c": {"not": {}}}}
 EXAMPLE_2 = {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.schema.structural import (
+from noxu.schema.structural import (
     MISSING,
     NO_VALIDATION,
     NoStructuralForm,
@@ -15,7 +15,7 @@ from noxu.apiserver.schema.structural import (
     has_rules,
     parse,
 )
-from noxu.apiserver.values import Object
+from noxu.values import Object
 
 SPINE: list[tuple[str, Object, str, Any]] = [
     ("type", {"type": "string"}, "type", "string"),

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import MAX_REPORTED_ERRORS
-from noxu.apiserver.schema import validation
-from noxu.apiserver.schema.structural import parse
-from noxu.apiserver.schema.validation import (
+from noxu.api.errors import MAX_REPORTED_ERRORS
+from noxu.schema import validation
+from noxu.schema.structural import parse
+from noxu.schema.validation import (
     MAX_FOUND,
     MAX_FOUND_TEXT,
     Validator,
@@ -18,7 +18,7 @@ from noxu.apiserver.schema.validation import (
     validate,
     validate_default,
 )
-from noxu.apiserver.values import Json, Object
+from noxu.values import Json, Object
 from tests.timing import cpu_seconds
 
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from noxu.apiserver.security.certificates import Identity
+from noxu.security.certificates import Identity
 
 
 class Ends(NamedTuple):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 
-from noxu.apiserver import loading
-from noxu.apiserver.clock import Clock
-from noxu.apiserver.control_plane import ControlPlane, assemble, running
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.security.claims import Reference
-from noxu.apiserver.security.settings import DEFAULT, Settings
-from noxu.apiserver.values import Object, copy
-from noxu.storage.memory import MemoryStore
-from noxu.storage.store import Store
+from noxu import loading
+from noxu.clock import Clock
+from noxu.control_plane import ControlPlane, assemble, running
+from noxu.registry.entry import key_of
+from noxu.security.claims import Reference
+from noxu.security.settings import DEFAULT, Settings
+from noxu.values import Object, copy
+from noxu_storage.memory import MemoryStore
+from noxu_storage.store import Store
 
 POD = {
     "apiVersion": "v1",

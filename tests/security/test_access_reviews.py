@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry.access import Attributes, Decision, User
-from noxu.apiserver.security.access_reviews import review, user_of
-from noxu.apiserver.security.authorization import rules_of
-from noxu.apiserver.security.rbac import MAX_LISTED, Policy
-from noxu.apiserver.values import Object
+from noxu.registry.access import Attributes, Decision, User
+from noxu.security.access_reviews import review, user_of
+from noxu.security.authorization import rules_of
+from noxu.security.rbac import MAX_LISTED, Policy
+from noxu.values import Object
 
 DEV = User("dev")
 GET: Object = {"verb": "get", "resource": "pods"}

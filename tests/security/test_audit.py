@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry.access import Attributes, Decision, User
-from noxu.apiserver.security import audit
-from noxu.apiserver.security.audit import Body
-from noxu.apiserver.security.audit_log import AuditLog, Record, annotations_of
-from noxu.apiserver.security.audit_policy import NO_USER, Level, Policy, Recording, Rule
+from noxu.registry.access import Attributes, Decision, User
+from noxu.security import audit
+from noxu.security.audit import Body
+from noxu.security.audit_log import AuditLog, Record, annotations_of
+from noxu.security.audit_policy import NO_USER, Level, Policy, Recording, Rule
 from tests.security.lines import Lines
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry.access import Attributes, User
-from noxu.apiserver.security.audit_policy import (
+from noxu.registry.access import Attributes, User
+from noxu.security.audit_policy import (
     COMPLETE,
     EVERYTHING,
     NO_USER,

@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 import pytest
 from multidict import CIMultiDict
 
-from noxu.apiserver import loading
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.control_plane import ControlPlane
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.registry.entry import key_of
-from noxu.apiserver.security.credentials import Credentials
-from noxu.apiserver.security.tokens import Bound
-from noxu.apiserver.values import Object
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import KeyValue, Unavailable
+from noxu import loading
+from noxu.api.errors import ApiError
+from noxu.control_plane import ControlPlane
+from noxu.registry.access import User
+from noxu.registry.entry import key_of
+from noxu.security.credentials import Credentials
+from noxu.security.tokens import Bound
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import KeyValue, Unavailable
 from tests.clocks import ManualClock
 from tests.security.planes import ACCOUNT, POD, SECRET, create, delete, plane_with_account, reference
 

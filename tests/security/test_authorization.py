@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu.apiserver import authorization_modes
-from noxu.apiserver.registry.access import Attributes, Decision, User
-from noxu.apiserver.security.authorization import authorizer, refusal
-from noxu.apiserver.security.rbac import Policy
-from noxu.apiserver.values import Object
+from noxu import authorization_modes
+from noxu.registry.access import Attributes, Decision, User
+from noxu.security.authorization import authorizer, refusal
+from noxu.security.rbac import Policy
+from noxu.values import Object
 
 DEV = User("dev", groups=("system:authenticated",))
 MASTER = User("root", groups=("system:masters",))

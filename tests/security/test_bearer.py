@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from noxu.apiserver.security.bearer import (
+from noxu.security.bearer import (
     EXTRA_SPACE,
     NOT_A_TOKEN,
     PROTOCOL_PREFIX,
@@ -18,7 +18,7 @@ from noxu.apiserver.security.bearer import (
     in_subprotocol,
     subprotocols,
 )
-from noxu.apiserver.security.credentials import Rejected, Token
+from noxu.security.credentials import Rejected, Token
 from tests.timing import cpu_seconds
 
 AUTHORIZATION: list[tuple[str, str, str, list[str]]] = [

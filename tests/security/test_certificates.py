@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from noxu.apiserver.security.certificates import (
+from noxu.security.certificates import (
     Authority,
     Identity,
     is_dns_name,

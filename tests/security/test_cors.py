@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.security.cors import MAX_ORIGIN, AllowedOrigins, check
+from noxu.security.cors import MAX_ORIGIN, AllowedOrigins, check
 
 NOT_ANCHORED = "regular expression does not pin to start/end of host in the origin header"
 PREFIX = "--cors-allowed-origins has an invalid regular expression: "

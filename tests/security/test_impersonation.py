@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
-from noxu.apiserver.security.impersonation import MAX_PARTS, Extra, account_of, extra_key, impersonate, node_of, wanted
+from noxu.api.errors import ApiError
+from noxu.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
+from noxu.security.impersonation import MAX_PARTS, Extra, account_of, extra_key, impersonate, node_of, wanted
 
 DEV = User("dev", groups=("g",))
 PODS = Attributes(DEV, "list", resource="pods", namespace="ns")

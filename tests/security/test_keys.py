@@ -21,8 +21,8 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.security.claims import Parsed, parse
-from noxu.apiserver.security.keys import (
+from noxu.security.claims import Parsed, parse
+from noxu.security.keys import (
     NO_PRIVATE_KEY,
     NO_PUBLIC_KEY,
     Keys,

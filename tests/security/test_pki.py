@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.security.certificates import TlsError, names_in, new_authority, parse
-from noxu.apiserver.security.pki import Pki, in_memory, kept, written
+from noxu.security.certificates import TlsError, names_in, new_authority, parse
+from noxu.security.pki import Pki, in_memory, kept, written
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ("localhost", "127.0.0.1")

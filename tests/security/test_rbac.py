@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.registry.access import Attributes, User
-from noxu.apiserver.security.rbac import MANY, Policy, RoleKey
-from noxu.apiserver.values import Object
+from noxu.registry.access import Attributes, User
+from noxu.security.rbac import MANY, Policy, RoleKey
+from noxu.values import Object
 from tests.timing import cpu_seconds
 
 DEV = User("dev", groups=("team", "system:authenticated"))

@@ -6,16 +6,16 @@ from typing import Any, cast
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.registry.access import ANONYMOUS, User
-from noxu.apiserver.registry.builtin import built_in_versions
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.registry.draft import Action, WriteRequest, draft_of
-from noxu.apiserver.security.authentication import Authenticators
-from noxu.apiserver.security.authorization import rules_of
-from noxu.apiserver.security.rbac import Policy
-from noxu.apiserver.security.reviews import Reviews
-from noxu.apiserver.values import Object
+from noxu.api.errors import ApiError
+from noxu.registry.access import ANONYMOUS, User
+from noxu.registry.builtin import built_in_versions
+from noxu.registry.catalog import Catalog
+from noxu.registry.draft import Action, WriteRequest, draft_of
+from noxu.security.authentication import Authenticators
+from noxu.security.authorization import rules_of
+from noxu.security.rbac import Policy
+from noxu.security.reviews import Reviews
+from noxu.values import Object
 
 CATALOG = Catalog(built_in_versions())
 ALL_RULES = {
@@ -79,7 +79,7 @@ async def test_a_review_that_is_refused(group: str, plural: str, spec: Object, m
 
 
 def test_every_review_that_is_served_is_answered() -> None:
-    from noxu.apiserver.security.reviews import _METHODS
+    from noxu.security.reviews import _METHODS
 
     answered = {resource.kind for resource in CATALOG.resources if not resource.is_stored}
     assert answered - {"Binding"} == set(_METHODS), "A Binding binds a pod, as its subresource does."

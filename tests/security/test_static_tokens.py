@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.security.credentials import Identity, Token
-from noxu.apiserver.security.static_tokens import StaticTokens, parse, read_file
+from noxu.registry.access import User
+from noxu.security.credentials import Identity, Token
+from noxu.security.static_tokens import StaticTokens, parse, read_file
 
 USERS: list[tuple[str, str, User]] = [
     ("without groups", "t,u,1", User("u", "1", ("system:authenticated",))),

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from noxu.apiserver.security.certificates import Identity, TlsError, new_authority
-from noxu.apiserver.security.tls import RELOAD_EVERY, Files, Material, Named, ServerTls, parse_named
+from noxu.security.certificates import Identity, TlsError, new_authority
+from noxu.security.tls import RELOAD_EVERY, Files, Material, Named, ServerTls, parse_named
 from tests.clocks import ManualClock
 from tests.security.handshakes import client_context, handshake
 from tests.timing import loop_turns

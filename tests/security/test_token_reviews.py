@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.control_plane import ControlPlane
-from noxu.apiserver.registry.access import User
-from noxu.apiserver.security.credentials import Token
-from noxu.apiserver.security.settings import Settings
-from noxu.apiserver.security.token_reviews import review_token
-from noxu.apiserver.values import Object
+from noxu.api.errors import ApiError
+from noxu.control_plane import ControlPlane
+from noxu.registry.access import User
+from noxu.security.credentials import Token
+from noxu.security.settings import Settings
+from noxu.security.token_reviews import review_token
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.security.planes import ACCOUNT, create, delete, plane_with_account
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.control_plane import ControlPlane
-from noxu.apiserver.security.claims import LEGACY_ISSUER, MAX_TOKEN, parse
-from noxu.apiserver.security.credentials import Identity, Rejected, Token, Unloaded
-from noxu.apiserver.security.keys import BAD_SIGNATURE, Keys
-from noxu.apiserver.security.settings import Settings
-from noxu.apiserver.security.tokens import INVALIDATED, UNBOUND, Bound
-from noxu.apiserver.values import Object
+from noxu.api.errors import ApiError
+from noxu.control_plane import ControlPlane
+from noxu.security.claims import LEGACY_ISSUER, MAX_TOKEN, parse
+from noxu.security.credentials import Identity, Rejected, Token, Unloaded
+from noxu.security.keys import BAD_SIGNATURE, Keys
+from noxu.security.settings import Settings
+from noxu.security.tokens import INVALIDATED, UNBOUND, Bound
+from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.security.planes import ACCOUNT, NODE, POD, SECRET, create, delete, plane_with_account, reference
 
@@ -433,7 +433,7 @@ async def test_a_server_whose_key_is_broken(tmp_path: Path, caplog: pytest.LogCa
 async def test_only_verified_tokens_are_remembered_and_not_without_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noxu.apiserver.security.tokens.MAX_CACHED", 3)
+    monkeypatch.setattr("noxu.security.tokens.MAX_CACHED", 3)
     texts = [world.issue() for _ in range(5)]
     for text in texts:
         await world.check(text)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from noxu.storage.memory import MemoryStore
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.store import Store
-from noxu.storage.types import EVERYTHING, Event, Prefix, Revision
+from noxu_storage.memory import MemoryStore
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.store import Store
+from noxu_storage.types import EVERYTHING, Event, Prefix, Revision
 from tests.etcd_server import EtcdServer
 from tests.storage.rebased import open_rebased
 from tests.timing import HANGS_AFTER, hang_guard

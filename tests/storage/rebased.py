@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from noxu.storage.store import Store
-from noxu.storage.types import (
+from noxu_storage.store import Store
+from noxu_storage.types import (
     EVERYTHING,
     FIRST,
     Batch,
@@ -30,8 +30,8 @@ from noxu.storage.types import (
 
 async def open_rebased(url: str) -> RebasedStore:
     """Open a store under a new prefix of an etcd. Its first revision is later than what others have compacted."""
-    from noxu.storage.etcd import EtcdStore
-    from noxu.storage.etcd_layout import PlainLayout
+    from noxu_storage.etcd import EtcdStore
+    from noxu_storage.etcd_layout import PlainLayout
 
     store = await EtcdStore.open([url], PlainLayout(f"/tests/{uuid4()}/"))
     await store._waits.reach(await store._write_barrier())

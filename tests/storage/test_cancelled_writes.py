@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from noxu.storage import group_commit
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.store import Store
-from noxu.storage.types import EVERYTHING, Conflict, Event, Key, KeyValue
+from noxu_storage import group_commit
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.store import Store
+from noxu_storage.types import EVERYTHING, Conflict, Event, Key, KeyValue
 from tests.timing import hang_guard
 
 CANCELLED = int(os.environ.get("NOXU_CANCELLED", "300"))

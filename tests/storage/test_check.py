@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from noxu.storage import check as module
-from noxu.storage.check import Problem, check
-from noxu.storage.database import PAGE_SIZE
-from noxu.storage.rows import row
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import Key, OpenError
+from noxu_storage import check as module
+from noxu_storage.check import Problem, check
+from noxu_storage.database import PAGE_SIZE
+from noxu_storage.rows import row
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import Key, OpenError
 
 
 def key(name: str) -> Key:

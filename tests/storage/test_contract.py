@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from noxu.storage.store import Store
-from noxu.storage.types import (
+from noxu_storage.store import Store
+from noxu_storage.types import (
     EVERYTHING,
     Batch,
     Closed,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from noxu.storage import database, migrations
-from noxu.storage.database import (
+from noxu_storage import database, migrations
+from noxu_storage.database import (
     count_keys,
     key_range,
     open_error,
@@ -22,8 +22,8 @@ from noxu.storage.database import (
     select_rows,
     select_states,
 )
-from noxu.storage.rows import decode_text, row
-from noxu.storage.types import EVERYTHING, Corrupt, Key, Prefix, Revision, Unavailable
+from noxu_storage.rows import decode_text, row
+from noxu_storage.types import EVERYTHING, Corrupt, Key, Prefix, Revision, Unavailable
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.storage.disk import sync
+from noxu_storage.disk import sync
 
 fcntl = pytest.importorskip("fcntl", reason="platform: fcntl")
 FULL = 51

@@ -18,8 +18,8 @@ from uuid import uuid4
 
 import pytest
 
-from noxu.apiserver.security.certificates import new_authority
-from noxu.storage.types import (
+from noxu.security.certificates import new_authority
+from noxu_storage.types import (
     EVERYTHING,
     Batch,
     Compacted,
@@ -41,15 +41,15 @@ from tests.timing import eventually_async, hang_guard
 
 pytest.importorskip("hpack", reason="package: hpack")
 
-from noxu.storage import etcd as module
-from noxu.storage import etcd_client, etcd_past, etcd_writes
-from noxu.storage.etcd import EtcdStore, has_correct_progress
-from noxu.storage.etcd_advice import advised
-from noxu.storage.etcd_client import Client, Tls, User
-from noxu.storage.etcd_compaction import COMPACTION_KEY
-from noxu.storage.etcd_layout import PlainLayout
-from noxu.storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Call, Message
-from noxu.storage.grpc_status import Lost, Refused
+from noxu_storage import etcd as module
+from noxu_storage import etcd_client, etcd_past, etcd_writes
+from noxu_storage.etcd import EtcdStore, has_correct_progress
+from noxu_storage.etcd_advice import advised
+from noxu_storage.etcd_client import Client, Tls, User
+from noxu_storage.etcd_compaction import COMPACTION_KEY
+from noxu_storage.etcd_layout import PlainLayout
+from noxu_storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Call, Message
+from noxu_storage.grpc_status import Lost, Refused
 
 DELETE_RANGE = Call("/etcdserverpb.KV/DeleteRange", "DeleteRangeRequest", "DeleteRangeResponse")
 Collect = Callable[..., Awaitable[list[Event]]]

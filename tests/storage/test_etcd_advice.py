@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.storage.etcd_advice import advised
+from noxu_storage.etcd_advice import advised
 
 CONNECT = "cannot connect to 127.0.0.1:2379: "
 

@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip("hpack", reason="package: hpack")
 
-from noxu.storage import etcd_check, etcd_client, etcd_state
-from noxu.storage.etcd_client import Client
-from noxu.storage.etcd_compaction import COMPACTION_KEY
-from noxu.storage.etcd_layout import PlainLayout, apart
-from noxu.storage.etcd_messages import ALARM, COMPACT, PUT, Message
-from noxu.storage.etcd_past import BARRIER
-from noxu.storage.grpc_status import Refused
-from noxu.storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Unavailable
+from noxu_storage import etcd_check, etcd_client, etcd_state
+from noxu_storage.etcd_client import Client
+from noxu_storage.etcd_compaction import COMPACTION_KEY
+from noxu_storage.etcd_layout import PlainLayout, apart
+from noxu_storage.etcd_messages import ALARM, COMPACT, PUT, Message
+from noxu_storage.etcd_past import BARRIER
+from noxu_storage.grpc_status import Refused
+from noxu_storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Unavailable
 from tests.etcd_server import EtcdServer, running_etcd
 
 A, B, APART = Key("g/things", "p/", "a"), Key("g/things", "", "b"), Key("g/things", "p/", "a/b")

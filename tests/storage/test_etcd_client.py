@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from noxu.storage.etcd_client import EVENTS_AT_ONCE, Client, User, WatchStream
-from noxu.storage.etcd_messages import AUTHENTICATE, RANGE, Message
-from noxu.storage.grpc_calls import Stream
-from noxu.storage.grpc_status import Lost, Refused
+from noxu_storage.etcd_client import EVENTS_AT_ONCE, Client, User, WatchStream
+from noxu_storage.etcd_messages import AUTHENTICATE, RANGE, Message
+from noxu_storage.grpc_calls import Stream
+from noxu_storage.grpc_status import Lost, Refused
 
 
 class Arrivals:

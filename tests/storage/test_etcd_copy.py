@@ -10,14 +10,14 @@ import pytest
 
 pytest.importorskip("hpack", reason="package: hpack")
 
-from noxu.storage import etcd_check, etcd_client, etcd_copy, etcd_state
-from noxu.storage.etcd import EtcdStore
-from noxu.storage.etcd_client import Client
-from noxu.storage.etcd_layout import PlainLayout
-from noxu.storage.etcd_messages import PUT, RANGE, TXN, Message
-from noxu.storage.etcd_past import BARRIER
-from noxu.storage.grpc_status import Lost
-from noxu.storage.types import EVERYTHING, Key, KeyValue, OpenError, Unavailable
+from noxu_storage import etcd_check, etcd_client, etcd_copy, etcd_state
+from noxu_storage.etcd import EtcdStore
+from noxu_storage.etcd_client import Client
+from noxu_storage.etcd_layout import PlainLayout
+from noxu_storage.etcd_messages import PUT, RANGE, TXN, Message
+from noxu_storage.etcd_past import BARRIER
+from noxu_storage.grpc_status import Lost
+from noxu_storage.types import EVERYTHING, Key, KeyValue, OpenError, Unavailable
 from tests.etcd_server import EtcdServer
 
 MARK = b"from somewhere"

@@ -10,18 +10,18 @@ from uuid import uuid4
 
 import pytest
 
-from noxu.storage.types import Event, Key, Prefix, Unavailable
+from noxu_storage.types import Event, Key, Prefix, Unavailable
 from tests.etcd_server import EtcdServer
 from tests.timing import hang_guard
 
 pytest.importorskip("hpack", reason="package: hpack")
 
-from noxu.storage.etcd import EtcdStore
-from noxu.storage.etcd_client import Client
-from noxu.storage.etcd_layout import PlainLayout
-from noxu.storage.etcd_leases import MAX_KEYS, Leases
-from noxu.storage.etcd_messages import LEASE_GRANT, LEASE_REVOKE, RANGE, Call, Message
-from noxu.storage.grpc_status import Lost
+from noxu_storage.etcd import EtcdStore
+from noxu_storage.etcd_client import Client
+from noxu_storage.etcd_layout import PlainLayout
+from noxu_storage.etcd_leases import MAX_KEYS, Leases
+from noxu_storage.etcd_messages import LEASE_GRANT, LEASE_REVOKE, RANGE, Call, Message
+from noxu_storage.grpc_status import Lost
 
 HOUR: Final = 3600
 

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from noxu.storage.types import Conflict, Key
+from noxu_storage.types import Conflict, Key
 
 pytest.importorskip("hpack", reason="package: hpack")
 
 from google.protobuf import text_format
 
-from noxu.storage.etcd import EtcdStore
-from noxu.storage.etcd_layout import PlainLayout
-from noxu.storage.etcd_messages import LEASE_GRANT, TXN, Call, Message
+from noxu_storage.etcd import EtcdStore
+from noxu_storage.etcd_layout import PlainLayout
+from noxu_storage.etcd_messages import LEASE_GRANT, TXN, Call, Message
 
 KEY = Key("g/things", "default/", "a")
 

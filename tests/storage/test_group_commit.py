@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from noxu.storage import group_commit as module
-from noxu.storage.group_commit import PendingWrites
-from noxu.storage.types import Key, OutcomeUnknown
+from noxu_storage import group_commit as module
+from noxu_storage.group_commit import PendingWrites
+from noxu_storage.types import Key, OutcomeUnknown
 
 A, B = Key("c", "p", "a"), Key("c", "p", "b")
 

@@ -16,10 +16,10 @@ pytest.importorskip("hpack", reason="package: hpack")
 
 import hpack
 
-from noxu.storage import grpc_channel, grpc_connection, http2
-from noxu.storage.grpc_channel import Channel
-from noxu.storage.grpc_status import Lost, Refused
-from noxu.storage.http2 import frame
+from noxu_storage import grpc_channel, grpc_connection, http2
+from noxu_storage.grpc_channel import Channel
+from noxu_storage.grpc_status import Lost, Refused
+from noxu_storage.http2 import frame
 
 Answer = Callable[["Peer", int, bytes], Awaitable[None]]
 PATH = "/S/M"

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from noxu.storage import log, sqlite
-from noxu.storage.memory import MemoryStore
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.store import Store
-from noxu.storage.types import EVERYTHING, Compacted, Event, Key, KeyValue, Prefix, Revision
+from noxu_storage import log, sqlite
+from noxu_storage.memory import MemoryStore
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.store import Store
+from noxu_storage.types import EVERYTHING, Compacted, Event, Key, KeyValue, Prefix, Revision
 from tests.storage.rebased import RebasedStore
 
 Collect = Callable[..., Coroutine[Any, Any, list[Event]]]

@@ -10,9 +10,9 @@ pytest.importorskip("hpack", reason="package: hpack")
 
 import hpack
 
-from noxu.storage import http2
-from noxu.storage.http2 import Connection, Data, Event, GoingAway, Headers, Ready, Reset, Terminated, frame
-from noxu.storage.http2_headers import BlockDecoder, DecodingError, request_block
+from noxu_storage import http2
+from noxu_storage.http2 import Connection, Data, Event, GoingAway, Headers, Ready, Reset, Terminated, frame
+from noxu_storage.http2_headers import BlockDecoder, DecodingError, request_block
 
 SETTINGS = frame(http2.SETTINGS, 0, 0)
 OK_FIELDS = {b":status": b"200", b"content-type": b"application/grpc"}

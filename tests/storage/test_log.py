@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from noxu.storage import log as module
-from noxu.storage.log import Log
-from noxu.storage.types import (
+from noxu_storage import log as module
+from noxu_storage.log import Log
+from noxu_storage.types import (
     EVERYTHING,
     Batch,
     Closed,

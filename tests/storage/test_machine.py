@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from noxu.storage import log, sqlite
-from noxu.storage.memory import MemoryStore
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.store import Store
-from noxu.storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix, Revision
+from noxu_storage import log, sqlite
+from noxu_storage.memory import MemoryStore
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.store import Store
+from noxu_storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix, Revision
 from tests.etcd_server import EtcdServer
 from tests.storage.rebased import open_rebased
 from tests.timing import hang_guard

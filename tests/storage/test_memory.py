@@ -8,9 +8,9 @@ import tracemalloc
 
 import pytest
 
-from noxu.storage import log, memory
-from noxu.storage.memory import MemoryStore
-from noxu.storage.types import EVERYTHING, Closed, Key, KeyValue, Prefix
+from noxu_storage import log, memory
+from noxu_storage.memory import MemoryStore
+from noxu_storage.types import EVERYTHING, Closed, Key, KeyValue, Prefix
 
 
 def key(number: int) -> Key:

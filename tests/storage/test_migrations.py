@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from noxu.storage import migrations
-from noxu.storage.migrations import (
+from noxu_storage import migrations
+from noxu_storage.migrations import (
     APPLICATION_ID,
     SELECT_IDENTITY,
     SELECT_WATERMARKS,
@@ -18,8 +18,8 @@ from noxu.storage.migrations import (
     upgrade_script,
     watermarks,
 )
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import Key, OpenError
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import Key, OpenError
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.storage.rows import decode_text, intact, previous_state, row
-from noxu.storage.types import Key, KeyValue
+from noxu_storage.rows import decode_text, intact, previous_state, row
+from noxu_storage.types import Key, KeyValue
 
 KEY = Key("example.com/things", "default/", "a")
 WRITTEN = row(KEY, 7, 3, b'{"a": 1}')

@@ -19,10 +19,10 @@ import aiosqlite
 import pytest
 import uvloop
 
-from noxu.storage import database, group_commit, log, migrations, sqlite
-from noxu.storage.rows import row
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import (
+from noxu_storage import database, group_commit, log, migrations, sqlite
+from noxu_storage.rows import row
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import (
     EVERYTHING,
     Compacted,
     Conflict,
@@ -531,8 +531,8 @@ async def test_a_second_store_on_the_file_is_refused_within_a_second(sqlite: Sql
 
 OPEN = """
 import asyncio, sys
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.types import OpenError
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.types import OpenError
 try:
     asyncio.run(SqliteStore.open(sys.argv[1]))
 except OpenError as error:
@@ -664,7 +664,7 @@ def test_a_store_that_is_killed_at_any_step_of_its_creation_can_be_opened(tmp_pa
     """The process ends at the n-th call of the system that creates, changes, links or removes a file."""
     program = """
 import os, sqlite3, sys, pathlib
-from noxu.storage import database
+from noxu_storage import database
 left = int(sys.argv[1])
 def step(event, arguments):
     global left

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from noxu.storage import state_file
-from noxu.storage.check import check
-from noxu.storage.snapshot import snapshot
-from noxu.storage.sqlite import SqliteStore
-from noxu.storage.state_file import existing_file, new_file
-from noxu.storage.types import EVERYTHING, Compacted, Key, KeyValue, OpenError, Revision, Unavailable
+from noxu_storage import state_file
+from noxu_storage.check import check
+from noxu_storage.snapshot import snapshot
+from noxu_storage.sqlite import SqliteStore
+from noxu_storage.state_file import existing_file, new_file
+from noxu_storage.types import EVERYTHING, Compacted, Key, KeyValue, OpenError, Revision, Unavailable
 from tests.storage.conftest import Collect
 
 

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from noxu.storage.types import reason
+from noxu_storage.types import reason
 
 REASONS: list[tuple[str, Exception, str]] = [
     ("an error that is not of the system", ValueError("no"), "no"),

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry.offload import LOOP_LIMIT
-from noxu.apiserver.tables.cell_budget import MAX_OF_REQUEST, MAX_OF_ROW, CellBudget, Spent, limited_by
-from noxu.apiserver.tables.jsonpath import parse
-from noxu.apiserver.tables.table import Columns, Conversion, convert_list, custom_columns
+from noxu.registry.offload import LOOP_LIMIT
+from noxu.tables.cell_budget import MAX_OF_REQUEST, MAX_OF_ROW, CellBudget, Spent, limited_by
+from noxu.tables.jsonpath import parse
+from noxu.tables.table import Columns, Conversion, convert_list, custom_columns
 from tests.timing import cpu_seconds
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

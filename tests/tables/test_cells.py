@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.tables.printers import built_in_columns, scale_columns
-from noxu.apiserver.tables.table import Conversion, convert, convert_list
+from noxu.tables.printers import built_in_columns, scale_columns
+from noxu.tables.table import Conversion, convert, convert_list
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 TEN_MINUTES_AGO = "2026-11-21T11:50:00Z"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.apiserver.tables.cell_budget import MAX_OF_ROW as MAX_VALUES
-from noxu.apiserver.tables.jsonpath import MAX_RANGES, Bare, PathError, parse
+from noxu.tables.cell_budget import MAX_OF_ROW as MAX_VALUES
+from noxu.tables.jsonpath import MAX_RANGES, Bare, PathError, parse
 
 OBJECT = {
     "metadata": {"name": "w1", "labels": {"a.b/c": "label"}, "annotations": None},

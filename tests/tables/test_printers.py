@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.kinds import scheme
-from noxu.apiserver.tables.printers import built_in_columns
-from noxu.apiserver.tables.table import Conversion, convert, convert_list
+from noxu.api.errors import ApiError
+from noxu.kinds import scheme
+from noxu.tables.printers import built_in_columns
+from noxu.tables.table import Conversion, convert, convert_list
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 CREATED = "2026-11-21T11:00:00Z"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api import codec
-from noxu.apiserver.tables import table
-from noxu.apiserver.tables.printers import built_in_columns
-from noxu.apiserver.tables.summary import Ages, metadata, row, summarize
-from noxu.apiserver.tables.table import Columns, custom_columns
-from noxu.apiserver.values import Object
+from noxu.api import codec
+from noxu.tables import table
+from noxu.tables.printers import built_in_columns
+from noxu.tables.summary import Ages, metadata, row, summarize
+from noxu.tables.table import Columns, custom_columns
+from noxu.values import Object
 
 NOW = datetime(2030, 1, 1, 1, tzinfo=UTC)
 CREATED = "2030-01-01T00:00:00Z"

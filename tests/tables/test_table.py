@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.tables.table import (
+from noxu.api.errors import ApiError
+from noxu.tables.table import (
     CREATED,
     NAME,
     Columns,

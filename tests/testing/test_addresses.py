@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from noxu import Noxu
-from noxu.apiserver.registry.catalog import Catalog
-from noxu.apiserver.testing import addresses
+from noxu.registry.catalog import Catalog
+from noxu.testing import addresses
 from tests.testing.widgets import DEFINITION, widget
 
 OTHER = DEFINITION.replace("example.com", "z.example.org")  # a group that comes later

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from noxu import ApiError, Denied, Noxu
-from noxu.apiserver.testing import calls
-from noxu.apiserver.testing.errors import Stopped
+from noxu.testing import calls
+from noxu.testing.errors import Stopped
 from tests.testing.widgets import DEFINITION, size, widget
 
 pytestmark = pytest.mark.noxu(DEFINITION)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.testing import conditions
+from noxu.testing import conditions
 
 READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Old", "status": "False"}]}}
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.testing.functions import Denied
-from noxu.apiserver.testing.handle import Noxu
+from noxu.api.errors import ApiError
+from noxu.testing.functions import Denied
+from noxu.testing.handle import Noxu
 from tests.timing import HANGS_AFTER
 
 GROUP = "example.com"

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.apiserver.api.errors import ApiError
-from noxu.apiserver.manifests import LoadError
-from noxu.apiserver.server import StartError
-from noxu.apiserver.testing.handle import Noxu
+from noxu.api.errors import ApiError
+from noxu.manifests import LoadError
+from noxu.server import StartError
+from noxu.testing.handle import Noxu
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
 

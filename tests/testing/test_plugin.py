@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.testing.handle import Noxu
+from noxu.testing.handle import Noxu
 
 ROOT = Path(__file__).parents[2]
 WIDGETS = """
@@ -174,11 +174,11 @@ def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pyteste
 
 def test_assertions_of_the_server_are_not_rewritten(project: pytest.Pytester) -> None:
     """Rewriting hundreds of modules takes longer than the start of the first server. Pytest marks those of an installed wheel."""
-    project.makeconftest("import pytest\npytest.register_assert_rewrite('noxu.apiserver.server', 'noxu.storage')\n")
+    project.makeconftest("import pytest\npytest.register_assert_rewrite('noxu.server', 'noxu_storage')\n")
     project.makepyfile(
         """
 import sys
-BEFORE = {"noxu", "noxu.apiserver", "noxu.apiserver.testing", "noxu.apiserver.testing.plugin", "noxu.apiserver.testing.unrewritten"}
+BEFORE = {"noxu", "noxu", "noxu.testing", "noxu.testing.plugin", "noxu.testing.unrewritten"}
 def test_imports(noxu):
     ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "noxu"}
     assert len(ours) > 100
@@ -471,7 +471,7 @@ def test_the_report_has_the_message_and_no_frame_of_ours(call: str, message: str
     result = _report(project, f"def test_it(noxu):\n    {call}\n", "-W", "error")
     escaped = call.replace("[", "[[]")
     result.stdout.fnmatch_lines([f">*{escaped}", f"E*{message}", "test_the_report_*.py:6: *"])
-    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+    result.stdout.no_fnmatch_line("*apiserver/noxu*")
 
 
 SETUPS = [
@@ -496,12 +496,12 @@ def test_the_factory_shows_no_frame_of_ours(argument: str, project: pytest.Pytes
     result = project.runpytest_inprocess()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f">*make_noxu({argument.replace('[', '[[]')})", "E *"])
-    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+    result.stdout.no_fnmatch_line("*apiserver/noxu*")
 
 
 def test_a_bug_of_ours_has_its_frames(project: pytest.Pytester) -> None:
     test = "def test_it(noxu):\n    noxu._session = None\n    noxu.list('widgets')\n"
-    _report(project, test).stdout.fnmatch_lines(["E*AttributeError: *", "*noxu/apiserver/testing/verbs.py:*"])
+    _report(project, test).stdout.fnmatch_lines(["E*AttributeError: *", "*noxu/testing/verbs.py:*"])
 
 
 async def test_the_report_of_an_async_test(project: pytest.Pytester) -> None:
@@ -511,7 +511,7 @@ async def test_the_report_of_an_async_test(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [">*await noxu.get('widgets', 'a')", 'E*noxu.ApiError: widgets.example.com "a" not found']
     )
-    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+    result.stdout.no_fnmatch_line("*apiserver/noxu*")
 
 
 def test_the_report_shows_a_hook_that_failed(project: pytest.Pytester) -> None:
@@ -524,7 +524,7 @@ def test_it(noxu):
 """
     result = _report(project, test)
     result.stdout.fnmatch_lines([">*missing*+= 1", "E*KeyError: 'missing'", "*direct cause*", "E*noxu.ApiError: *"])
-    result.stdout.no_fnmatch_line("*noxu/apiserver*")
+    result.stdout.no_fnmatch_line("*apiserver/noxu*")
 
 
 def test_the_report_has_the_last_requests_of_the_test(project: pytest.Pytester) -> None:

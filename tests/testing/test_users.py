@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.commands.api_client import ApiClient, endpoint_from_kubeconfig
-from noxu.apiserver.config import Authentication
-from noxu.apiserver.testing.handle import Noxu
-from noxu.apiserver.testing.users import TestUser
+from noxu.commands.api_client import ApiClient, endpoint_from_kubeconfig
+from noxu.config import Authentication
+from noxu.testing.handle import Noxu
+from noxu.testing.users import TestUser
 from tests.hostile.raw_http import JSON, Target
 from tests.security.handshakes import client_context
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.apiserver.webhook.certificates import parse, verification_error
+from noxu.webhook.certificates import parse, verification_error
 from tests.optional import needs_program
 
 pytestmark = needs_program("openssl")

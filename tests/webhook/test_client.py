@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.go.structs import BOOL, STRING, Field, List, Struct, Write
-from noxu.apiserver.webhook.client import (
+from noxu.go.structs import BOOL, STRING, Field, List, Struct, Write
+from noxu.webhook.client import (
     CallFailed,
     Endpoint,
     Reply,

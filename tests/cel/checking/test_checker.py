@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES, STORED
-from noxu.apiserver.cel.program import Program
-from noxu.apiserver.cel.syntax.ast import Call, Ident
-from noxu.apiserver.cel.types import types
-from noxu.apiserver.cel.types.schema_types import DeclType
+from noxu.cel.checking.environment import KUBERNETES, STORED
+from noxu.cel.program import Program
+from noxu.cel.syntax.ast import Call, Ident
+from noxu.cel.types import types
+from noxu.cel.types.schema_types import DeclType
 from tests.cel.evaluate import compile_errors, program
 
 TYPES = [

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.program import Program
-from noxu.apiserver.cel.types import types
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.cel.values.values import from_json_or_failed
-from noxu.apiserver.schema.structural import parse
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.program import Program
+from noxu.cel.types import types
+from noxu.cel.types.schema_types import decl_type
+from noxu.cel.values.values import from_json_or_failed
+from noxu.schema.structural import parse
 
 MAX = 2**64 - 1
 NAME = {"type": "string", "maxLength": 10}  # at most 40 bytes

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.cost.runtime import CHECKED_BEFORE_CALL, call_cost
-from noxu.apiserver.cel.errors import Cancelled, CelError
-from noxu.apiserver.cel.library.formats import NAMED
-from noxu.apiserver.cel.library.network import parse_address, parse_network
-from noxu.apiserver.cel.values.values import MapValue, UntypedList
+from noxu.cel.cost.runtime import CHECKED_BEFORE_CALL, call_cost
+from noxu.cel.errors import Cancelled, CelError
+from noxu.cel.library.formats import NAMED
+from noxu.cel.library.network import parse_address, parse_network
+from noxu.cel.values.values import MapValue, UntypedList
 
 TEN, TWELVE = "x" * 10, "x" * 12
 ERROR = CelError("no")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.program import InstantiationError
-from noxu.apiserver.cel.syntax.ast import Call
-from noxu.apiserver.cel.values.times import Duration, Timestamp
-from noxu.apiserver.cel.values.values import MapValue
+from noxu.cel.program import InstantiationError
+from noxu.cel.syntax.ast import Call
+from noxu.cel.values.times import Duration, Timestamp
+from noxu.cel.values.values import MapValue
 from tests.cel.evaluate import compile_errors, program
 
 FOLDED: list[tuple[str, str, Any]] = [

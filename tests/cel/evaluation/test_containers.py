@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.errors import CelError
-from noxu.apiserver.cel.evaluation.containers import entries, select
-from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.values import (
+from noxu.cel.errors import CelError
+from noxu.cel.evaluation.containers import entries, select
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.values import (
     ABSENT,
     Failed,
     JsonList,
@@ -19,7 +19,7 @@ from noxu.apiserver.cel.values.values import (
     UntypedList,
     UntypedMap,
 )
-from noxu.apiserver.schema.structural import parse
+from noxu.schema.structural import parse
 
 LIST = JsonList([1, "x"], parse({"type": "array", "items": {"type": "integer"}}))
 LABELS = JsonObject({"a": 1, "b": "x"}, parse({"type": "object", "additionalProperties": {"type": "integer"}}))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.errors import Interrupted
-from noxu.apiserver.cel.program import Program
-from noxu.apiserver.cel.values.values import ABSENT, Failed, UntypedMap
-from noxu.apiserver.cpu_budget import CHECK_INTERVAL, CURRENT
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.errors import Interrupted
+from noxu.cel.program import Program
+from noxu.cel.values.values import ABSENT, Failed, UntypedMap
+from noxu.cpu_budget import CHECK_INTERVAL, CURRENT
 from tests.cel.evaluate import Error, evaluate, program
 
 ZERO = Error("division by zero")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.kubernetes import rules
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.cel.values.values import from_json_or_failed
-from noxu.apiserver.schema.structural import parse
+from noxu.cel.kubernetes import rules
+from noxu.cel.types.schema_types import decl_type
+from noxu.cel.values.values import from_json_or_failed
+from noxu.schema.structural import parse
 
 SCHEMA = parse(
     {

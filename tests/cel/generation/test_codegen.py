@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.errors import CostExceeded
-from noxu.apiserver.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
-from noxu.apiserver.cel.generation.writer import Writer
-from noxu.apiserver.cel.program import Program
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.schema.structural import parse
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.errors import CostExceeded
+from noxu.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
+from noxu.cel.generation.writer import Writer
+from noxu.cel.program import Program
+from noxu.cel.types.schema_types import decl_type
+from noxu.schema.structural import parse
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.cel.kubernetes.activation import activation
-from noxu.apiserver.cel.kubernetes.admission import Composition, Purpose, match_condition
-from noxu.apiserver.cel.library.authorization import AuthorizerDecision
+from noxu.cel.kubernetes.activation import activation
+from noxu.cel.kubernetes.admission import Composition, Purpose, match_condition
+from noxu.cel.library.authorization import AuthorizerDecision
 
 PURPOSES = [
     ("a variable may be anything", Purpose.VARIABLE, "[1]", ""),

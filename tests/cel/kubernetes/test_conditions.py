@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel import Condition
+from noxu.cel import Condition
 
 ROWS: list[tuple[str, str, Any, Any]] = [
     ("a comparison", "self.a == 1", {"a": 1}, True),

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.kubernetes.admission import Composition, Purpose
-from noxu.apiserver.cel.kubernetes.patches import PatchError, apply_configuration, json_patch
-from noxu.apiserver.go.fmt import GoValue
+from noxu.cel.kubernetes.admission import Composition, Purpose
+from noxu.cel.kubernetes.patches import PatchError, apply_configuration, json_patch
+from noxu.go.fmt import GoValue
 
 
 def evaluated(text: str, purpose: Purpose) -> Any:

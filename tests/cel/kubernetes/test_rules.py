@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.kubernetes import rules
-from noxu.apiserver.cel.kubernetes.rules import CompiledRule, Declarations
-from noxu.apiserver.cel.types.schema_types import decl_type
-from noxu.apiserver.schema.structural import Structural, parse
+from noxu.cel.kubernetes import rules
+from noxu.cel.kubernetes.rules import CompiledRule, Declarations
+from noxu.cel.types.schema_types import decl_type
+from noxu.schema.structural import Structural, parse
 
 SCHEMA = {"type": "object", "properties": {"i": {"type": "integer"}, "s": {"type": "string", "maxLength": 10}}}
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from noxu.apiserver.api.field import Path, Verbatim
-from noxu.apiserver.cel.kubernetes.schema_rules import SchemaRules
-from noxu.apiserver.schema.structural import Structural, parse
+from noxu.api.field import Path, Verbatim
+from noxu.cel.kubernetes.schema_rules import SchemaRules
+from noxu.schema.structural import Structural, parse
 
 LIST = {"type": "array", "items": {"type": "string"}}
 

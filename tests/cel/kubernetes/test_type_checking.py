@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.api.meta import OBJECT_META
-from noxu.apiserver.cel.kubernetes.type_checking import TypeChecker, object_type
-from noxu.apiserver.go import structs
-from noxu.apiserver.go.structs import Field, List, Map, Struct, Union
-from noxu.apiserver.schema.structural import parse
+from noxu.api.meta import OBJECT_META
+from noxu.cel.kubernetes.type_checking import TypeChecker, object_type
+from noxu.go import structs
+from noxu.go.structs import Field, List, Map, Struct, Union
+from noxu.schema.structural import parse
 
 WIDGET = object_type(
     "Widget",

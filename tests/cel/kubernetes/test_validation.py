@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.errors import Interrupted
-from noxu.apiserver.cel.kubernetes.validation import BUDGET, ValidationResult, Validator
-from noxu.apiserver.schema.correlation import Correlated
-from noxu.apiserver.schema.structural import parse
+from noxu.cel.errors import Interrupted
+from noxu.cel.kubernetes.validation import BUDGET, ValidationResult, Validator
+from noxu.schema.correlation import Correlated
+from noxu.schema.structural import parse
 
 INTEGER = {"type": "integer"}
 

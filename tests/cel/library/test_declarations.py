@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.errors import CelError
-from noxu.apiserver.cel.library.declarations import Function, accepts, overload, read_type
-from noxu.apiserver.cel.types import types
-from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.values import MapValue
+from noxu.cel.errors import CelError
+from noxu.cel.library.declarations import Function, accepts, overload, read_type
+from noxu.cel.types import types
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.values import MapValue
 
 SIGNATURES = [
     ("a member", "string.charAt(int) -> string", ("charAt", True, "(string, int)", "string", set())),

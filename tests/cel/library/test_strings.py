@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.library.patches import escape_key
+from noxu.cel.library.patches import escape_key
 from tests.cel.evaluate import Error, evaluate
 
 ROWS: list[tuple[str, Any]] = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.cel.checking.environment import KUBERNETES
-from noxu.apiserver.cel.program import Program
-from noxu.apiserver.cel.syntax.source import CompileError
-from noxu.apiserver.cel.types import types
+from noxu.cel.checking.environment import KUBERNETES
+from noxu.cel.program import Program
+from noxu.cel.syntax.source import CompileError
+from noxu.cel.types import types
 
 ENVIRONMENT = KUBERNETES.extend({"number": types.INT, "text": types.STRING})
 GIVEN = {"number": 3, "text": "abc"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.cel.syntax.lexer import Span, recognition_error, tokenize
+from noxu.cel.syntax.lexer import Span, recognition_error, tokenize
 
 TOKENS = [
     ("an identifier", "_a1", ["IDENTIFIER _a1"]),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.cel.syntax import literals
-from noxu.apiserver.cel.syntax.literals import LiteralError
-from noxu.apiserver.cel.values.numbers import Uint
+from noxu.cel.syntax import literals
+from noxu.cel.syntax.literals import LiteralError
+from noxu.cel.values.numbers import Uint
 
 INTEGERS = [
     ("decimal", "", "12", 12),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.cel.syntax.source import BEFORE_TEXT, NO_LOCATION, Problem, format_problems
+from noxu.cel.syntax.source import BEFORE_TEXT, NO_LOCATION, Problem, format_problems
 
 PRINTED = [
     ("at a character", "a + b", [Problem(4, "no")], "ERROR: <input>:1:5: no\n | a + b\n | ....^"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.apiserver.cel.library.declarations import read_type
-from noxu.apiserver.cel.types import types
-from noxu.apiserver.cel.types.assignability import Substitution, most_general
-from noxu.apiserver.cel.types.types import Type
+from noxu.cel.library.declarations import read_type
+from noxu.cel.types import types
+from noxu.cel.types.assignability import Substitution, most_general
+from noxu.cel.types.types import Type
 
 ROWS = [  # (to, given, whether it is assignable, bindings)
     ("int", "int", True, {}),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.types.schema_types import MAX_REQUEST_BYTES, DeclType, decl_type
-from noxu.apiserver.schema.structural import parse
+from noxu.cel.types.schema_types import MAX_REQUEST_BYTES, DeclType, decl_type
+from noxu.schema.structural import parse
 
 STRING = {"type": "string"}
 

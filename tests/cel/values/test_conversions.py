@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.values.conversions import go_type, go_value, parse_float
-from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.times import Duration, Timestamp
-from noxu.apiserver.cel.values.values import (
+from noxu.cel.values.conversions import go_type, go_value, parse_float
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.times import Duration, Timestamp
+from noxu.cel.values.values import (
     NONE,
     Concatenation,
     JsonList,
@@ -19,7 +19,7 @@ from noxu.apiserver.cel.values.values import (
     UntypedList,
     UntypedMap,
 )
-from noxu.apiserver.schema.structural import parse
+from noxu.schema.structural import parse
 from tests.cel.evaluate import Error, evaluate
 
 

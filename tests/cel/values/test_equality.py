@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.errors import CelError
-from noxu.apiserver.cel.values.equality import add_lists, contains, equal
-from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.times import Duration, Timestamp
-from noxu.apiserver.cel.values.values import (
+from noxu.cel.errors import CelError
+from noxu.cel.values.equality import add_lists, contains, equal
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.times import Duration, Timestamp
+from noxu.cel.values.values import (
     NONE,
     Concatenation,
     JsonList,
@@ -24,7 +24,7 @@ from noxu.apiserver.cel.values.values import (
     UntypedMap,
     Value,
 )
-from noxu.apiserver.schema.structural import parse
+from noxu.schema.structural import parse
 
 NO_OVERLOAD = "no such overload"
 INTEGER = {"type": "integer"}

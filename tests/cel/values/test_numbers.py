@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.errors import CelError
-from noxu.apiserver.cel.values import numbers
-from noxu.apiserver.cel.values.numbers import Uint
+from noxu.cel.errors import CelError
+from noxu.cel.values import numbers
+from noxu.cel.values.numbers import Uint
 
 MAX, MIN, MAX_UINT = 2**63 - 1, -(2**63), 2**64 - 1
 ROWS: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [

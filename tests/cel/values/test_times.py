@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.apiserver.cel.errors import CelError
-from noxu.apiserver.cel.values import times
-from noxu.apiserver.cel.values.times import Duration, Timestamp
+from noxu.cel.errors import CelError
+from noxu.cel.values import times
+from noxu.cel.values.times import Duration, Timestamp
 
 S, M, H, D = 10**9, 60 * 10**9, 3600 * 10**9, 86400 * 10**9
 MAX = 2**63 - 1

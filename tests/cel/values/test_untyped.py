@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.admission.expressions import Evaluation, Inputs
-from noxu.apiserver.cel.kubernetes.admission import Composition
-from noxu.apiserver.values import Object
+from noxu.admission.expressions import Evaluation, Inputs
+from noxu.cel.kubernetes.admission import Composition
+from noxu.values import Object
 
 OBJECT: Object = {
     "n": 5, "f": 2.5, "s": "hello", "b": True, "nothing": None, "list": ["x", "y", "z"], "numbers": [3, 1.0, 2], "empty": [],

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.cel.errors import Cancelled, CelError
-from noxu.apiserver.cel.values.numbers import Uint
-from noxu.apiserver.cel.values.times import Duration, Timestamp
-from noxu.apiserver.cel.values.values import (
+from noxu.cel.errors import Cancelled, CelError
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.times import Duration, Timestamp
+from noxu.cel.values.values import (
     ABSENT,
     Failed,
     JsonList,
@@ -24,7 +24,7 @@ from noxu.apiserver.cel.values.values import (
     type_of,
     untyped,
 )
-from noxu.apiserver.schema.structural import parse
+from noxu.schema.structural import parse
 
 STRING = {"type": "string"}
 CONVERTED: list[tuple[str, dict[str, Any], Any, Any]] = [

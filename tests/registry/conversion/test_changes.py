@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu.apiserver.api.errors import plain_error
-from noxu.apiserver.registry.change import Change
-from noxu.apiserver.registry.conversion import changes
-from noxu.apiserver.registry.conversion.changes import changes_before_failure
-from noxu.apiserver.registry.entry import Entry, key_of, new_entry
-from noxu.apiserver.registry.resource import Converted, Resource, Versions
-from noxu.apiserver.values import Object
+from noxu.api.errors import plain_error
+from noxu.registry.change import Change
+from noxu.registry.conversion import changes
+from noxu.registry.conversion.changes import changes_before_failure
+from noxu.registry.entry import Entry, key_of, new_entry
+from noxu.registry.resource import Converted, Resource, Versions
+from noxu.values import Object
 from tests.registry.world import GROUP, version, widget, widgets
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from conformance.client import DEFINITIONS, Client
-from noxu.apiserver.registry.conversion import entries
-from noxu.apiserver.testing.handle import Noxu
+from noxu.registry.conversion import entries
+from noxu.testing.handle import Noxu
 from tests.timing import eventually
 
 GROUP = "turned.example.com"

@@ -8,17 +8,17 @@ from typing import Final
 
 import pytest
 
-from noxu.apiserver.api.errors import ApiError, plain_error
-from noxu.apiserver.registry.conversion import entries as conversion
-from noxu.apiserver.registry.conversion.entries import (
+from noxu.api.errors import ApiError, plain_error
+from noxu.registry.conversion import entries as conversion
+from noxu.registry.conversion.entries import (
     at_storage_version,
     entries_at,
     entries_before_failure,
     entry_at,
 )
-from noxu.apiserver.registry.entry import Entry, key_of, new_entry, object_at
-from noxu.apiserver.registry.resource import Converted, Resource, Versions
-from noxu.apiserver.values import Object
+from noxu.registry.entry import Entry, key_of, new_entry, object_at
+from noxu.registry.resource import Converted, Resource, Versions
+from noxu.values import Object
 from tests.registry.world import GROUP, version, widget, widgets
 
 COLORS: Final = {

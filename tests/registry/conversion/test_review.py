@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noxu.apiserver.registry.conversion import review as conversion_review
-from noxu.apiserver.registry.conversion.review import REVIEWS, ConversionFailed, encode, new_request, version_of
-from noxu.apiserver.webhook.client import CallFailed, Reply, read_review
+from noxu.registry.conversion import review as conversion_review
+from noxu.registry.conversion.review import REVIEWS, ConversionFailed, encode, new_request, version_of
+from noxu.webhook.client import CallFailed, Reply, read_review
 
 UID = "5f2d3c6e-0000-4000-8000-000000000000"
 ORIGINAL = {

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.api import field
-from noxu.apiserver.kinds.kind import Rules
-from noxu.apiserver.kinds.matching import Unevaluable
-from noxu.apiserver.registry.builtin import BuiltIn, built_in_versions, resource_of
-from noxu.apiserver.registry.definition import definitions_resource
-from noxu.apiserver.registry.draft import Options
-from noxu.apiserver.registry.resource import Resource, ResourceType, Versions
-from noxu.apiserver.registry.strategies import STRATEGIES, builtin, definition, finalization_of
-from noxu.apiserver.values import Object, copy
+from noxu.api import field
+from noxu.kinds.kind import Rules
+from noxu.kinds.matching import Unevaluable
+from noxu.registry.builtin import BuiltIn, built_in_versions, resource_of
+from noxu.registry.definition import definitions_resource
+from noxu.registry.draft import Options
+from noxu.registry.resource import Resource, ResourceType, Versions
+from noxu.registry.strategies import STRATEGIES, builtin, definition, finalization_of
+from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of
 from tests.registry.world import widgets
 

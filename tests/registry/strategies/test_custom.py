@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apiserver.features import Features
-from noxu.apiserver.registry.resource import Resource
-from noxu.apiserver.registry.strategies import custom
-from noxu.apiserver.values import Object, copy
+from noxu.features import Features
+from noxu.registry.resource import Resource
+from noxu.registry.strategies import custom
+from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of, warm
 from tests.registry.world import version, widget, widgets
 

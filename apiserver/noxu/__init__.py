@@ -1,0 +1,86 @@
+"""Noxu: the Kubernetes API for your CustomResourceDefinitions.
+
+    from noxu import Noxu
+
+    with Noxu() as noxu:
+        noxu.apply("crds/")
+
+What this module names is the public API (docs/api.md); the modules below it, and `noxu_storage`, are private and may change.
+A name is imported when it is first used: `import noxu` alone costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from noxu.api.errors import ApiError as ApiError
+    from noxu.clock import Clock as Clock
+    from noxu.config import Authentication as Authentication
+    from noxu.http.recent_requests import RecordedRequest as RecordedRequest
+    from noxu.manifests import LoadError as LoadError
+    from noxu.server import StartError as StartError
+    from noxu.testing.client import ApiWarning as ApiWarning
+    from noxu.testing.client import UnknownFieldWarning as UnknownFieldWarning
+    from noxu.testing.errors import Stopped as Stopped
+    from noxu.testing.errors import UnknownKind as UnknownKind
+    from noxu.testing.errors import WaitTimeout as WaitTimeout
+    from noxu.testing.factory import MakeNoxu as MakeNoxu
+    from noxu.testing.functions import Denied as Denied
+    from noxu.testing.handle import Noxu as Noxu
+    from noxu.testing.users import TestUser as TestUser
+    from noxu.testing.watching import Watch as Watch
+    from noxu.testing.watching import WatchEvent as WatchEvent
+
+_HOMES = {
+    "ApiError": "noxu.api.errors",
+    "ApiWarning": "noxu.testing.client",
+    "Authentication": "noxu.config",
+    "Clock": "noxu.clock",
+    "Denied": "noxu.testing.functions",
+    "LoadError": "noxu.manifests",
+    "MakeNoxu": "noxu.testing.factory",
+    "Noxu": "noxu.testing.handle",
+    "RecordedRequest": "noxu.http.recent_requests",
+    "StartError": "noxu.server",
+    "Stopped": "noxu.testing.errors",
+    "TestUser": "noxu.testing.users",
+    "UnknownFieldWarning": "noxu.testing.client",
+    "UnknownKind": "noxu.testing.errors",
+    "WaitTimeout": "noxu.testing.errors",
+    "Watch": "noxu.testing.watching",
+    "WatchEvent": "noxu.testing.watching",
+}
+
+__all__ = [
+    "ApiError",
+    "ApiWarning",
+    "Authentication",
+    "Clock",
+    "Denied",
+    "LoadError",
+    "MakeNoxu",
+    "Noxu",
+    "RecordedRequest",
+    "StartError",
+    "Stopped",
+    "TestUser",
+    "UnknownFieldWarning",
+    "UnknownKind",
+    "WaitTimeout",
+    "Watch",
+    "WatchEvent",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

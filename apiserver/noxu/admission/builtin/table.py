@@ -1,0 +1,79 @@
+"""The plug-ins about built-in kinds: which resources each of them is consulted for, and in which order.
+
+No other write has anything to do with them. A plug-in is imported when the first object of one of its resources is
+written. ResourceQuota is not in the table: it counts objects of every kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from importlib import import_module
+from typing import Final
+
+from noxu.admission.builtin.rules import Rules
+from noxu.records import NamedTuple
+
+_WITH_PODS: Final = (
+    "/pods", "/podtemplates", "/replicationcontrollers", "apps/daemonsets", "apps/deployments", "apps/replicasets",
+    "apps/statefulsets", "batch/cronjobs", "batch/jobs",
+)  # fmt: skip
+_CLAIMS: Final = "/persistentvolumeclaims"
+_REQUESTS: Final = "certificates.k8s.io/certificatesigningrequests"
+
+
+class Listed(NamedTuple):
+    """A plug-in: its name in flags, the collections of its resources, and where in this package its rules are."""
+
+    name: str
+    collections: tuple[str, ...]
+    rules: str
+
+    def load(self) -> Rules:
+        module, _, name = self.rules.partition(".")
+        found: Rules = getattr(import_module(f"{__package__}.{module}"), name)
+        return found
+
+
+TABLE: Final = (
+    Listed("LimitRanger", ("/pods", _CLAIMS), "limit_ranges.RULES"),
+    Listed("ServiceAccount", ("/pods",), "service_accounts.RULES"),
+    Listed("TaintNodesByCondition", ("/nodes",), "node_taints.RULES"),
+    Listed("PodSecurity", ("/namespaces", *_WITH_PODS), "pod_security.RULES"),
+    Listed("Priority", ("/pods", "scheduling.k8s.io/priorityclasses"), "priorities.RULES"),
+    Listed("DefaultTolerationSeconds", ("/pods",), "tolerations.RULES"),
+    Listed("DefaultStorageClass", (_CLAIMS,), "default_classes.STORAGE"),
+    Listed(
+        "StorageObjectInUseProtection",
+        (_CLAIMS, "/persistentvolumes", "storage.k8s.io/volumeattributesclasses"),
+        "volumes.PROTECTION",
+    ),
+    Listed("PersistentVolumeClaimResize", (_CLAIMS,), "volumes.RESIZE"),
+    Listed("RuntimeClass", ("/pods",), "runtime_classes.RULES"),
+    Listed("CertificateApproval", (_REQUESTS,), "certificates.APPROVAL"),
+    Listed("CertificateSigning", (_REQUESTS,), "certificates.SIGNING"),
+    Listed("CertificateSubjectRestriction", (_REQUESTS,), "certificates.SUBJECT_RESTRICTION"),
+    Listed("DefaultIngressClass", ("networking.k8s.io/ingresses",), "default_classes.INGRESS"),
+)
+"""In the order in which they run, which is upstream's (AllOrderedPlugins)."""
+
+
+class Consulted:
+    """The plug-ins that are enabled, by collection."""
+
+    def __init__(self, enabled: Container[str]) -> None:
+        self._listed: dict[str, list[Listed]] = {}
+        for listed in TABLE:
+            if listed.name in enabled:
+                for collection in listed.collections:
+                    self._listed.setdefault(collection, []).append(listed)
+        self.collections = frozenset(self._listed)
+        """The collections for which there are plug-ins."""
+        self._rules: dict[str, tuple[tuple[str, Rules], ...]] = {}
+
+    def rules(self, collection: str) -> tuple[tuple[str, Rules], ...]:
+        """(name, rules) of the plug-ins for a collection, in order."""
+        found = self._rules.get(collection)
+        if found is None:
+            found = tuple((listed.name, listed.load()) for listed in self._listed.get(collection, ()))
+            self._rules[collection] = found
+        return found

@@ -1,0 +1,68 @@
+"""StorageObjectInUseProtection and PersistentVolumeClaimResize: what holds for claims and volumes.
+
+Sources: plugin/pkg/admission/storage/storageobjectinuseprotection and plugin/pkg/admission/storage/persistentvolume/resize.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from noxu.admission.builtin.lookups import find
+from noxu.admission.builtin.rules import Rules
+from noxu.go.quantity import Quantity, compare, parse
+from noxu.values import Object
+
+if TYPE_CHECKING:
+    from noxu.admission.attributes import Attributes
+
+FINALIZERS: Final = {
+    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+    "persistentvolumes": "kubernetes.io/pv-protection",
+    "volumeattributesclasses": "kubernetes.io/vac-protection",
+}
+"""Objects with these finalizers are deleted when nothing uses them."""
+_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+async def _protect(request: Attributes) -> None:
+    if request.operation != "CREATE" or request.subresource:
+        return
+    metadata, finalizer = request.draft.new["metadata"], FINALIZERS[request.resource.plural]
+    finalizers = metadata.get("finalizers") or []
+    if finalizer not in finalizers:
+        metadata["finalizers"] = [*finalizers, finalizer]
+
+
+async def _allow_growth(request: Attributes) -> None:
+    """A claim may grow if it is bound and its class allows that."""
+    new, old = request.draft.new, request.draft.old
+    if old is None or request.subresource or compare(_size(new), _size(old)) <= 0:
+        return
+    from noxu.admission.attributes import (
+        refusal,  # the quota controller, which needs `class_of`, starts without it
+    )
+
+    if (old.get("status") or {}).get("phase") != "Bound":
+        raise refusal(request, "Only bound persistent volume claims can be expanded")
+    name = class_of(new)
+    found = await find(request, "storage.k8s.io", "storageclasses", name) if name and name == class_of(old) else None
+    if found is None or not found.get("allowVolumeExpansion"):
+        why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+        raise refusal(request, why)
+
+
+def _size(claim: Object) -> Quantity:
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return parse(requests.get("storage") or "0")
+
+
+def class_of(claim: Object) -> str:
+    """The name of a claim's storage class, "" if it has none (GetPersistentVolumeClaimClass)."""
+    annotations = claim["metadata"].get("annotations") or {}
+    return str(
+        annotations[_STORAGE_CLASS] if _STORAGE_CLASS in annotations else claim["spec"].get("storageClassName") or ""
+    )
+
+
+PROTECTION: Final = Rules(mutate=_protect)
+RESIZE: Final = Rules(validate=_allow_growth)

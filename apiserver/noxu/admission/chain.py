@@ -1,0 +1,259 @@
+"""The admission chain: the plug-ins that check a write, and their order.
+
+    NamespaceLifecycle → plug-ins about the kind → MutatingAdmissionPolicy → MutatingAdmissionWebhook
+    OwnerReferencesPermissionEnforcement → plug-ins about the kind → ValidatingAdmissionPolicy → ValidatingAdmissionWebhook → ResourceQuota
+
+If a mutating plug-in requests it, all of them are called again (upstream's reinvoker). Policies are not subject to
+admission themselves, webhook configurations not to webhooks. Plug-ins about built-in kinds (`builtin.table`) are only
+consulted for their resources, and cost other writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Container, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from noxu.admission.builtin.table import Consulted
+from noxu.admission.metrics import AdmissionMetrics
+from noxu.admission.namespaces import NamespaceLifecycle
+from noxu.admission_plugins import GROUP
+from noxu.api.errors import Qualified
+from noxu.api.meta import OBJECT_META
+from noxu.go import unstructured
+from noxu.registry.cache import Collection
+from noxu.registry.catalog import Catalog
+from noxu.registry.draft import Action, Draft
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.values import Json, copy
+
+if TYPE_CHECKING:
+    from noxu.admission.attributes import Attributes
+    from noxu.admission.hooks import Hook
+
+OWNER_REFERENCES: Final = "OwnerReferencesPermissionEnforcement"
+_MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
+_EXEMPT: Final = frozenset(
+    Qualified(GROUP, f"{kind}admissionpolic{end}")
+    for kind in ("validating", "mutating")
+    for end in ("ies", "ybindings")
+)
+"""Resources without admission. Webhook configurations are subject to policies, but not to webhooks."""
+
+
+class Plugin(Protocol):
+    """Checks requests by its configuration."""
+
+    @property
+    def name(self) -> str:
+        """The name in `--enable-admission-plugins` and in metrics."""
+        ...
+
+    def is_idle(self, reader: Reader) -> bool:
+        """Whether certainly nothing is configured."""
+        ...
+
+    async def prepare(self, resource: Resource) -> None:
+        """Called when objects of a resource are written: prepare for them if they configure this plug-in."""
+        ...
+
+
+class Mutating(Plugin, Protocol):
+    async def admit(self, request: Attributes) -> None:
+        """Change the object with `request.put`, or raise ApiError. Called again if `request.reinvoke` was set."""
+        ...
+
+
+class Validating(Plugin, Protocol):
+    async def validate(self, request: Attributes) -> None:
+        """Raises ApiError to refuse."""
+        ...
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+class Chain:
+    """The `Admission` of a server."""
+
+    def __init__(self, catalog: Catalog, enabled: Container[str]) -> None:
+        """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
+        lifecycle = "NamespaceLifecycle" in enabled
+        self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
+        self._consulted = Consulted(enabled)
+        self._checks_owners = OWNER_REFERENCES in enabled
+        self._kinds = [kind for kind in catalog.resources if kind.group == GROUP and not kind.is_custom]
+        if "ResourceQuota" in enabled:
+            self._kinds.append(_find(catalog, "", "resourcequotas"))
+        self.metrics = AdmissionMetrics()
+        self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
+        self.mutating: list[Mutating] = []
+        self.validating: list[Validating] = []
+        self.local_mutating: list[Hook] = []
+        """Webhooks in this process, called after configured ones."""
+        self.local_validating: list[Hook] = []
+
+    def mutate(self, draft: Draft) -> Awaitable[None] | None:
+        """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
+        return self.metrics.step("admit", draft.operation, self._begin_mutating, draft)
+
+    def _begin_mutating(self, draft: Draft) -> Awaitable[None] | None:
+        waits = self._lifecycle.admit(draft) if self._lifecycle is not None else None
+        is_consulted = self._consults(draft)
+        if waits is None and not is_consulted and self.is_idle(draft.environment.reader):
+            return None
+        return self._mutate(draft, waits, is_consulted)
+
+    async def _mutate(self, draft: Draft, lifecycle: Awaitable[None] | None, is_consulted: bool) -> None:
+        if lifecycle is not None:
+            await lifecycle
+        plugins = await self._active(draft, self.mutating)
+        if not plugins and not is_consulted:
+            return
+        request = self._attributes(draft)
+        if is_consulted:
+            await self._consult(request)
+        if not plugins:
+            return
+        draft.admission_state = request
+        owners = _owners(draft)
+        await self._admit(plugins, request)
+        if request.reinvoke:
+            request.round = 1
+            if is_consulted:
+                await request.settle()
+                await self._consult(request)
+                request.put(draft.resource, draft.new)
+            await self._admit(plugins, request)
+        await request.settle()
+        if request.changed:
+            _keep_readable(draft, owners)
+        draft.mutated = request.changed
+
+    def _consults(self, draft: Draft) -> bool:
+        """Whether plug-ins about the kind check this write."""
+        return draft.operation in ("CREATE", "UPDATE") and draft.resource.collection in self._consulted.collections
+
+    async def _admit(self, plugins: Sequence[Mutating], request: Attributes) -> None:
+        for plugin in plugins:
+            with self.metrics.plugin(plugin.name, "admit", request.operation):
+                await plugin.admit(request)
+
+    async def _consult(self, request: Attributes) -> None:
+        """Call the mutating plug-ins about the kind of the request, which change the draft."""
+        draft = request.draft
+        for name, rules in self._consulted.rules(draft.resource.collection):
+            if rules.mutate is None:
+                continue
+            before = copy(draft.new) if draft.trace is not None else None
+            with self.metrics.plugin(name, "admit", request.operation):
+                await rules.mutate(request)
+            if before is not None:
+                from noxu.api.difference import difference  # few writes are traced
+
+                if patch := difference(before, draft.new):
+                    draft.record(f"plug-in {name}", patch=patch)
+
+    def validate(self, draft: Draft) -> Awaitable[None] | None:
+        """Raises ApiError to refuse. None: nothing is configured."""
+        return self.metrics.step("validate", draft.operation, self._begin_validating, draft)
+
+    def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
+        if self._checks_owners and draft.operation in ("CREATE", "UPDATE"):
+            from noxu.admission import owner_references  # few servers enable it
+
+            with self.metrics.plugin(OWNER_REFERENCES, "validate", draft.operation):
+                owner_references.check(draft)
+        is_consulted = self._consults(draft)
+        if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
+            return None
+        return self._validate(draft, is_consulted)
+
+    async def _validate(self, draft: Draft, is_consulted: bool) -> None:
+        if draft.resource.group == GROUP:
+            for plugin in (*self.mutating, *self.validating):
+                await plugin.prepare(draft.resource)
+        plugins = await self._active(draft, self.validating)
+        if not plugins and not is_consulted:
+            return
+        request = draft.admission_state = self._attributes(draft)
+        request.refresh()
+        if is_consulted:
+            for name, rules in self._consulted.rules(draft.resource.collection):
+                if rules.validate is not None:
+                    with self.metrics.plugin(name, "validate", request.operation):
+                        await rules.validate(request)
+        for plugin in plugins:
+            with self.metrics.plugin(plugin.name, "validate", request.operation):
+                await plugin.validate(request)
+
+    def _attributes(self, draft: Draft) -> Attributes:
+        """What plug-ins see of a write; one object for all of them."""
+        from noxu.admission.attributes import Attributes  # with the first write, not at the start
+
+        known = draft.admission_state
+        return known if isinstance(known, Attributes) else Attributes(draft, self.metrics)
+
+    def check_again(self, draft: Draft) -> None:
+        """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
+        if self._lifecycle is not None:
+            self._lifecycle.check_again(draft)
+
+    def is_idle(self, reader: Reader) -> bool:
+        """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""
+        collections = self._collections
+        loaded = reader.cache.collections
+        if not collections or loaded.get(self._kinds[0].collection) is not collections[0]:
+            return False  # not loaded yet, or the cache was cleared, which affects all collections
+        for collection in collections:
+            if collection.entries:
+                return False
+        return not self.local_mutating and not self.local_validating
+
+    async def ignores(self, resource: Resource, reader: Reader) -> bool:
+        """Whether updates of a resource are certainly neither changed nor refused."""
+        if self._checks_owners or resource.collection in self._consulted.collections:
+            return False
+        if not self.is_idle(reader):
+            await self._load(reader)
+        return self.is_idle(reader)
+
+    async def _load(self, reader: Reader) -> None:
+        """Read what is configured, if the cache does not have it."""
+        self._collections = [await reader.collection(kind) for kind in self._kinds]
+
+    async def _active(self, draft: Draft, plugins: Sequence[P]) -> list[P]:
+        """The plug-ins that are configured, none for a resource without admission."""
+        if draft.resource.group_resource in _EXEMPT or draft.request.action is Action.REVIEW:
+            return []  # reviews are exempt: they are needed to repair a cluster
+        reader = draft.environment.reader
+        await self._load(reader)
+        return [plugin for plugin in plugins if not plugin.is_idle(reader)]
+
+
+def _owners(draft: Draft) -> Json:
+    metadata = draft.new.get("metadata")
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def _keep_readable(draft: Draft, before: Json) -> None:
+    """Restore managedFields that admission has made unreadable (fieldmanager's admission controller)."""
+    from noxu.apply.entries import InvalidEntries, decode  # with the first change by admission
+
+    after = _owners(draft)
+    if after is None or unstructured.mismatch(_MANAGED_FIELDS, after):
+        return  # there are no owners, or validation will report the error
+    try:
+        decode(after)
+    except InvalidEntries as error:
+        draft.outcome.warnings.append(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+            f"mutating admission controller; please fix your requests: {error}"
+        )
+        draft.new = {**draft.new, "metadata": {**draft.new["metadata"], "managedFields": before or []}}
+
+
+def _find(catalog: Catalog, group: str, plural: str) -> Resource:
+    resource = catalog.find(group, "v1", plural)
+    assert resource is not None
+    return resource

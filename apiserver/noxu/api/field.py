@@ -1,0 +1,166 @@
+"""Field errors, rendered as upstream's k8s.io/apimachinery/pkg/util/validation/field does.
+
+`<field>: <type text>[: <value>][: <detail>]`. A field path is a plain string; the root is "" and prints as `<nil>` (a
+nil *field.Path in Go). Required, Forbidden, TooLong and Internal never print a value.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from noxu.cpu_budget import spend
+from noxu.go.text import compact_json, plain, quote
+from noxu.records import NamedTuple
+from noxu.values import Json
+
+Path: TypeAlias = str
+ROOT: Final[Path] = ""
+NIL: Final[Path] = "<nil>"
+
+
+def child(path: Path, *names: str) -> Path:
+    """`spec` + `a` → `spec.a`; as upstream prints it, `spec` + `` → `spec[]`."""
+    if "" in names:
+        for name in names:
+            path = child(path, name) if name else f"{path}[]"
+        return path
+    return ".".join((path, *names)) if path else ".".join(names)
+
+
+def index(path: Path, position: int) -> Path:
+    """`spec.a` + 0 → `spec.a[0]`."""
+    return f"{path}[{position}]"
+
+
+def key(path: Path, name: str) -> Path:
+    """`labels` + `a.b` → `labels[a.b]`."""
+    return f"{path}[{name}]"
+
+
+Reason = Literal[
+    "FieldValueRequired",
+    "FieldValueDuplicate",
+    "FieldValueNotFound",
+    "FieldValueInvalid",
+    "FieldValueNotSupported",
+    "FieldValueForbidden",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "InternalError",
+    "FieldValueTypeInvalid",
+]
+
+_TEXT: Final[dict[Reason, str]] = {
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueNotFound": "Not found",
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many",
+    "InternalError": "Internal error",
+    "FieldValueTypeInvalid": "Invalid value",
+}
+_VALUELESS: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
+
+
+class _Omit:
+    """Stands for "do not print a value" (Go's field.OmitValueType)."""
+
+    def __repr__(self) -> str:
+        return "OMIT"
+
+
+OMIT: Final = _Omit()
+
+
+class Verbatim(str):
+    """A value that is printed unchanged: JSON of a Go struct, whose fields keep their order."""
+
+    __slots__ = ()
+
+
+def as_json(value: Json) -> Verbatim:
+    """A value in errors that is a struct in Go, or a string whose type has a name."""
+    return Verbatim(compact_json(value, sort_keys=False))
+
+
+class FieldError(NamedTuple):
+    """An error in one field. `reason` is that of a Status cause."""
+
+    reason: Reason
+    field: Path
+    value: Json = OMIT
+    detail: str = ""
+
+    @property
+    def body(self) -> str:
+        """The message without the field."""
+        text = _TEXT[self.reason]
+        if self.reason not in _VALUELESS and self.value is not OMIT:
+            text += f": {printed(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field or NIL}: {self.body}"
+
+
+def printed(value: Json) -> str:
+    """A value in a message: numbers and booleans as %v, strings as %q, everything else as JSON."""
+    if isinstance(value, str):
+        return value if isinstance(value, Verbatim) else quote(value)
+    return plain(value) if isinstance(value, (bool, int, float)) else compact_json(value)
+
+
+_UNITS: Final = 5  # of work for an error: a small object may have many
+
+
+def _made(reason: Reason, field: Path, value: Json = OMIT, detail: str = "") -> FieldError:
+    spend(_UNITS)
+    return FieldError(reason, field, value, detail)
+
+
+def required(field: Path, detail: str = "") -> FieldError:
+    return _made("FieldValueRequired", field, "", detail)
+
+
+def invalid(field: Path, value: Json, detail: str) -> FieldError:
+    return _made("FieldValueInvalid", field, value, detail)
+
+
+def type_invalid(field: Path, value: Json, detail: str) -> FieldError:
+    return _made("FieldValueTypeInvalid", field, value, detail)
+
+
+def not_supported(field: Path, value: Json, supported: list[str]) -> FieldError:
+    """`supported` is listed in the order given."""
+    detail = "supported values: " + ", ".join(map(quote, supported)) if supported else ""
+    return _made("FieldValueNotSupported", field, value, detail)
+
+
+def forbidden(field: Path, detail: str = "") -> FieldError:
+    return _made("FieldValueForbidden", field, "", detail)
+
+
+def duplicate(field: Path, value: Json) -> FieldError:
+    return _made("FieldValueDuplicate", field, value)
+
+
+def not_found(field: Path, value: Json, detail: str = "") -> FieldError:
+    return _made("FieldValueNotFound", field, value, detail)
+
+
+def too_long(field: Path, limit: int) -> FieldError:
+    """Upstream says bytes even where it counts runes, and omits a limit below zero."""
+    detail = f"may not be more than {limit} byte{'' if limit == 1 else 's'}"
+    return _made("FieldValueTooLong", field, "", detail if limit >= 0 else "value is too long")
+
+
+def too_many(field: Path, actual: int, limit: int) -> FieldError:
+    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}"
+    return _made("FieldValueTooMany", field, actual, detail if limit >= 0 else "has too many items")
+
+
+def internal(field: Path, detail: str) -> FieldError:
+    return _made("InternalError", field, "", detail)

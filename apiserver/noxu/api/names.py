@@ -1,0 +1,208 @@
+"""The syntax of names: DNS labels and subdomains, label keys and values, path segments.
+
+Every rule returns error messages, an empty list for a valid name. The messages are those of k8s.io/apimachinery
+(util/validation, api/validate/content, api/validation). Lengths are counted in bytes of UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from noxu.expressions import expression
+
+NameRule: TypeAlias = Callable[
+    [str, bool], list[str]
+]  # (name, whether it is the prefix of a name to be generated) → messages
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE: Final = f"({_KEY})?"
+
+SUBDOMAIN: Final = expression(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}")
+"""The fast path of `subdomain_name`: a match is a subdomain; None says nothing."""
+
+_is_label: Final = expression(_LABEL)
+_is_subdomain: Final = expression(_SUBDOMAIN)
+_is_label_1035: Final = expression(_LABEL_1035)
+_is_key: Final = expression(_KEY)
+_is_value: Final = expression(_VALUE)
+_is_qualified: Final = expression(rf"(?:{_SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
+
+_PARTS: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+
+def _expected(rule: str, pattern: str, *examples: str) -> str:
+    given = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {given}regex used for validation is '{pattern}')"
+
+
+_NOT_A_LABEL: Final = _expected(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character",
+    _LABEL,
+    "my-name",
+    "123-abc",
+)
+_NOT_A_SUBDOMAIN: Final = _expected(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character",
+    _SUBDOMAIN,
+    "example.com",
+)
+_NOT_A_1035_LABEL: Final = _expected(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+    "start with an alphabetic character, and end with an alphanumeric character",
+    _LABEL_1035,
+    "my-name",
+    "abc-123",
+)
+_NOT_A_KEY: Final = _expected(_PARTS, _KEY, "MyName", "my.name", "123-abc")
+_NOT_A_VALUE: Final = _expected(
+    f"a valid label must be an empty string or {_PARTS.removeprefix('must ')}", _VALUE, "MyValue", "my_value", "12345"
+)
+
+
+def _longer_than(limit: int, text: str) -> bool:
+    return len(text) > limit or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > limit)
+
+
+def is_label(value: str) -> bool:
+    """The fast path of `label_name`: whether a name is certainly a label."""
+    return len(value) <= 63 and _is_known_label(value)
+
+
+@lru_cache(maxsize=1024)
+def _is_known_label(value: str) -> bool:
+    """Cached: the same namespaces are checked again and again."""
+    return _is_label.fullmatch(value) is not None
+
+
+def dns1123_label(value: str) -> list[str]:
+    """A DNS label as in RFC 1123."""
+    errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
+    if not _is_label.fullmatch(value):
+        errors.append("must not contain dots" if _is_subdomain.fullmatch(value) else _NOT_A_LABEL)
+    return errors
+
+
+def dns1123_subdomain(value: str, *, unit: str = "characters") -> list[str]:
+    """A DNS subdomain as in RFC 1123. Upstream calls the unit characters, and bytes in the prefix of a label key."""
+    errors = [f"must be no more than 253 {unit}"] if _longer_than(253, value) else []
+    if not _is_subdomain.fullmatch(value):
+        errors.append(_NOT_A_SUBDOMAIN)
+    return errors
+
+
+def dns1035_label(value: str) -> list[str]:
+    """A DNS label as in RFC 1035, which begins with a letter."""
+    errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
+    if not _is_label_1035.fullmatch(value):
+        errors.append(_NOT_A_1035_LABEL)
+    return errors
+
+
+@lru_cache(maxsize=4096)
+def _qualifies(value: str) -> bool:
+    """Cached: the same keys are checked again and again."""
+    return _is_qualified.fullmatch(value) is not None
+
+
+def is_qualified_name(value: str) -> bool:
+    """The fast path of `qualified_name`: whether a name is certainly valid."""
+    return len(value) <= 253 and _qualifies(value)
+
+
+def qualified_name(value: str) -> list[str]:
+    """A label key, annotation key or finalizer: `name` or `prefix/name`."""
+    if is_qualified_name(value):
+        return []
+    prefix, slash, name = value.partition("/")
+    if not slash:
+        prefix, name = "", prefix
+    elif "/" in name:
+        return [
+            f"a valid label key {_NOT_A_KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
+    errors = []
+    if slash and not prefix:
+        errors.append("prefix part must be non-empty")
+    elif slash:
+        errors += [f"prefix part {error}" for error in dns1123_subdomain(prefix, unit="bytes")]
+    if not name:
+        errors.append("name part must be non-empty")
+    elif _longer_than(63, name):
+        errors.append("name part must be no more than 63 bytes")
+    if not _is_key.fullmatch(name):
+        errors.append(f"name part {_NOT_A_KEY}")
+    return errors
+
+
+def label_value(value: str) -> list[str]:
+    """The value of a label."""
+    if len(value) <= 63 and _is_value.fullmatch(value):
+        return []
+    errors = ["must be no more than 63 bytes"] if _longer_than(63, value) else []
+    if not _is_value.fullmatch(value):
+        errors.append(_NOT_A_VALUE)
+    return errors
+
+
+MAX_KNOWN_LABELS: Final = 1024
+_known_labels: Final[set[tuple[str, str]]] = set()
+"""Labels that are valid: the same ones are checked again and again."""
+
+
+def are_labels(labels: dict[str, str]) -> bool:
+    """Whether the names and the values of labels are certainly valid."""
+    if _known_labels.issuperset(labels.items()):
+        return True
+    for name, value in labels.items():
+        if not is_qualified_name(name) or len(value) > 63 or not _is_value.fullmatch(value):
+            return False
+        if len(_known_labels) >= MAX_KNOWN_LABELS:
+            _known_labels.clear()
+        _known_labels.add((name, value))
+    return True
+
+
+def path_segment_name(name: str, prefix: bool = False) -> list[str]:
+    """A name that may be a segment of a URL path. A prefix may be `.` or `..`: the suffix can make it valid."""
+    if name in (".", "..") and not prefix:
+        return [f"may not be '{name}'"]
+    if "/" not in name and "%" not in name:
+        return []
+    return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in name]
+
+
+def subdomain_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of custom resources."""
+    return dns1123_subdomain(_mask_trailing_dash(name) if prefix else name)
+
+
+def caseless_subdomain_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of CSI drivers, in any case."""
+    return subdomain_name(name.lower(), prefix)
+
+
+def label_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of namespaces."""
+    return dns1123_label(_mask_trailing_dash(name) if prefix else name)
+
+
+def label_1035_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names of services."""
+    return dns1035_label(_mask_trailing_dash(name) if prefix else name)
+
+
+def _mask_trailing_dash(name: str) -> str:
+    """A prefix may end with a dash. Upstream replaces the last two bytes by one, and checks the length afterwards:
+
+    `my-` becomes `ma`.
+    """
+    return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") and name.isascii() else name

@@ -1,0 +1,75 @@
+"""Sets of fields that recur: objects of a kind have the same owners, again and again.
+
+Equal JSON is read as one dict, of which copies would take the more memory. When it recurs, its JSON is kept, too, so that
+it is not encoded again for each object. Only canonical sets are kept: they are what their JSON is read as. Sets are immutable
+by convention (see `fieldset`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from noxu.api import codec
+from noxu.values import Json
+
+FieldSet: TypeAlias = dict[str, Any]  # of `fieldset`, which servers import with the first write
+
+MAX_KEPT: Final = 256
+MAX_KEPT_BYTES: Final = 8 * 1024
+"""The number of sets that are kept, and the length of their JSON."""
+
+_sets: Final[dict[bytes, FieldSet]] = {}
+"""By their JSON, with its keys in any order."""
+_texts: Final[dict[int, tuple[FieldSet, bytes]]] = {}
+"""The JSON, with sorted keys, of those that have recurred; by the set's id, which the set itself keeps in use."""
+
+
+def recurring(fields: Json, read: Callable[[Json], FieldSet]) -> FieldSet:
+    """fieldsV1 as a set, the same dict for equal JSON of canonical sets.
+
+    `read` makes the set, which is `fields` itself if that is canonical, and raises what this raises.
+    """
+    known = _known(fields, lambda given: read(given) is given)
+    return read(fields) if known is None else known
+
+
+def recurring_set(fields: FieldSet, is_canonical: Callable[[FieldSet], bool]) -> FieldSet:
+    """The same for a set that a write has made. If it is not canonical (`v:-0`), it is read as another one (`v:0`)."""
+    known = _known(fields, is_canonical)
+    return fields if known is None else known
+
+
+def _known(fields: Json, is_canonical: Callable[[Json], bool]) -> FieldSet | None:
+    """The set with the JSON of `fields`, which is kept as that set if it is new. None if it is not kept."""
+    if json_of(fields) is not None:
+        return fields  # type: ignore[no-any-return]
+    try:
+        written = orjson.dumps(fields)
+    except TypeError:  # too deep
+        return None
+    known = _sets.get(written)
+    if known is None:
+        if len(written) > MAX_KEPT_BYTES or not is_canonical(fields):
+            return None
+        if len(_sets) >= MAX_KEPT:
+            _sets.clear()
+            _texts.clear()
+        known = _sets[written] = fields
+    elif id(known) not in _texts:
+        _texts[id(known)] = known, codec.encode(known, sort_keys=True)
+    return known
+
+
+def json_of(fields: Json) -> bytes | None:
+    """The JSON of fieldsV1 with sorted keys, as `codec.encode` writes it; None if it is not known."""
+    known = _texts.get(id(fields))
+    return known[1] if known is not None and known[0] is fields else None
+
+
+def set_of(text: bytes) -> FieldSet | None:
+    """The set with that JSON, if its JSON is known; else None."""
+    known = _sets.get(text)
+    return known if known is not None and json_of(known) == text else None

@@ -1,0 +1,189 @@
+"""A resource as field ownership sees it, and its objects at every version.
+
+Fields are owned at the version at which they were written, so objects are compared at that version. The upstream server
+knows the versions in a CRD's spec; with an entry for another version it gives up (see `manager`). Built-in kinds drop
+such entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+
+from noxu.apply.comparison import Comparison, compare
+from noxu.apply.compiled import accept
+from noxu.apply.fieldset import EMPTY, FieldSet, is_member, matching, recursive_difference
+from noxu.apply.typed import join_errors, to_set, validate
+from noxu.apply.types import Type
+from noxu.records import record
+from noxu.values import Json, Object
+
+
+class MissingVersion(Exception):
+    """Raised by `Tracker.convert` for a version that does not exist: the entries of that version are dropped."""
+
+
+class Failed(Exception):
+    """Ownership cannot be determined; the message is upstream's."""
+
+
+def relabel(value: Object, version: str) -> Object:
+    """The conversion of custom resources without a webhook: only the apiVersion changes."""
+    return {**value, "apiVersion": version}
+
+
+def unchanged(value: Object) -> Object:
+    """The written form of custom resources."""
+    return value
+
+
+@record(frozen=True, slots=True, eq=False)
+class Tracker:
+    """One resource (or subresource) at the version of the request.
+
+    `types` and `resets` are by apiVersion, for every version; `resets` are the fields that writes through this endpoint
+    do not change. `only`, if it is set, is the pattern of those that they can change instead. `convert` gives an object at another
+    version; it raises MissingVersion for one that does not exist, and ApiError if it fails. `empty` is the object that a
+    create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with sorted keys.
+    `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives an object without
+    the empty fields that Go leaves out, which have no owner. `created` does so for an object that is created, of which whole
+    atomic lists are owned; None: `written`.
+    """
+
+    version: str
+    kind: str
+    types: Mapping[str, Type]
+    convert: Callable[[Object, str], Object] = relabel
+    subresource: str = ""
+    resets: Mapping[str, FieldSet] = field(default_factory=dict)
+    only: FieldSet | None = None
+    empty: Object = field(default_factory=dict)
+    custom: bool = True
+    implied: bool = False
+    written: Callable[[Object], Object] = unchanged
+    created: Callable[[Object], Object] | None = None
+    _known_ignored: dict[str, tuple[frozenset[str], bool]] = field(init=False, default_factory=dict, repr=False)
+
+    @property
+    def type(self) -> Type:
+        return self.types[self.version]
+
+    def changeable(self, fields: FieldSet, version: str) -> FieldSet:
+        """Those of the fields that writes through this endpoint can change."""
+        if self.only is not None:
+            return matching(fields, self.only)
+        return recursive_difference(fields, self.resets.get(version, EMPTY))
+
+    def created_fields(self, new: Object, *, of_type: bool) -> FieldSet:
+        """All fields of a new object that a write through this endpoint sets. Raises Unsure if it may not be of its type.
+
+        `of_type`: it certainly is, and whole fields that the write does not set, such as its status, are not looked at.
+        """
+        if not of_type:
+            return self.changeable(accept(new, self.type), self.version)
+        ignored, is_all = self._ignored(self.version)
+        fields = accept(_without(new, ignored), self.type)
+        return fields if is_all else self.changeable(fields, self.version)
+
+    def compared(self, old: Object, new: Object, version: str, *, exact: bool = False) -> Comparison:
+        """What a write through this endpoint changed, at a version. `exact`: as in `compare`.
+
+        Whole fields of the object that it does not change, such as its status, are not compared.
+        """
+        ignored, is_all = self._ignored(version)
+        change = compare(_without(old, ignored), _without(new, ignored), self.types[version], exact=exact)
+        return change if is_all else change.filtered(lambda fields: self.changeable(fields, version))
+
+    def claimed(self, config: Object) -> FieldSet:
+        """The fields that an applied configuration claims through this endpoint. It is of the type."""
+        ignored, is_all = self._ignored(self.version)
+        fields = to_set(_without(config, ignored), self.type)
+        return fields if is_all else self.changeable(fields, self.version)
+
+    def _ignored(self, version: str) -> tuple[frozenset[str], bool]:
+        """(The names of whole fields of the object that writes through this endpoint do not change; whether they are all
+        that such a write does not change).
+        """
+        known = self._known_ignored.get(version)
+        if known is None:
+            known = self._known_ignored[version] = self._found_ignored(version)
+        return known
+
+    def _found_ignored(self, version: str) -> tuple[frozenset[str], bool]:
+        kind, resets = self.types[version], self.resets.get(version, EMPTY)
+        if self.only is not None or kind.map is None or kind.map.atomic:
+            return frozenset(), False
+        names = frozenset(_whole_fields(resets))
+        return names, len(names) == len(resets)
+
+    @property
+    def blank(self) -> Object:
+        """The object that a create starts from, with apiVersion and kind."""
+        return {"apiVersion": self.version, "kind": self.kind} | self.empty
+
+
+def _whole_fields(reset: FieldSet) -> list[str]:
+    """The names of fields of the object that are reset with everything below them: `status` for {f:status: {}}."""
+    return [element[2:] for element, node in reset.items() if element[:2] == "f:" and is_member(node)]
+
+
+def _without(value: Object, names: frozenset[str]) -> Object:
+    """The object without some of its fields; itself if it has none of them."""
+    if names.isdisjoint(value):
+        return value
+    return {name: item for name, item in value.items() if name not in names}
+
+
+class Conversions:
+    """The objects of one write at all versions, each converted and checked once."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self.tracker = tracker
+        self._done: dict[tuple[int, str], tuple[Object, Object]] = {}  # with the source, which keeps its id in use
+
+    def at(self, value: Object, version: str) -> Object:
+        """The object at that version. Raises MissingVersion, ApiError or Failed."""
+        if value.get("apiVersion") == version:
+            return value
+        key = (id(value), version)
+        if key not in self._done:
+            self._done[key] = value, self._convert(value, version)
+        return self._done[key][1]
+
+    def _convert(self, value: Object, version: str) -> Object:
+        if version not in self.tracker.types:
+            if not self.tracker.custom:
+                raise MissingVersion(version)
+            raise Failed(_not_convertible(value, version))
+        converted = self.tracker.convert(value, version)
+        if wrong := validate(converted, self.tracker.types[version]):
+            raise Failed(join_errors(wrong))
+        return converted
+
+
+def _not_convertible(value: Object, version: str) -> str:
+    group, _, number = str(value.get("apiVersion", "")).rpartition("/")
+    if version.rpartition("/")[0] == group:
+        return f"request to convert CR to an invalid group/version: {version}"
+    kind = f"{group}/{number}, Kind={value.get('kind', '')}"
+    return f'{kind} is unstructured and is not suitable for converting to "{version}"'
+
+
+def named(value: Json) -> str:
+    """An object in messages: `default/w1; example.com/v1, Kind=Widget`."""
+    return f"{_meta(value, 'namespace')}/{_meta(value, 'name')}; {group_version_kind(value)}"
+
+
+def _meta(value: Json, name: str) -> str:
+    metadata = value.get("metadata")
+    text = metadata.get(name) if isinstance(metadata, dict) else ""
+    return text if isinstance(text, str) else ""
+
+
+def group_version_kind(value: Json) -> str:
+    """Go's GroupVersionKind: `example.com/v1, Kind=Widget`; `/, Kind=` for a malformed apiVersion."""
+    version, kind = value.get("apiVersion"), value.get("kind")
+    version = version if isinstance(version, str) and version != "/" else ""
+    if version.count("/") > 1:
+        return "/, Kind="
+    return f"{version if '/' in version else '/' + version}, Kind={kind if isinstance(kind, str) else ''}"

@@ -1,0 +1,405 @@
+"""Values of a type: validation, and their field sets (structured-merge-diff's package typed).
+
+There are two sets for a value. `to_set` has the fields that its applier claims: leaves, map keys and items of lists, but
+not the structs around them. `whole` has the fields that an update adds with it: the same, and everything around them.
+
+    {"spec": {"a": 1}}      to_set  {f:spec: {f:a}}         whole  {., f:spec: {., f:a}}
+
+These functions recurse along types, which are bounded; where types end and the data's depth begins, they loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeAlias
+
+from noxu.api.errors import reported, shortened
+from noxu.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text
+from noxu.apply.fieldset import value as value_element
+from noxu.apply.types import DEDUCED, MAX_KEPT, MAX_KEPT_KEY, UNTYPED, ListType, MapType, Type
+from noxu.go.fmt import default_format, go_syntax, go_type
+from noxu.values import Json
+
+
+class BadItem(ValueError):
+    """An item that an associative list cannot identify; the message is upstream's."""
+
+
+def item_of(kind: ListType, value: Json) -> Element:
+    """The path element of an associative list's item. Raises BadItem."""
+    if not kind.keys:
+        if isinstance(value, dict):
+            raise BadItem("associative list without keys has an element that's a map type")
+        if isinstance(value, list):
+            raise BadItem("not supported: associative list with lists as elements")
+        if value is None:
+            raise BadItem("associative list without keys has an element that's an explicit null")
+        return value_element(value)
+    if value is None:
+        raise BadItem("associative list with keys may not have a null element")
+    if not isinstance(value, dict):
+        raise BadItem("associative list with keys may not have non-map elements")
+    if kind.only_key and kind.keys[0] in value:
+        key = value[kind.keys[0]]
+        found = kind.elements.get(key) if type(key) is str else None
+        return _only_element(kind, key) if found is None else found
+    present = [(key, value.get(key, kind.defaults.get(key))) for key in sorted(kind.keys) if _has_key(kind, value, key)]
+    if not present:
+        keys = " ".join(f'"{key}"' for key in kind.keys)
+        raise BadItem(
+            f"associative list with keys has an element that omits all key fields [{keys}]"
+            " (and doesn't have default values for any key fields)"
+        )
+    return item(present)
+
+
+def identified(kind: ListType, items: list[Json]) -> Callable[[Json], Element]:
+    """`item_of` for the items of one list, in their order. The first of numbers that Go compares as equal names the others.
+
+    That are 0 and -0.0, and an integer beyond 2^53 and the float that is nearest to it; integers differ from each other.
+    """
+    if not any(type(key) is float for value in items for key in _keys_of(kind, value)):
+        return partial(item_of, kind)
+    seen: dict[tuple[float | str, ...], list[tuple[list[Json], Element]]] = {}
+
+    def first_equal(value: Json) -> Element:
+        element, keys = item_of(kind, value), _keys_of(kind, value)
+        alike = seen.setdefault(tuple(float(key) if type(key) in _NUMBERS else text(key) for key in keys), [])
+        for others, known in alike:
+            if all(type(key) is not type(other) or key == other for key, other in zip(keys, others, strict=True)):
+                return known
+        alike.append((keys, element))
+        return element
+
+    return first_equal
+
+
+_NUMBERS: Final = (int, float)
+
+
+def _keys_of(kind: ListType, value: Json) -> list[Json]:
+    if not kind.keys:
+        return [value]
+    return [value.get(key, kind.defaults.get(key)) for key in kind.keys] if type(value) is dict else []
+
+
+def _only_element(kind: ListType, key: Json) -> Element:
+    element = f"{kind.only_key}{text(key)}}}"
+    if type(key) is str and len(key) <= MAX_KEPT_KEY:
+        if len(kind.elements) >= MAX_KEPT:
+            kind.elements.clear()
+        kind.elements[key] = element
+    return element
+
+
+def _has_key(kind: ListType, value: Json, key: str) -> bool:
+    return key in value or kind.defaults.get(key) is not None
+
+
+NO_ELEMENT: Final[Element] = "?"
+"""Stands for an item that cannot be identified, as Go's empty PathElement."""
+
+
+def _element_of(element_of: Callable[[Json], Element], value: Json) -> Element:
+    """As `identified`; an item that cannot be identified is NO_ELEMENT. Removing an item's fields may leave a null."""
+    try:
+        return element_of(value)
+    except BadItem:
+        return NO_ELEMENT
+
+
+# --- validation ---
+
+_Location: TypeAlias = "tuple[_Location | None, str | int, Element]"
+"""Where a value is: (its parent's location, its name or index, its path element); None is the root."""
+_Error: TypeAlias = tuple[tuple[str | int, ...], str]
+"""(names and indexes on the way to the value, by which errors are sorted; message)"""
+
+
+def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: bool = True) -> list[str]:
+    """The errors of a value that should be of the type, sorted by names and indexes. Without `all_of_it`, any of them.
+
+    `duplicates` allows sets and list-maps to have equal items: live objects may, applied ones may not.
+    """
+    found: list[_Error] = []
+    stack: list[tuple[Json, Type, _Location | None]] = [(root, kind, None)]
+    while stack and (all_of_it or not found):
+        value, kind, location = stack.pop()
+        if kind.open or value is None:
+            continue
+        if type(value) is dict and kind.map is not None:
+            fields, values = kind.map.fields, kind.map.values
+            for name in sorted(value):
+                child = value[name]
+                known = fields.get(name)
+                expected = known[1] if known is not None else values
+                if expected is None:  # upstream leaves this map then, which it walks in random order
+                    found.append(_error((location, name, field(name)), "field not declared in schema"))
+                    break
+                if child is not None and type(child) not in expected.scalars and not expected.open:
+                    stack.append((child, expected, (location, name, field(name))))
+        elif type(value) is list and kind.list is not None:
+            if not all_of_it and (wrong := _wrong_scalar(value, kind.list.items)) is not None:
+                return [_mismatch(value[wrong], kind.list.items)]
+            stack += _checked_items(value, kind.list, location, duplicates, found)
+        else:
+            found.append(_error(location, _mismatch(value, kind)))
+    found.sort(key=lambda error: error[0])
+    return [message for _, message in found]
+
+
+def _wrong_scalar(items: list[Json], expected: Type) -> int | None:
+    """The index of the first item that is not the scalar it should be."""
+    if expected.open or expected.map is not None or expected.list is not None:
+        return None
+    scalars = expected.scalars
+    return next((n for n, item in enumerate(items) if item is not None and type(item) not in scalars), None)
+
+
+def _checked_items(
+    items: list[Json],
+    kind: ListType,
+    location: _Location | None,
+    duplicates: bool,
+    found: list[_Error],
+) -> list[tuple[Json, Type, _Location | None]]:
+    """The items that have to be checked themselves. An item that cannot be identified ends the check of its list."""
+    expected = kind.items
+    todo: list[tuple[Json, Type, _Location | None]] = []
+    seen: set[Element] = set()
+    element_of = identified(kind, items) if kind.associative else None
+    for index, child in enumerate(items):
+        element = f"i:{index}"
+        if element_of is not None:
+            try:
+                element = element_of(child)
+            except BadItem as bad:
+                found.append(_error(location, f"element {index}: {bad}", index))
+                break
+            if element in seen and not duplicates:
+                has_float = any(type(key) is float for key in _keys_of(kind, child))
+                key = describe((item_of(kind, child),), stored=has_float)  # numbers are printed as what they are
+                found.append(_error(location, f"duplicate entries for key {key}", index))
+            seen.add(element)
+        if child is not None and type(child) not in expected.scalars and not expected.open:
+            todo.append((child, expected, (location, index, element)))
+    return todo
+
+
+def _error(location: _Location | None, message: str, *index: int) -> _Error:
+    """`index` is that of an item which the message is about, in the list at the location."""
+    steps: list[str | int] = list(index)
+    path: list[Element] = []
+    while location is not None:
+        location, name, element = location
+        steps.insert(0, name)
+        path.insert(0, element)
+    return tuple(steps), f"{describe(path, stored=False)}: {message}" if path else message
+
+
+def _mismatch(value: Json, kind: Type) -> str:
+    if kind.map is not None:
+        return f"expected map, got &{{{default_format(value)}}}"
+    if kind.scalar == "numeric":
+        return f"expected numeric (int or float), got {go_type(value)}"
+    if kind.scalar == "string":
+        return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
+    if kind.scalar is not None:
+        expected = "boolean" if kind.scalar == "boolean" else "any scalar"
+        return f"expected {expected}, got &{{{default_format(value)}}}"
+    return f"expected list, got &{{{default_format(value)}}}"
+
+
+def join_errors(errors: list[str]) -> str:
+    """One message for several errors, as structured-merge-diff joins them. Those beyond the limits are only counted."""
+    if len(errors) == 1:
+        return shortened(errors[0])
+    shown, rest = reported(errors)
+    return "\n  ".join(["errors:", *shown, *([f"and {rest} more errors"] if rest else [])])
+
+
+# --- sets of values ---
+
+_CONTAINERS: Final = frozenset({dict, list})
+
+
+def whole(value: Json, kind: Type) -> FieldSet:
+    """The node with all fields of a value, itself included. The value is of the type; lists may have duplicates."""
+    if not value or type(value) not in _CONTAINERS:
+        return MEMBER
+    node: FieldSet = {SELF: MEMBER}
+    if type(value) is dict:
+        if kind is DEDUCED:
+            return deduced(value)
+        if kind.map is None or kind.map.atomic:
+            return MEMBER
+        fields, values = kind.map.fields, kind.map.values or DEDUCED
+        for name, child in value.items():
+            known = fields.get(name)
+            element, inner = ("f:" + name, values) if known is None else known
+            node[element] = whole(child, inner) if type(child) in _CONTAINERS else MEMBER
+        return node
+    if kind.list is None or not kind.list.associative:
+        return MEMBER
+    element_of = identified(kind.list, value)
+    for child in value:
+        element = element_of(child)
+        node[element] = MEMBER if element in node else whole(child, kind.list.items)  # of equal items, all are one leaf
+    return node
+
+
+def deduced(value: Json) -> FieldSet:
+    """`whole` of a value without a declared type: maps are granular, everything else is a leaf. Does not recurse."""
+    root: FieldSet = {}
+    frames: list[tuple[Json, FieldSet, Element]] = [(value, root, SELF)]
+    for value_, parent, element in frames:
+        if type(value_) is dict and value_:
+            parent[element] = node = {SELF: MEMBER}
+            frames += [(child, node, "f:" + name) for name, child in value_.items()]
+        else:
+            parent[element] = MEMBER
+    top: FieldSet = root[SELF]
+    return top
+
+
+def to_set(root: Json, kind: Type) -> FieldSet:
+    """The fields that an applied object claims. The object is of the type, except for null items of list-maps."""
+    return _claimed(root, kind) or EMPTY
+
+
+def _claimed(value: Json, kind: Type) -> FieldSet | None:
+    """The node of a value, without itself if its parts have owners of their own; None if nothing is claimed."""
+    if type(value) is dict:
+        if kind.map is None or kind.map.atomic:
+            return MEMBER
+        node: FieldSet = {}
+        fields, values = kind.map.fields, kind.map.values or DEDUCED
+        for name, child in value.items():
+            if known := fields.get(name):
+                if not child or type(child) not in _CONTAINERS:
+                    if child != [] or not _in_parts(known[1]):
+                        node[known[0]] = MEMBER
+                elif (below := _claimed(child, known[1])) is not None:
+                    node[known[0]] = below
+            elif not child or type(child) not in _CONTAINERS:
+                node["f:" + name] = MEMBER
+            else:
+                node["f:" + name] = deduced(child) if values is DEDUCED else _as_member(_claimed(child, values))
+        return node or None
+    if type(value) is not list or kind.list is None or not kind.list.associative:
+        return MEMBER
+    node = {}
+    element_of = identified(kind.list, value)
+    for child in value:
+        element = _element_of(element_of, child)
+        simple = element in node or not child or type(child) not in _CONTAINERS
+        node[element] = MEMBER if simple else _as_member(_claimed(child, kind.list.items))
+    return node or None
+
+
+def _in_parts(kind: Type) -> bool:
+    """Whether an empty list of this type claims nothing."""
+    return kind.list is not None and kind.list.associative
+
+
+def _as_member(node: FieldSet | None) -> FieldSet:
+    if not node or SELF in node:
+        return node or MEMBER
+    node[SELF] = MEMBER
+    return node
+
+
+# --- sets under a type ---
+
+
+def ensure_named(fields: FieldSet, kind: Type) -> FieldSet:
+    """The set, extended by every struct field that has members below."""
+    root: FieldSet = {}
+    frames: list[tuple[FieldSet, Type | None, FieldSet]] = [(fields, kind, root)]
+    for node, type_, out in frames:
+        map_ = type_.map if type_ is not None else None
+        list_ = type_.list if type_ is not None else None
+        for element, child in node.items():
+            if not child:
+                out[element] = MEMBER
+                continue
+            inner: FieldSet = {}
+            below: Type | None = None
+            if element[0] == "f" and map_ is not None:
+                known = map_.fields.get(element[2:])
+                below = map_.values if known is None else known[1]
+                if known is not None:
+                    inner[SELF] = MEMBER
+            elif element[0] == "k" and list_ is not None:
+                below = list_.items
+            out[element] = inner
+            frames.append((child, below, inner))
+    return root
+
+
+def reconcile(fields: FieldSet, kind: Type) -> FieldSet:
+    """The set adapted to a type that has changed since: fields in a value that is atomic now become the value itself.
+
+    A value that is granular now is unchanged, and so are fields in values of deduced type.
+    """
+    known = _reconciled.get(id(fields))
+    if known is not None and known[0] is fields and known[1] is kind:
+        return fields
+    frames = [(fields, kind)]
+    elements = 0
+    for node, type_ in frames:
+        elements += len(node)
+        for element, child in node.items():
+            if child and (below := _below(type_, element)) is not None:
+                if _is_atomic(below):
+                    return _collapsed(fields, kind)
+                frames.append((child, below))
+    if elements <= MAX_ELEMENTS:
+        if len(_reconciled) >= MAX_RECONCILED:
+            _reconciled.clear()
+        _reconciled[id(fields)] = fields, kind
+    return fields
+
+
+MAX_RECONCILED: Final = 256
+MAX_ELEMENTS: Final = 500
+_reconciled: Final[dict[int, tuple[FieldSet, Type]]] = {}
+"""A cache of small sets that needed no change for a type. Equal sets are one object (see `entries`), and recur."""
+
+
+def _collapsed(fields: FieldSet, kind: Type) -> FieldSet:
+    root: FieldSet = {}
+    frames: list[tuple[FieldSet, Type | None, FieldSet]] = [(fields, kind, root)]
+    for node, type_, out in frames:
+        for element, child in node.items():
+            below = _below(type_, element) if child and type_ is not None else None
+            if not child or (below is not None and _is_atomic(below)):
+                out[element] = MEMBER
+            else:
+                inner: FieldSet = {}
+                out[element] = inner
+                frames.append((child, below, inner))
+    return root
+
+
+def _below(kind: Type, element: Element) -> Type | None:
+    """The type of a part, None if it is not known. Of several types, a map is preferred to a scalar, and that to a list."""
+    if kind.map is None:
+        return None if kind.scalar is not None or kind.list is None else kind.list.items
+    if _is_deduced(kind.map):
+        return None
+    known = kind.map.fields.get(element[2:]) if element[0] == "f" else None
+    return kind.map.values if known is None else known[1]
+
+
+def _is_atomic(kind: Type) -> bool:
+    """Whether values of the type have one owner as a whole."""
+    if kind.map is not None:
+        return kind.map.atomic and not _is_deduced(kind.map)
+    return kind.scalar is None and kind.list is not None and not kind.list.associative
+
+
+def _is_deduced(kind: MapType) -> bool:
+    values = kind.values
+    return not kind.fields and values is not None and values.scalar == "untyped" and values is not UNTYPED

@@ -1,0 +1,146 @@
+"""What an expression may refer to: variables, functions and types.
+
+`KUBERNETES` is the environment that upstream builds for compatibility version 1.36, without variables; `extend` adds
+them. `self` and `oldSelf` are typed by a schema, the variables of admission are mostly dyn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from noxu.cel.library import (
+    authorization,
+    comprehensions,
+    formats,
+    lists,
+    network,
+    optionals,
+    quantity,
+    regex,
+    semver,
+    sets,
+    standard,
+    strings,
+    urls,
+)
+from noxu.cel.library.declarations import Function, Overload
+from noxu.cel.library.messages import FindMessage, MessageType, no_messages
+from noxu.cel.types import types
+from noxu.cel.types.types import Type
+from noxu.records import NamedTuple
+
+_TYPE_NAMES: Final = (
+    types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.LIST, types.MAP, types.NULL, types.STRING,
+    types.TIMESTAMP, types.TYPE, types.UINT, types.OPTIONAL, types.IP, types.CIDR,
+)  # fmt: skip
+# Only the checker knows these names: using one as a value is an error when constants are folded.
+_UNUSABLE_TYPE_NAMES: Final = {
+    "duration": types.DURATION,
+    "timestamp": types.TIMESTAMP,
+    **{
+        f"google.protobuf.{name}": Type(types.Kind.STRUCT, f"google.protobuf.{name}")
+        for name in ("Any", "Struct", "Value", "ListValue", "BoolValue", "BytesValue", "DoubleValue", "FloatValue",
+                     "Int32Value", "Int64Value", "StringValue", "UInt32Value", "UInt64Value")
+    },
+}  # fmt: skip
+
+
+class Resolution(NamedTuple):
+    """The overloads that a call may use (their ids), and the type of the call."""
+
+    overloads: tuple[str, ...]
+    result: Type
+
+
+class Environment:
+    """What the checker looks up.
+
+    `functions` by name, their overloads in upstream's order; `variables` by name; `type_names` that are values;
+    `unusable_type_names` that are not. `messages` finds the types that can be constructed as `Name{field: value}`.
+    """
+
+    __slots__ = ("functions", "messages", "resolved", "type_names", "unusable_type_names", "variables")
+
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        variables: Mapping[str, Type],
+        type_names: Mapping[str, Type],
+        unusable_type_names: Mapping[str, Type],
+        messages: FindMessage = no_messages,
+    ) -> None:
+        self.functions = functions
+        self.messages = messages
+        self.variables = variables
+        self.type_names = type_names
+        self.unusable_type_names = unusable_type_names
+        self.resolved: dict[tuple[str, bool, tuple[Type, ...]], Resolution] = {}
+        """The checker's memory of overload resolution, by (function, whether called on a target, types of operands)."""
+
+    def extend(self, variables: Mapping[str, Type]) -> Environment:
+        """The same functions, more variables."""
+        known = {**self.variables, **variables}
+        extended = Environment(self.functions, known, self.type_names, self.unusable_type_names, self.messages)
+        extended.resolved = self.resolved
+        return extended
+
+    def with_messages(self, messages: FindMessage, functions: Mapping[str, Function]) -> Environment:
+        """The same variables, more functions and message types."""
+        known = {**self.functions, **functions}
+        known_messages = self.messages
+        return Environment(
+            known,
+            self.variables,
+            self.type_names,
+            self.unusable_type_names,
+            lambda name: messages(name) or known_messages(name),
+        )
+
+
+def environment(functions: Iterable[Function], *libraries: Iterable[tuple[str, Overload]]) -> Environment:
+    """An environment of complete functions and of libraries, whose overloads join functions of the same name."""
+    merged: dict[str, Function] = {}
+    for function in functions:
+        known = merged.setdefault(
+            function.name, Function(function.name, [], function.singleton, function.traits, function.guarded)
+        )
+        known.overloads += function.overloads
+    for library in libraries:
+        for name, overload in library:
+            merged.setdefault(name, Function(name)).overloads.append(overload)
+    return Environment(merged, {}, {named.name: named for named in _TYPE_NAMES}, _UNUSABLE_TYPE_NAMES, _well_known)
+
+
+def _well_known(name: str) -> MessageType | None:
+    from noxu.cel.library import wellknown  # imported when first needed: expressions rarely contain messages
+
+    return wellknown.find_message(name)
+
+
+# In the order of upstream's environment/base.go, which decides which overload is tried first.
+KUBERNETES: Final = environment(
+    [*standard.FUNCTIONS, lists.FLATTEN, lists.SORT, lists.SORT_BY],
+    urls.OVERLOADS,
+    regex.OVERLOADS,
+    lists.KUBERNETES,
+    authorization.OVERLOADS,
+    optionals.OVERLOADS,
+    quantity.OVERLOADS,
+    strings.OVERLOADS,
+    sets.OVERLOADS,
+    network.OVERLOADS,
+    formats.OVERLOADS,
+    comprehensions.OVERLOADS,
+    semver.OVERLOADS,
+    lists.EXTENSION,
+)
+# Functions that came after the compatibility version: only stored expressions may use them.
+ONLY_STORED: Final = {"includes": Function("includes", [lists.INCLUDES])}
+STORED: Final = Environment(
+    {**KUBERNETES.functions, **ONLY_STORED},
+    KUBERNETES.variables,
+    KUBERNETES.type_names,
+    KUBERNETES.unusable_type_names,
+    KUBERNETES.messages,
+)

@@ -1,0 +1,94 @@
+"""The elements of lists and maps: by index, by key, and one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noxu.cel.errors import CelError
+from noxu.cel.values.conversions import go_type, go_value
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.values import (
+    ABSENT,
+    LISTS,
+    MAPS,
+    Failed,
+    JsonList,
+    JsonObject,
+    LazyMap,
+    MapValue,
+    Opaque,
+    UntypedMap,
+    Value,
+    from_json_or_failed,
+    type_of,
+)
+
+
+def select(value: Value, key: Value, *, presence: bool) -> Value:
+    """`value[key]` or `value.key`. Raises CelError if it does not exist; with `presence`, returns ABSENT instead."""
+    if isinstance(value, MAPS):
+        found = value.find(key)
+        if found is ABSENT and not presence:
+            raise CelError(f"no such key: {go_value(key)}")
+        return found
+    if isinstance(value, LISTS):
+        return _element(value, key, presence=presence)
+    found = value.field(key) if isinstance(value, Opaque) else ABSENT
+    if presence or found is not ABSENT:
+        return found
+    raise CelError(f"no such key: {go_value(key)}")
+
+
+def _element(items: Value, key: Value, *, presence: bool) -> Value:
+    position = _position(key)
+    if not 0 <= position < len(items):
+        if presence:
+            return ABSENT
+        raise CelError(f"index out of bounds: {go_value(key)}")
+    if isinstance(items, JsonList) and type(key) is not int:
+        raise CelError(f"unsupported index: {go_value(key)}")
+    return items[position]
+
+
+def _position(key: Value) -> int:
+    """The index that a number of any type stands for: 1, 1u and 1.0 are the same."""
+    if type(key) is int:
+        return key
+    if type(key) is Uint and key < 2**63:
+        return int(key)
+    if type(key) is float and key.is_integer() and -(2.0**63) < key < 2.0**63:
+        return int(key)
+    if type(key) in (float, Uint):
+        raise CelError(f"unsupported index value {go_value(key)} in list")
+    raise CelError(f"unsupported index type '{type_of(key).name}' in list")
+
+
+def entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
+    """What a comprehension runs over, as the values of its two variables.
+
+        one variable    ['a']  →  ('a', None)     {'k': 1}  →  ('k', None)
+        two variables   ['a']  →  (0, 'a')        {'k': 1}  →  ('k', 1)
+
+    Elements that cannot be converted are `Failed`.
+    """
+    if isinstance(items, JsonList):
+        schema = items.items
+        elements: Iterator[Value] = (from_json_or_failed(raw, schema) for raw in items.raw)
+        return enumerate(elements) if two else ((element, None) for element in elements)
+    if isinstance(items, LISTS):
+        return enumerate(items) if two else ((element, None) for element in items)
+    if isinstance(items, MAPS):
+        if not two:
+            return ((key, None) for key in items)
+        return ((key, _find_or_failed(items, key)) for key in items)
+    name = go_type(items)
+    if two:
+        raise CelError(f"unsupported comprehension range type: {name}")
+    raise CelError(f"got '{name}', expected iterable type")
+
+
+def _find_or_failed(items: MapValue | JsonObject | UntypedMap | LazyMap, key: Value) -> Value:
+    try:
+        return items.find(key)
+    except CelError as error:
+        return Failed(error.message)

@@ -1,0 +1,256 @@
+"""Functions on lists: Kubernetes' (sum, min, indexOf …) and those of cel-go's extension, version 3 (slice, sort …)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import Final
+
+from noxu.cel.errors import CelError, no_such_overload
+from noxu.cel.library.declarations import Function, Implementation, Overload, overload
+from noxu.cel.library.standard import ADDERS, COMPARERS, add, compare
+from noxu.cel.memory import LIST, allocate
+from noxu.cel.values import equality
+from noxu.cel.values.numbers import Uint
+from noxu.cel.values.times import Duration
+from noxu.cel.values.values import ABSENT, LISTS, Value, type_of
+
+MAX_RANGE: Final = 1_000_000
+_INTEGER: Final = 40  # bytes of an element that is a number
+_SORTED: Final = 80  # bytes of an element while it is sorted
+_COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_SUMMABLE: Final = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
+_RUNTIME_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
+
+
+def _comparable(value: Value) -> Value:
+    if type_of(value).name not in COMPARERS:
+        raise no_such_overload()
+    return value
+
+
+def is_sorted(items: Value) -> bool:
+    previous: Value = ABSENT
+    for item in items:
+        _comparable(item)
+        if previous is not ABSENT:
+            try:
+                if compare(previous, item) > 0:
+                    return False
+            except CelError:  # neighbours without an order do not make a list unsorted
+                pass
+        previous = item
+    return True
+
+
+def _sum(zero: Value) -> Implementation:
+    def run(items: Value) -> Value:
+        total = zero
+        for item in items:
+            if type_of(item).name not in ADDERS:
+                raise no_such_overload()
+            total = add(total, item)
+        return total
+
+    return run
+
+
+def _extreme(name: str, sign: int) -> Implementation:
+    """min (sign 1) and max (sign -1)."""
+
+    def run(items: Value) -> Value:
+        found: Value = ABSENT
+        for item in items:
+            _comparable(item)
+            try:
+                better = found is ABSENT or compare(found, item) == sign
+            except CelError:
+                better = False
+            if better:
+                found = item
+        if found is ABSENT:
+            raise CelError(f"{name} called on empty list")
+        return found
+
+    return run
+
+
+def _same(left: Value, right: Value) -> bool:
+    try:
+        return equality.same(left, right)
+    except CelError:
+        return False
+
+
+def index_of(items: Value, value: Value) -> int:
+    return next((n for n, item in enumerate(items) if _same(item, value)), -1)
+
+
+def last_index_of(items: Value, value: Value) -> int:
+    return next((n for n in reversed(range(len(items))) if _same(items[n], value)), -1)
+
+
+def slice_of(items: Value, start: int, end: int) -> list[Value]:
+    prefix = f"cannot slice({start}, {end}), "
+    if start < 0 or end < 0:
+        raise CelError(f"{prefix}negative indexes not supported")
+    if start > end:
+        raise CelError(f"{prefix}start index must be less than or equal to end index")
+    if len(items) < end:
+        raise CelError(f"{prefix}list is length {len(items)}")
+    allocate(equality.list_size(items) * (end - start) // max(len(items), 1))
+    return [items[n] for n in range(start, end)]
+
+
+def flatten(items: Value, *depths: Value) -> list[Value]:
+    """Lists in the list are replaced by their elements, down to `depths` levels (one if it is not given).
+
+    Does not recurse: `todo` is a stack of (rest of a list, how many levels below it are flattened).
+    """
+    if not isinstance(items, LISTS) or any(type(depth) is not int for depth in depths):
+        names = ", ".join(type_of(depth).name for depth in depths)
+        raise CelError(f"no such overload: {type_of(items).name}.flatten({names})")
+    depth = depths[0] if depths else 1
+    if depth < 0:
+        raise CelError("level must be non-negative")
+    out: list[Value] = []
+    allocate(equality.list_size(items))
+    todo = [(iter(items), depth)]
+    while todo:
+        elements, levels = todo[-1]
+        for element in elements:
+            if levels and isinstance(element, LISTS):
+                allocate(equality.list_size(element))
+                todo.append((iter(element), levels - 1))
+                break
+            out.append(element)
+        else:
+            todo.pop()
+    return out
+
+
+def sort(items: Value) -> Value:
+    return sort_by_keys(items, items)
+
+
+def sort_by_keys(items: Value, keys: Value) -> Value:
+    """The items sorted by the keys at the same indices. Stable, which upstream's sort is not beyond 12 elements."""
+    if len(items) != len(keys):
+        raise CelError(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got "
+            f"{len(items)} and {len(keys)} elements respectively"
+        )
+    if not len(items):
+        return items
+    kind = type_of(keys[0]).name
+    if kind not in COMPARERS:
+        raise CelError("list elements must be comparable")
+    allocate(_SORTED * len(items) + equality.list_size(items) + equality.list_size(keys))
+    ordered = list(keys)
+    if len(ordered) > 1 and any(type_of(key).name != kind for key in ordered):
+        raise CelError("list elements must have the same type")
+    pairs: list[tuple[Value, Value]] = list(zip(ordered, items, strict=True))
+    pairs.sort(key=cmp_to_key(_by_key))
+    return [item for _, item in pairs]
+
+
+def _by_key(left: tuple[Value, Value], right: tuple[Value, Value]) -> int:
+    return _order(left[0], right[0])
+
+
+def _order(left: Value, right: Value) -> int:
+    try:
+        return compare(left, right)
+    except CelError:
+        return 0
+
+
+def range_of(count: int) -> list[Value]:
+    if count < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {count}")
+    if count > MAX_RANGE:
+        raise CelError(f"lists.range: size {count} exceeds maximum allowed ({MAX_RANGE})")
+    allocate(LIST + _INTEGER * count)
+    return list(range(count))
+
+
+def reverse(items: Value) -> list[Value]:
+    allocate(equality.list_size(items))
+    return [items[n] for n in reversed(range(len(items)))]
+
+
+def distinct(items: Value) -> Value:
+    if not len(items):
+        return items
+    allocate(equality.list_size(items))
+    unique: list[Value] = []
+    strings: set[Value] = set()  # strings need not be compared with every other element
+    for item in items:
+        if type(item) is str:
+            if item in strings:
+                continue
+            strings.add(item)
+        elif any(_same(item, other) for other in unique):
+            continue
+        unique.append(item)
+    return unique
+
+
+def includes(target: Value, value: Value) -> bool:
+    """Whether a list contains the value, or a target that is no list equals it."""
+    if isinstance(target, LISTS):
+        return any(_same(item, value) for item in target)
+    return _same(target, value)
+
+
+def _each(names: tuple[str, ...], row: Callable[[str], tuple[str, Overload]]) -> list[tuple[str, Overload]]:
+    return [row(name) for name in names]
+
+
+KUBERNETES: Final[list[tuple[str, Overload]]] = [
+    *_each(_COMPARABLE, lambda t: overload(f"list_{t}_is_sorted_bool", f"list({t}).isSorted() -> bool", is_sorted)),
+    *_each(tuple(_SUMMABLE), lambda t: overload(f"list_{t}_sum_{t}", f"list({t}).sum() -> {t}", _sum(_SUMMABLE[t]))),
+    *_each(_COMPARABLE, lambda t: overload(f"list_{t}_max_{t}", f"list({t}).max() -> {t}", _extreme("max", -1))),
+    *_each(_COMPARABLE, lambda t: overload(f"list_{t}_min_{t}", f"list({t}).min() -> {t}", _extreme("min", 1))),
+    overload("list_a_index_of_int", "list(A).indexOf(A) -> int", index_of),
+    overload("list_a_last_index_of_int", "list(A).lastIndexOf(A) -> int", last_index_of),
+]
+
+
+def _id_part(kind: str) -> str:
+    """How the ids of the extension's overloads name a type."""
+    return _RUNTIME_NAMES.get(kind, kind)
+
+
+FLATTEN: Final = Function(
+    "flatten",
+    [
+        overload("list_flatten", "list(list(T)).flatten() -> list(T)", flatten)[1],
+        overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", flatten)[1],
+    ],
+    guarded=False,
+)
+SORT: Final = Function(
+    "sort",
+    [overload(f"list_{_id_part(kind)}_sort", f"list({kind}).sort() -> list({kind})")[1] for kind in _COMPARABLE],
+    sort,
+    frozenset({"list"}),
+)
+SORT_BY: Final = Function(
+    "@sortByAssociatedKeys",
+    [
+        overload(
+            f"list_{_id_part(kind)}_sortByAssociatedKeys", f"list(T).@sortByAssociatedKeys(list({kind})) -> list(T)"
+        )[1]
+        for kind in _COMPARABLE
+    ],
+    sort_by_keys,
+    frozenset({"list"}),
+)
+EXTENSION: Final[list[tuple[str, Overload]]] = [
+    overload("list_slice", "list(T).slice(int, int) -> list(T)", slice_of),
+    overload("lists_range", "lists::range(int) -> list(int)", range_of),
+    overload("list_reverse", "list(T).reverse() -> list(T)", reverse),
+    overload("list_distinct", "list(T).distinct() -> list(T)", distinct),
+]
+INCLUDES: Final = overload("list_includes_dyn_dyn", "dyn.includes(dyn) -> bool", includes)[1]

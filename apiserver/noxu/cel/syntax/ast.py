@@ -1,0 +1,233 @@
+"""The syntax tree: cel-go's kinds of expressions, with macros expanded.
+
+`pos` is where error messages about a node point (an offset in code points). The checker sets `type`, and for calls
+`overloads`: the ids of the overloads that the call may use. A comprehension keeps the name of the macro it came from,
+which determines the shape of its parts (see `noxu.cel.syntax.macros`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from noxu.cel.types.types import Type
+
+ACCUMULATOR: Final = "@result"  # not an identifier, so that expressions cannot refer to it
+UNUSED: Final = "#unused"  # the iteration variable of a comprehension that only binds a name
+
+
+class Node:
+    __slots__ = ("pos", "type")
+    type: Type
+
+    def __init__(self, pos: int) -> None:
+        self.pos = pos
+
+
+class Literal(Node):
+    """None, bool, int, Uint, float, str or bytes."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, pos: int, value: object) -> None:
+        self.pos = pos
+        self.value = value
+
+
+class Ident(Node):
+    """The checker sets `constant` where the name is that of a type."""
+
+    __slots__ = ("constant", "name")
+
+    def __init__(self, pos: int, name: str) -> None:
+        self.pos = pos
+        self.name = name
+        self.constant: Type | None = None
+
+
+class Select(Node):
+    """`operand.field`; with `test`, `has(operand.field)`."""
+
+    __slots__ = ("field", "operand", "test")
+
+    def __init__(self, pos: int, operand: Expr, field: str, test: bool = False) -> None:
+        self.pos = pos
+        self.operand = operand
+        self.field = field
+        self.test = test
+
+
+class Call(Node):
+    __slots__ = ("args", "function", "overloads", "target")
+
+    def __init__(self, pos: int, function: str, args: list[Expr], target: Expr | None = None) -> None:
+        self.pos = pos
+        self.function = function
+        self.target = target
+        self.args = args
+        self.overloads: tuple[str, ...] = ()
+
+    @property
+    def operands(self) -> list[Expr]:
+        """The target, if there is one, and the arguments."""
+        return self.args if self.target is None else [self.target, *self.args]
+
+
+class ListLiteral(Node):
+    """`optional` holds the indices of the `?element`s."""
+
+    __slots__ = ("elements", "optional")
+
+    def __init__(self, pos: int, elements: list[Expr], optional: frozenset[int] = frozenset()) -> None:
+        self.pos = pos
+        self.elements = elements
+        self.optional = optional
+
+
+class Entry(Node):
+    """`key: value` of a map, `field: value` of a message (then `key` is a Literal)."""
+
+    __slots__ = ("key", "optional", "value")
+
+    def __init__(self, pos: int, key: Expr, value: Expr, optional: bool) -> None:
+        self.pos = pos
+        self.key = key
+        self.value = value
+        self.optional = optional
+
+
+class MapLiteral(Node):
+    __slots__ = ("entries",)
+
+    def __init__(self, pos: int, entries: list[Entry]) -> None:
+        self.pos = pos
+        self.entries = entries
+
+
+class Message(Node):
+    """`name{field: value}`."""
+
+    __slots__ = ("entries", "name")
+
+    def __init__(self, pos: int, name: str, entries: list[Entry]) -> None:
+        self.pos = pos
+        self.name = name
+        self.entries = entries
+
+
+class Comprehension(Node):
+    """A fold over `range`:
+
+        accumulator = initial
+        for variable[, variable2] in range:
+            if not condition: break
+            accumulator = step
+        → result
+
+    `macro` is the name of the macro (all, map, …), or "bind" for a comprehension that only gives `initial` a name.
+    """
+
+    __slots__ = (
+        "accumulator", "condition", "initial", "macro", "range", "result", "step", "variable", "variable2",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        pos: int,
+        range: Expr,  # noqa: A002 - cel-go's word
+        variables: tuple[str, str],
+        accumulator: str,
+        initial: Expr,
+        condition: Expr,
+        step: Expr,
+        result: Expr,
+        macro: str,
+    ) -> None:
+        self.pos = pos
+        self.range = range
+        self.variable, self.variable2 = variables
+        self.accumulator = accumulator
+        self.initial = initial
+        self.condition = condition
+        self.step = step
+        self.result = result
+        self.macro = macro
+
+
+class Missing(Node):
+    """Stands for an expression that could not be parsed."""
+
+    __slots__ = ()
+
+
+Expr: TypeAlias = Literal | Ident | Select | Call | ListLiteral | MapLiteral | Message | Comprehension | Missing
+
+
+def children(node: Expr) -> list[Expr]:
+    """The expressions directly below a node, in order of evaluation."""
+    match node:
+        case Select():
+            return [node.operand]
+        case Call():
+            return node.operands
+        case ListLiteral():
+            return node.elements
+        case MapLiteral():
+            return [part for entry in node.entries for part in (entry.key, entry.value)]
+        case Message():
+            return [entry.value for entry in node.entries]
+        case Comprehension():
+            return [node.range, node.initial, node.condition, node.step, node.result]
+        case _:
+            return []
+
+
+def copy(node: Expr) -> Expr:
+    """A deep copy (some macros repeat their target)."""
+    pos = node.pos
+    match node:
+        case Literal():
+            return Literal(pos, node.value)
+        case Ident():
+            return Ident(pos, node.name)
+        case Select():
+            return Select(pos, copy(node.operand), node.field, node.test)
+        case Call():
+            target = None if node.target is None else copy(node.target)
+            return Call(pos, node.function, [copy(arg) for arg in node.args], target)
+        case ListLiteral():
+            return ListLiteral(pos, [copy(element) for element in node.elements], node.optional)
+        case MapLiteral():
+            return MapLiteral(pos, [_copy_entry(entry) for entry in node.entries])
+        case Message():
+            return Message(pos, node.name, [_copy_entry(entry) for entry in node.entries])
+        case Comprehension():
+            variables = (node.variable, node.variable2)
+            over, initial = copy(node.range), copy(node.initial)
+            condition, step, result = copy(node.condition), copy(node.step), copy(node.result)
+            return Comprehension(pos, over, variables, node.accumulator, initial, condition, step, result, node.macro)
+        case _:
+            return Missing(pos)
+
+
+def _copy_entry(entry: Entry) -> Entry:
+    return Entry(entry.pos, copy(entry.key), copy(entry.value), entry.optional)
+
+
+def is_deeper(tree: Expr, limit: int) -> bool:
+    """Whether the tree has more than `limit` levels."""
+    level = [tree]
+    for _ in range(limit):
+        level = [inner for node in level for inner in children(node)]
+        if not level:
+            return False
+    return True
+
+
+def is_larger(tree: Expr, limit: int) -> bool:
+    """Whether the tree has more than `limit` nodes."""
+    todo, count = [tree], 0
+    while todo and count <= limit:
+        count += 1
+        todo += children(todo.pop())
+    return count > limit

@@ -1,0 +1,139 @@
+"""The `noxu` command: what it can do, and how it is run.
+
+The arguments of each command are in `noxu.arguments`, and what it does is in `noxu.commands`. Both
+modules are imported only for the command that is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from noxu.arguments import plain
+from noxu.arguments.commands import COMMANDS as COMMANDS
+from noxu.arguments.commands import arguments_of
+
+if TYPE_CHECKING:
+    import argparse
+
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""The exit status after Ctrl-C, as shells have it."""
+UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
+"""Errors that commands do not expect of files: they are those of the standard output."""
+EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+"""Errors that any call of the system may have: a limit is reached."""
+
+
+def command() -> NoReturn:
+    """The `noxu` command: run it, and end the process, without freeing its memory: that takes an eighth of `noxu validate`."""
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see noxu.__main__
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if sys.stdout is None:  # it was closed, as by `noxu serve … >&-`
+            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the end of the process
+        if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+            sys.stdout.reconfigure(errors="surrogateescape")  # names of files have any bytes, and lines contain them
+        status = main(own_process=True)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    if "logging" in sys.modules:
+        sys.modules["logging"].shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or there is none
+            stream.flush()
+    os._exit(status)
+
+
+def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
+    """Run a command. Returns its exit status: 0 success, 1 refused or failed, 2 invalid arguments.
+
+    `own_process`: the process does nothing else, so the command may end it.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["__complete"]:
+        return _complete(given[1:])
+    if not given:
+        _parser().print_help()
+        return 0
+    name = given[0]
+    if name not in COMMANDS:
+        top = _parser()
+        top.parse_args(given)  # options such as --version, which exit, or an error
+        top.error("the first argument has to be a command or an option")  # a command after `--`, since Python 3.14
+    options = options_of(name, given[1:])
+    options.own_process = own_process
+    try:
+        if own_process:
+            gc.disable()  # modules live until the end: they need not be examined
+        module = import_module(f"noxu.commands.{name.replace('-', '_')}")
+        if own_process:
+            gc.freeze()
+            gc.enable()
+        status: int = module.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `noxu validate … | head`: the reader has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the remaining output is discarded
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        if error.errno not in (*UNWRITABLE, *EXHAUSTED):
+            raise
+        if error.errno in EXHAUSTED:
+            from noxu.process_limits import sentence  # rarely needed
+
+            print(f"noxu: {sentence(error)}", file=sys.stderr)
+        else:
+            print(f"noxu: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
+    return status
+
+
+def _complete(words: Sequence[str]) -> int:
+    """Answer the scripts of `noxu completion`."""
+    from noxu.commands.completion import candidates
+
+    print("\n".join(candidates(words)))
+    return 0
+
+
+def options_of(name: str, given: Sequence[str]) -> argparse.Namespace:
+    """The options of a command. Invalid ones end the process with status 2."""
+    module = arguments_of(name)
+    options = plain.options(module.add, given)
+    if options is None:
+        options = parser_of(name).parse_intermixed_args(given)
+    options.command = name
+    if complete := getattr(module, "complete", None):
+        try:
+            complete(options)
+        except ValueError as error:
+            parser_of(name).error(str(error))
+    return options
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The parser of arguments without a command."""
+    from noxu.arguments import parsers  # see noxu.arguments.plain
+
+    return parsers.parser()
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of the arguments of a command."""
+    from noxu.arguments import parsers
+
+    return parsers.parser_of(name)
+
+
+if __name__ == "__main__":
+    command()

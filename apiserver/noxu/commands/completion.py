@@ -1,0 +1,138 @@
+r"""`noxu completion`: what makes a shell complete command lines.
+
+The scripts ask `noxu __complete WORD...` for the words that may stand in place of the last one, which is what has been
+typed so far. Each line of the answer is a word, a tab and a description; `:files` means that files complete it, too.
+
+    $ noxu __complete serve --log js
+    json
+    $ noxu __complete serve ./
+    :files
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from noxu.arguments.commands import COMMANDS
+from noxu.arguments.parsers import parser_of
+
+COMPLETE: Final = "__complete"
+"""The command that the scripts call."""
+FILES: Final = ":files"
+_OF_FILES: Final = frozenset({"FILE", "DIR", "PATH", "STORE"})  # what the help calls values that are paths, or may be
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0."""
+    print(SCRIPTS[options.shell], end="")
+    return 0
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """The lines of the answer for the words after `noxu`."""
+    *before, current = words or [""]
+    if not before:
+        return _starting(current, [*COMMANDS.items(), ("--help", ""), ("--version", "")])
+    if before[0] not in COMMANDS:
+        return []
+    command = parser_of(before[0])
+    option, typed = _option_before(command, before[1:], current)
+    if option is not None:
+        return _values(option, typed, current.removesuffix(typed))
+    if current.startswith("-"):
+        return _starting(current, [(name, _summary(action)) for name, action in _options(command).items()])
+    return [line for action in _positional(command) for line in _values(action, current, "")]
+
+
+def _option_before(
+    command: argparse.ArgumentParser, before: Sequence[str], current: str
+) -> tuple[argparse.Action | None, str]:
+    """The option whose value is being typed, and what has been typed of the value: `--o v`, `--o=v`, in bash `--o = v`."""
+    options = _options(command)
+    name, separator, typed = current.partition("=")
+    if separator and name in options:
+        return options[name], typed
+    if current == "=" and before and before[-1] in options:
+        return options[before[-1]], ""
+    last = before[-2] if len(before) > 1 and before[-1] == "=" else before[-1] if before else ""
+    action = options.get(last)
+    return (action, current) if action is not None and action.nargs != 0 else (None, "")
+
+
+def _values(action: argparse.Action, typed: str, prefix: str) -> list[str]:
+    """The values of an argument, each after what stands before it in the same word."""
+    if action.choices is not None:
+        typed = "" if typed == "=" else typed
+        return [
+            f"{prefix if prefix != '=' else ''}{line}"
+            for line in _starting(typed, [(str(value), "") for value in action.choices])
+        ]
+    return [FILES] if action.metavar in _OF_FILES else []
+
+
+def _options(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    return command._option_string_actions  # noqa: SLF001 - argparse has no other way to list them
+
+
+def _positional(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    return (action for action in command._actions if not action.option_strings)  # noqa: SLF001
+
+
+def _starting(typed: str, found: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{word}\t{what}".rstrip() for word, what in found if word.startswith(typed)]
+
+
+def _summary(action: argparse.Action) -> str:
+    """The first part of an option's help."""
+    return (action.help or "").partition(":")[0].partition(";")[0].partition(" (default")[0].replace("\n", " ")
+
+
+SCRIPTS: Final = {
+    "bash": r"""# source <(noxu completion bash)
+_noxu() {
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do
+        if [ "$line" = :files ]; then
+            compopt -o default
+        else
+            COMPREPLY+=("${line%%$'\t'*}")
+        fi
+    done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _noxu noxu
+""",
+    "zsh": r"""#compdef noxu
+# source <(noxu completion zsh)
+_noxu() {
+    local line
+    local -a found
+    for line in "${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        if [[ "$line" == :files ]]; then
+            _files
+        elif [[ "$line" == *$'\t'* ]]; then
+            found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+        elif [[ -n "$line" ]]; then
+            found+=("${line//:/\\:}")
+        fi
+    done
+    (( $#found )) && _describe noxu found
+}
+compdef _noxu noxu
+""",
+    "fish": r"""# noxu completion fish > ~/.config/fish/completions/noxu.fish
+function __noxu_complete
+    set -l words (commandline -opc) (commandline -ct)
+    for line in ($words[1] __complete $words[2..-1] 2>/dev/null)
+        if test "$line" = :files
+            __fish_complete_path (commandline -ct)
+        else
+            printf '%s\n' $line
+        end
+    end
+end
+complete -c noxu -f -a '(__noxu_complete)'
+""",
+}

@@ -1,0 +1,284 @@
+"""`noxu lint`: find out whether servers accept CRDs, and fix them.
+
+`verdicts` says what is found out about one CRD. Verdicts are kept, and several processes may find them (see `results`).
+`--fix` writes the structural v1 form where it is unambiguous (see `schema.completion`), to stdout or into the files (see
+`rewriting`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from noxu.api import codec
+from noxu.commands import findings, inputs, reports, results, rewriting, shards
+from noxu.commands.cache import Cache, user_directory
+from noxu.commands.findings import Checked, Finding
+from noxu.commands.reports import Style
+from noxu.commands.results import Check, Results
+from noxu.commands.shards import Shard
+from noxu.crd import v1beta1
+from noxu.manifests import Document, is_crd
+from noxu.records import NamedTuple
+from noxu.schema.completion import Note
+from noxu.schema.lint import REMARKS
+from noxu.values import Json, Object
+from noxu_storage.types import Progress
+
+
+class Wanted(NamedTuple):
+    """`strict`: warnings are errors. `fix`: what remains when the CRD is fixed. `fixable`: whether that is possible, in any case."""
+
+    strict: bool = False
+    fix: bool = False
+    fixable: bool = False
+
+
+class Verdict(NamedTuple):
+    """What is found out about a CRD.
+
+    `findings`: of the CRD as it is or, with `--fix`, those that cannot be fixed. `fixed` replaces the CRD, None if it has
+    no violations, or cannot be fixed.
+    """
+
+    findings: Sequence[Finding]
+    is_structural: bool
+    is_fixable: bool
+    changes: Sequence[Note] = ()
+    fixed: Object | None = None
+
+
+class Linted(NamedTuple):
+    """A CRD with its verdict."""
+
+    document: Document
+    verdict: Verdict
+
+    @property
+    def api_version(self) -> str:
+        return str(self.document.value.get("apiVersion", ""))
+
+    @property
+    def written(self) -> Object | None:
+        """The CRD to write: the given one if nothing is to be fixed. None if it has no structural form."""
+        verdict = self.verdict
+        return (verdict.fixed or self.document.value) if verdict.is_fixable else None
+
+    @property
+    def checked(self) -> Checked:
+        refused = any(finding.level == "error" for finding in self.verdict.findings)
+        name = self.document.name or self.document.kind
+        title = f"{name} ({self.api_version.rpartition('/')[2]})"
+        return Checked(self.document, title, "refused" if refused else "valid", self.verdict.findings)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: all CRDs are structural, or have been fixed; 1: some are not; 2: an input cannot be read."""
+    cache = Cache(None if options.no_cache else user_directory())
+    old = inputs.former(options.old, cache.split)
+    if options.in_place or options.diff:
+        status = rewriting.rewrite(options, cache.split, partial(lint, options, old, cache))
+        cache.tidy()
+        return status
+    documents = inputs.read(options, cache.split)
+    report = Report.of(options, documents, lint(options, old, cache, documents))
+    cache.tidy()
+    if options.output in reports.FORMATS:
+        print(reports.FORMATS[options.output](report.checked, "lint"))
+    elif options.output == "json":
+        print(codec.pretty(report.as_json(), sort_keys=False).decode())
+    elif options.fix:
+        _write_fixed(report, reports.style(options))
+    else:
+        _print_report(report, reports.style(options))
+    return findings.exit_status(report.checked)
+
+
+# -- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+def lint(
+    options: argparse.Namespace, old: Sequence[Document], cache: Cache, documents: Iterable[Document]
+) -> Results[Linted]:
+    """The verdicts on the CRDs among documents, each with the former CRD of its name."""
+    crds = [each for each in documents if inputs.decided(options, each) is None and is_crd(each.value)]
+    found = Results[Linted]()
+    results.add(found, _check(options), shards.by_file(crds, old), cache, options.jobs)
+    return found
+
+
+def _check(options: argparse.Namespace) -> Check[Linted]:
+    wanted = Wanted(options.strict, options.fix, options.fix or options.output == "json")
+    return Check("lint", partial(_find, wanted), wanted, _verdict_as_json, _linted)
+
+
+def _find(wanted: Wanted, shard: Shard, _: Progress) -> list[tuple[Document, Linted]]:
+    from noxu.commands import verdicts  # takes long to import, and kept verdicts do without it
+
+    old = {document.name: document.value for document in shard.old}
+    return [
+        (document, Linted(document, verdicts.verdict(document, wanted, old.get(document.name))))
+        for document in shard.documents
+    ]
+
+
+def _verdict_as_json(linted: Linted) -> Json:
+    verdict = linted.verdict
+    found = [findings.plain_values(each) for each in verdict.findings]
+    return [found, verdict.is_structural, verdict.is_fixable, list(map(list, verdict.changes)), verdict.fixed]
+
+
+def _linted(document: Document, value: Json) -> Linted:
+    """Raises TypeError, ValueError for what `_verdict_as_json` has not made."""
+    found, structural, fixable, changes, fixed = value
+    return Linted(
+        document,
+        Verdict(
+            list(map(findings.from_plain, found)), structural, fixable, [Note(*change) for change in changes], fixed
+        ),
+    )
+
+
+# -- report -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Report:
+    """What is known about the documents. `checked` has all of them, in their order."""
+
+    fix: bool
+    checked: list[Checked]
+    linted: list[tuple[Linted, Checked]]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, documents: Iterable[Document], found: Mapping[int, Linted]) -> Report:
+        report = cls(options.fix, [], [])
+        for document in documents:
+            if (linted := found.get(id(document))) is not None:
+                checked = linted.checked
+                report.linted.append((linted, checked))
+            else:
+                certain = inputs.decided(options, document)
+                checked = certain or Checked(document, inputs.title(document), "skipped")
+            report.checked.append(checked)
+        if not report.linted and not any(each.findings for each in report.checked) and not options.allow_empty:
+            report.checked.append(inputs.nothing(options, "no CustomResourceDefinition found"))
+        return report
+
+    def with_result(self, result: findings.Result) -> list[Checked]:
+        linted = {id(checked) for _, checked in self.linted}
+        return [each for each in self.checked if each.result == result and id(each) not in linted]
+
+    def as_json(self) -> Json:
+        return {
+            "crds": [_as_json(linted, checked, self.fix) for linted, checked in self.linted],
+            "skipped": [
+                {**findings.place_as_json(each.document), "kind": each.document.kind, "name": each.document.name}
+                for each in self.with_result("skipped")
+            ],
+            "rejected": [
+                {**findings.place_as_json(each.document), "findings": findings.as_json(each.findings)}
+                for each in self.with_result("refused")
+            ],
+            "unreadable": [
+                {**findings.place_as_json(each.document), "message": each.document.error}
+                for each in self.with_result("unreadable")
+            ],
+        }
+
+
+def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
+    result: Object = {
+        **findings.place_as_json(linted.document),
+        "name": linted.document.name,
+        "apiVersion": linted.api_version,
+        "structural": linted.verdict.is_structural,
+        "findings": findings.as_json(checked.findings),
+        "fixable": linted.verdict.is_fixable,
+    }
+    if fix:
+        result["changes"] = [note._asdict() for note in linted.verdict.changes]
+        result["fixed"] = linted.written
+    return result
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+def _print_report(report: Report, style: Style) -> None:
+    groups = reports.repeated(report.checked) if style.groups and style.detail != "errors" else {}
+    for each in report.with_result("skipped") if style.detail == "all" else ():
+        why = "is of a kind to skip" if is_crd(each.document.value) else "is not a CustomResourceDefinition"
+        print(f"{each.document.source}: {reports.result('skipped', style)}: {each.title} {why}")
+    for linted, checked in report.linted:
+        single = reports.ungrouped(checked, groups)
+        if style.shows(single):
+            _print_linted(linted, single, style)
+    reports.print_findings(report.with_result("refused") + report.with_result("unreadable"))
+    for line in reports.group_lines(groups, style):
+        print(line)
+    if len(report.checked) > 1:
+        print(_summary(report, style))
+
+
+_NOT_FIXED: Final = {*REMARKS, "duplicate-key"}
+
+
+def _print_linted(linted: Linted, checked: Checked, style: Style) -> None:
+    errors = sum(finding.level == "error" for finding in checked.findings)
+    old = v1beta1.is_v1beta1(linted.document.value)
+    state = reports.count(errors, "violation", style, "red") if errors else style.of("structural", "green")
+    hint = "; `noxu lint --fix` writes it as v1, the only version that servers accept" if old and not errors else ""
+    print(f"{linted.document.source}: {checked.title}: {state}{hint}")
+    for finding in filter(style.tells, checked.findings):
+        for line in reports.finding_lines(checked, finding, style):
+            print(line)
+    remarks = any(finding.level == "error" and finding.rule in _NOT_FIXED for finding in checked.findings)
+    if errors and linted.verdict.is_fixable and not remarks:
+        print("  `noxu lint --fix` fixes all of this")
+
+
+def _summary(report: Report, style: Style) -> str:
+    """`3 CRDs: 2 structural, 1 with 5 violations; 7 warnings; 2 skipped`."""
+    crds = [checked for _, checked in report.linted]
+    wrong = sum(each.has_errors for each in crds)
+    levels = Counter(finding.level for each in crds for finding in each.findings)
+    parts = [reports.count(len(crds) - wrong, "structural,", style, "green").rstrip(",")]
+    parts += [f"{wrong} with {reports.count(levels['error'], 'violation', style, 'red')}"] if wrong else []
+    found = [f"{len(crds)} CRD{'' if len(crds) == 1 else 's'}: {', '.join(parts)}"]
+    found += [reports.count(levels["warning"], "warning", style, "yellow")] if levels["warning"] else []
+    for result in ("skipped", "refused", "unreadable"):
+        if count := len(report.with_result(result)):
+            found.append(style.of(f"{count} {result}", reports.COLOURS[result]))
+    return "; ".join(found)
+
+
+def _write_fixed(report: Report, style: Style) -> None:
+    written = []
+    groups = reports.repeated(report.checked) if style.groups else {}
+    for linted, checked in report.linted:
+        print_fixed(linted, reports.ungrouped(checked, groups))
+        if linted.written is not None:
+            written.append(codec.to_yaml(linted.written).decode())
+    reports.print_findings(report.with_result("refused") + report.with_result("unreadable"))
+    for line in reports.group_lines(groups, reports.on_stderr()):
+        print(line, file=sys.stderr)
+    print("---\n".join(written), end="")
+
+
+def print_fixed(linted: Linted, checked: Checked) -> None:
+    """Print to stderr what was fixed, and what cannot be; and the warnings, which are not fixed."""
+    about = f"{linted.document.source}: {checked.title}"
+    style = reports.on_stderr()
+    if linted.written is None:
+        print(f"{about}: {style.of('cannot be fixed', 'red')}, not changed", file=sys.stderr)
+    for note in linted.verdict.changes:
+        print(f"{about}: {note}", file=sys.stderr)
+    for finding in checked.findings:
+        for line in reports.finding_lines(checked, finding, style):
+            print(line, file=sys.stderr)

@@ -1,0 +1,178 @@
+"""`noxu validate`: validate objects without a server.
+
+The objects are written through the registry and the pipeline of the server, over a new store in memory: CRDs first, then
+namespaces, then everything else in the order of the files. Results are kept, and used again while neither the files nor Noxu
+change; objects that cannot affect each other may be written in several processes (see `shards`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+from noxu.api import codec
+from noxu.commands import findings, inputs, outcomes, progress, reports, results, shards
+from noxu.commands.cache import Cache, user_directory
+from noxu.commands.findings import Checked
+from noxu.commands.outcomes import Outcome, Rules
+from noxu.commands.reports import Style
+from noxu.commands.results import Check, Results
+from noxu.commands.shards import Shard
+from noxu.manifests import Document
+from noxu.values import Json, Object
+from noxu_storage.types import Progress
+
+_SELDOM: Final = (2_000_000, 20, 20)
+_KEPT: Final = range(400, 500)
+"""The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: nothing is refused; 1: an object is refused; 2: an input cannot be read."""
+    if options.stored:
+        from noxu.commands import stored
+
+        return stored.run(options)
+    with _seldom_collected(ends=options.own_process):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    cache = Cache(None if options.no_cache else user_directory())
+    with progress.shown("validate", quiet=options.quiet) as report:
+        with _not_collected():
+            documents, old = inputs.read(options, cache.split), inputs.former(options.old, cache.split)
+        found = _outcomes(options, documents, old, cache, report)
+    cache.tidy()
+    checked = [outcome.checked for outcome in found]
+    if options.output in reports.FORMATS:
+        print(reports.FORMATS[options.output](checked, "validate"))
+    elif options.output == "json":
+        print(codec.pretty(_as_json(found, checked), sort_keys=False).decode())
+    else:
+        _print_report(checked, reports.style(options))
+    return findings.exit_status(checked)
+
+
+@contextmanager
+def _seldom_collected(*, ends: bool) -> Iterator[None]:
+    """Collect garbage seldom: most of what is made is none, and looking for it takes a fifth of the time.
+
+    `ends`: the process ends afterwards, so that nothing is collected then.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(*_SELDOM)
+    try:
+        yield
+    finally:
+        if not ends:
+            gc.set_threshold(*before)
+            gc.unfreeze()
+
+
+@contextmanager
+def _not_collected() -> Iterator[None]:
+    """Collect no garbage, and never look for it in what is made meanwhile: documents contain no cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+def _outcomes(
+    options: argparse.Namespace, documents: Sequence[Document], old: Sequence[Document], cache: Cache, report: Progress
+) -> list[Outcome]:
+    """The outcome of each document, in their order."""
+    found = Results[Outcome]()
+    accepted = []
+    for document in documents:
+        if (certain := inputs.decided(options, document)) is not None:
+            found[id(document)] = Outcome(document, document.namespace, certain.result, certain=certain.findings)
+        else:
+            accepted.append(document)
+
+    def written(count: int, _: int) -> None:
+        report(len(found) + count, len(documents))
+
+    check = _check(Rules(options.strict, options.features, options.ignore_unknown_kinds))
+    for members in inputs.rounds(accepted) if options.independent else [accepted]:
+        shared = inputs.shared_with(members, accepted) if options.independent else []
+        results.add(found, check, shards.split(members, shared, old), cache, options.jobs, written)
+    return found.of(documents)
+
+
+def _check(rules: Rules) -> Check[Outcome]:
+    return Check(
+        name="validate",
+        find=partial(_write, rules),
+        depends=tuple(rules),
+        as_json=outcomes.as_json,
+        from_json=outcomes.from_json,
+        reads_text=False,
+        kept=lambda outcome: outcome.error is None or outcome.error.code in _KEPT,
+    )
+
+
+def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document, Outcome]]:
+    import asyncio
+
+    from noxu.commands.in_memory import validate  # takes long to import, and kept results do without it
+    from noxu.registry.offload import without_threads
+    from noxu.schema.structural import keeping
+
+    with without_threads(), keeping():
+        return asyncio.run(validate(shard, rules, report))
+
+
+# -- output -----------------------------------------------------------------------------------------------------------
+
+
+def _print_report(checked: Sequence[Checked], style: Style) -> None:
+    for line in reports.lines(checked, style):
+        print(line)
+    counts = _counts(checked)
+    objects = counts.pop("objects")
+    listed = [
+        style.of(f"{number} {result}", reports.COLOURS[result]) if number else f"{number} {result}"
+        for result, number in counts.items()
+        if number or result != "unreadable"
+    ]
+    warnings = sum(finding.level == "warning" for each in checked for finding in each.findings)
+    hidden = f"; {reports.count(warnings, 'warning', style, 'yellow')}" if warnings and style.detail == "errors" else ""
+    print(f"{objects} object{'' if objects == 1 else 's'}: {', '.join(listed)}{hidden}")
+
+
+def _counts(checked: Sequence[Checked]) -> dict[str, int]:
+    counts = {"objects": sum(each.result != "unreadable" for each in checked)}
+    for result in ("valid", "refused", "skipped", "unreadable"):
+        counts[result] = sum(each.result == result for each in checked)
+    return counts
+
+
+def _as_json(found: Sequence[Outcome], checked: Sequence[Checked]) -> Json:
+    objects = [_outcome_as_json(*pair) for pair in zip(found, checked, strict=True)]
+    return {"objects": objects, "summary": _counts(checked)}
+
+
+def _outcome_as_json(outcome: Outcome, checked: Checked) -> Object:
+    document = outcome.document
+    return {
+        **findings.place_as_json(document),
+        "apiVersion": document.value.get("apiVersion", ""),
+        "kind": document.kind,
+        "namespace": outcome.namespace,
+        "name": document.name,
+        "result": outcome.result,
+        "update": outcome.update or None,
+        "findings": findings.as_json(checked.findings),
+        "warnings": list(outcome.warnings),
+        "status": None if outcome.error is None else outcome.error.status,
+    }

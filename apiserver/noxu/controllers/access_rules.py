@@ -1,0 +1,102 @@
+"""Keep the rules of access up to date with the roles and bindings.
+
+It starts before the first request, and a change acts before its writer is answered: the next request sees it. Large objects
+are compiled in a thread, and their writers wait for it. If the cache is reset, the rules of before hold until all objects are
+listed again; writers of roles and bindings wait for that, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, TypeAlias
+
+from noxu.clock import Clock
+from noxu.controllers.controller import Controller
+from noxu.registry.change import Change
+from noxu.registry.entry import Entry, object_at
+from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.values import Object
+from noxu_storage.types import Key
+
+GROUP: Final = "rbac.authorization.k8s.io"
+PLURALS: Final = ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
+
+
+Put: TypeAlias = Callable[[], None]
+"""Makes what has been compiled count."""
+
+
+class Rules(Protocol):
+    """What follows the objects: `namespace` is "" for those of the cluster. Compiling, in any thread, changes nothing."""
+
+    def compile_role(self, namespace: str, name: str, role: Object) -> Put: ...
+
+    def remove_role(self, namespace: str, name: str) -> None: ...
+
+    def compile_binding(self, namespace: str, name: str, binding: Object) -> Put: ...
+
+    def remove_binding(self, namespace: str, name: str) -> None: ...
+
+
+class AccessRuleController(Controller[str]):
+    """Rules change when a change is observed, those of large objects when their name is reconciled."""
+
+    name = "rbac-rules"
+
+    def __init__(self, reader: Reader, resources: dict[str, Resource], rules: Rules, clock: Clock) -> None:
+        """`resources` are those of PLURALS."""
+        first, *others = (resources[plural] for plural in PLURALS)
+        super().__init__(reader, first, clock, *others)
+        self._resources = {resource.collection: resource for resource in resources.values()}
+        bindings = {resources[plural].collection for plural in PLURALS if plural.endswith("bindings")}
+        self._compilers: dict[str, Callable[[str, str, Object], Put]] = {
+            name: rules.compile_binding if name in bindings else rules.compile_role for name in self._resources
+        }
+        self._remove: dict[str, Callable[[str, str], None]] = {
+            name: rules.remove_binding if name in bindings else rules.remove_role for name in self._resources
+        }
+        self._known: set[Key] = set()
+        self._large: dict[Key, Entry] = {}
+        """Objects that are not compiled yet, in their newest state."""
+
+    def observe(self, change: Change) -> Iterable[str]:
+        if change.entry is None:
+            self._forget(change.key)
+            return ()
+        return self._learn(change.entry)
+
+    def resync(self) -> Iterable[str]:
+        entries = [entry for found in (self.collection, *self.others) for entry in found.entries.values()]
+        for key in self._known - {entry.key for entry in entries}:
+            self._forget(key)
+        return [name for entry in entries for name in self._learn(entry)]
+
+    def _learn(self, entry: Entry) -> Iterable[str]:
+        """Make an object count at once, or return its name, which is then to be reconciled."""
+        self._known.add(entry.key)
+        if len(entry.stored) > LOOP_LIMIT:
+            self._large[entry.key] = entry
+            return (entry.key.name,)
+        self._large.pop(entry.key, None)
+        self._compile(entry)()
+        return ()
+
+    def _compile(self, entry: Entry) -> Put:
+        key = entry.key
+        value = object_at(entry, self._resources[key.collection])
+        return self._compilers[key.collection](entry.namespace, key.name, value)
+
+    def _forget(self, key: Key) -> None:
+        self._known.discard(key)
+        self._large.pop(key, None)
+        self._remove[key.collection](key.partition[:-1], key.name)
+
+    async def reconcile(self, key: str) -> None:
+        """Compile the large objects of a name. What has changed in the meantime is not made to count."""
+        for entry in [entry for entry in self._large.values() if entry.key.name == key]:
+            put = await offload(len(entry.stored), self._compile, entry)
+            if self._large.get(entry.key) is entry:
+                del self._large[entry.key]
+                put()

@@ -1,0 +1,137 @@
+"""Secrets with tokens of service accounts (upstream's serviceaccount-token-controller, pkg/controller/serviceaccount).
+
+A Secret of the type `kubernetes.io/service-account-token` names its account in an annotation. The controller adds a token that
+never expires, the CA of the server and the namespace, and annotates the uid of the account. When the account does not
+exist, or is another one of the same name, the Secret is deleted.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from noxu.api.errors import ApiError
+from noxu.clock import Clock
+from noxu.controllers import users
+from noxu.controllers.controller import Controller
+from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
+from noxu.registry.access import User
+from noxu.registry.change import Change
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
+from noxu.registry.entry import Entry, key_of, object_at
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.registry.writer import Writer
+from noxu.values import Object
+from noxu_storage.types import Key
+
+Sign = Callable[[Object, str], str]
+"""(account, name of the Secret): a token."""
+
+USER: Final = User("system:kube-controller-manager", groups=("system:authenticated",))
+"""It signs, so it is not one of the service accounts of controllers."""
+ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
+_IN_STORE: Final = f'"{SERVICE_ACCOUNT_TOKEN}"'.encode()
+
+
+class TokenController(Controller[Key]):
+    """Keys are those of Secrets."""
+
+    name = "serviceaccount-token-controller"
+    workers = 4
+
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writer,
+        secrets: Resource,
+        accounts: Resource,
+        clock: Clock,
+        sign: Sign,
+        root_ca: str,
+    ) -> None:
+        """`root_ca` is in PEM, "" without TLS."""
+        super().__init__(reader, secrets, clock, accounts)
+        self.writer = writer
+        self.accounts = accounts
+        self._sign = sign
+        self._root_ca = base64.b64encode(root_ca.encode()).decode()
+
+    def observe(self, change: Change) -> Iterable[Key]:
+        if change.key.collection == self.resource.collection:
+            return [change.key] if change.entry is not None and _may_have_token(change.entry) else ()
+        return [entry.key for entry in self.collection.entries_in(change.key.partition) if _may_have_token(entry)]
+
+    def resync(self) -> Iterable[Key]:
+        return [key for key, entry in self.collection.entries.items() if _may_have_token(entry)]
+
+    async def reconcile(self, key: Key) -> None:
+        entry = self.collection.entries.get(key)
+        if entry is None:
+            return
+        secret = object_at(entry, self.resource)
+        annotations = secret["metadata"].get("annotations") or {}
+        if secret.get("type") != SERVICE_ACCOUNT_TOKEN:
+            return
+        account = self._account(entry.namespace, annotations.get(ACCOUNT_NAME, ""), annotations.get(ACCOUNT_UID, ""))
+        if account is None:
+            request = self._deletion(secret)
+        elif (completed := self._completed(secret, account)) is not None:
+            options = Options(field_manager=users.CONTROLLER_MANAGER)
+            request = WriteRequest(
+                Action.REPLACE,
+                self.resource,
+                entry.namespace,
+                key.name,
+                body=Body(completed),
+                options=options,
+                user=USER,
+            )
+        else:
+            return
+        try:
+            await self.writer.write(request)
+        except ApiError:
+            if self.collection.entries.get(key) is entry:
+                raise
+            # it has changed meanwhile, so its key is in the queue again
+
+    def _account(self, namespace: str, name: str, uid: str) -> Object | None:
+        entry = self.others[0].entries.get(key_of(self.accounts, namespace, name))
+        account = None if entry is None else object_at(entry, self.accounts)
+        return account if account is not None and uid in ("", account["metadata"]["uid"]) else None
+
+    def _completed(self, secret: Object, account: Object) -> Object | None:
+        """The Secret with everything that it lacks; None if it lacks nothing."""
+        metadata, data = secret["metadata"], dict(secret.get("data") or {})
+        before = dict(data)
+        if self._root_ca:
+            data["ca.crt"] = self._root_ca
+        if not data.get("namespace"):
+            data["namespace"] = base64.b64encode(metadata["namespace"].encode()).decode()
+        if not data.get("token"):
+            data["token"] = base64.b64encode(self._sign(account, metadata["name"]).encode()).decode()
+        if data == before:
+            return None
+        of_account = {ACCOUNT_NAME: account["metadata"]["name"], ACCOUNT_UID: account["metadata"]["uid"]}
+        annotations = (metadata.get("annotations") or {}) | of_account
+        return {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data}
+
+    def _deletion(self, secret: Object) -> WriteRequest:
+        metadata = secret["metadata"]
+        return WriteRequest(
+            Action.DELETE,
+            self.resource,
+            metadata["namespace"],
+            metadata["name"],
+            delete_options=DeleteOptions(preconditions=Preconditions(metadata["uid"])),
+            options_sent={"preconditions": {"uid": metadata["uid"]}},
+            user=USER,
+        )
+
+
+def _may_have_token(entry: Entry) -> bool:
+    """Whether it may be a Secret with a token: a search in its bytes is cheaper than decoding it."""
+    return _IN_STORE in entry.stored

@@ -1,0 +1,131 @@
+"""The APIServices of what definitions serve, and those that ask for another API server.
+
+The rules are those of kube-aggregator's autoregister_controller.go and of pkg/controlplane/controller/crdregistration: every
+group version of a definition has an APIService with the label `automanaged: true`, which comes and goes with it, and whose
+changes are reverted. An APIService without the label belongs to a client. Those of built-in group versions are created by
+`bootstrap`, once.
+
+An APIService with a service asks for requests to be forwarded, which is not supported. The catalog has its group version, so
+that such requests are refused instead of not being found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from noxu.api.errors import ApiError
+from noxu.clock import Clock
+from noxu.controllers import users
+from noxu.controllers.controller import Controller
+from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
+from noxu.registry.catalog import LiveCatalog
+from noxu.registry.change import Change
+from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.entry import Entry, key_of, object_at
+from noxu.registry.group_priorities import AGGREGATOR, CUSTOM, PRIORITIES
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.registry.writer import Writer
+from noxu.values import Object
+
+GroupVersion = tuple[str, str]
+
+_SERVICE: Final = b'"service":{'  # JSON in the store: of a group version that another server has
+_FOLLOWS: Final = f'"{AUTOMANAGED}":"{ALWAYS}"'.encode()
+_CONFLICTS: Final = ("AlreadyExists", "Conflict", "NotFound")
+
+
+class APIServiceController(Controller[str]):
+    """Keeps these APIServices, and the catalog's group versions of other servers. Keys are names of APIServices."""
+
+    name = "kube-apiserver-autoregistration"
+
+    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, resource: Resource, clock: Clock) -> None:
+        super().__init__(reader, resource, clock)
+        self.writer = writer
+        self.catalog = catalog
+        self._served: dict[str, GroupVersion] = {}  # by name of the APIService: the group versions of definitions
+        self._elsewhere: dict[str, GroupVersion] = {}  # likewise: those of other servers
+        catalog.followers.append(self._follow)
+
+    def _follow(self) -> None:
+        """The catalog has changed."""
+        if self.is_synchronised:
+            for name in self._update_served():
+                self.queue.add(name)
+
+    def _update_served(self) -> set[str]:
+        """The names of the APIServices whose group versions have come or gone."""
+        defined = self.catalog.current.defined.values()
+        found = {
+            f"{version}.{group}": (group, version)
+            for group, version in frozenset().union(*(versions.group_versions for versions in defined))
+            if group != AGGREGATOR and (group, version) not in PRIORITIES
+        }
+        changed = found.keys() ^ self._served.keys()
+        self._served = found
+        return changed
+
+    def observe(self, change: Change) -> Iterable[str]:
+        name = change.key.name
+        self._note(name, change.entry)
+        self._publish()
+        return [name] if name in self._served or (change.entry and _FOLLOWS in change.entry.stored) else ()
+
+    def resync(self) -> Iterable[str]:
+        entries = self.collection.entries
+        self._elsewhere = {}
+        for key, entry in entries.items():
+            self._note(key.name, entry)
+        self._publish()
+        self._update_served()
+        return {*self._served, *(key.name for key, entry in entries.items() if _FOLLOWS in entry.stored)}
+
+    def _note(self, name: str, entry: Entry | None) -> None:
+        """Remember whether an APIService asks for another server."""
+        self._elsewhere.pop(name, None)
+        if entry is not None and _SERVICE in entry.stored:
+            spec = object_at(entry, self.resource)["spec"]
+            if spec.get("service") is not None:
+                self._elsewhere[name] = (spec.get("group", ""), spec["version"])
+
+    def _publish(self) -> None:
+        elsewhere = frozenset(self._elsewhere.values())
+        if elsewhere != self.catalog.current.elsewhere:
+            self.catalog.replace(self.catalog.current.with_elsewhere(elsewhere))
+
+    async def reconcile(self, name: str) -> None:
+        """Create, revert or delete one APIService (checkAPIService)."""
+        entry = self.collection.entries.get(key_of(self.resource, "", name))
+        found = None if entry is None else object_at(entry, self.resource)
+        wanted = api_service(*self._served[name], CUSTOM, ALWAYS) if name in self._served else None
+        if found is None:
+            if wanted is not None:
+                await self._write(Action.CREATE, "", wanted)
+            return
+        managed = (found["metadata"].get("labels") or {}).get(AUTOMANAGED)
+        if managed not in (ALWAYS, ON_START):
+            return
+        if wanted is None:
+            if managed == ALWAYS:
+                await self._write(Action.DELETE, name, None)
+        elif found["spec"] != wanted["spec"]:
+            await self._write(Action.REPLACE, name, {**found, "spec": wanted["spec"]})
+
+    async def _write(self, action: Action, name: str, value: Object | None) -> None:
+        """Raises ApiError. A conflict is no failure: its change is observed."""
+        request = WriteRequest(
+            action,
+            self.resource,
+            "",
+            name,
+            body=Body({} if value is None else value),
+            options=Options(field_manager=users.APISERVER_MANAGER),
+            user=users.APISERVER,
+        )
+        try:
+            await self.writer.write(request)
+        except ApiError as error:
+            if error.reason not in _CONFLICTS:
+                raise

@@ -1,0 +1,114 @@
+"""Approved CertificateSigningRequests are signed (upstream's certificatesigningrequest-signing-controller).
+
+It signs for the signers of kubernetes.io that issue certificates of the cluster's CA (`certificate_issuing.SIGNERS`), and
+leaves others to their own controllers. A request that its signer does not accept gets the condition `Failed`
+(SignerValidationFailure). Nothing is approved here: `kubectl certificate approve` does that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from noxu.api import errors
+from noxu.clock import Clock
+from noxu.controllers import users
+from noxu.controllers.controller import Controller
+from noxu.go import base64
+from noxu.go.time import format_time
+from noxu.registry.change import Change
+from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.entry import Entry, object_at
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.registry.writer import Writer
+from noxu.values import Object, copy
+from noxu_storage.types import Key
+
+if TYPE_CHECKING:
+    from noxu.controllers.certificate_issuing import SigningCA
+
+
+class SigningController(Controller[Key]):
+    """Signs what is approved. `authority` gives the CA, which may change, when a request needs it."""
+
+    name = "certificatesigningrequest-signing-controller"
+    user = users.controller("certificate-controller")
+
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writer,
+        requests: Resource,
+        clock: Clock,
+        authority: Callable[[], SigningCA],
+    ) -> None:
+        super().__init__(reader, requests, clock)
+        self.writer = writer
+        self._authority = authority
+
+    def observe(self, change: Change) -> Iterable[Key]:
+        return [change.key] if change.entry is not None and _may_be_approved(change.entry) else ()
+
+    def resync(self) -> Iterable[Key]:
+        return [key for key, entry in self.collection.entries.items() if _may_be_approved(entry)]
+
+    async def reconcile(self, key: Key) -> None:
+        entry = self.collection.entries.get(key)
+        if entry is None:
+            return
+        from noxu.controllers.certificate_issuing import Refused  # with the first request
+
+        value = copy(object_at(entry, self.resource))
+        if not is_to_sign(value):
+            return
+        status: Object = value["status"]
+        try:
+            # in a thread: the first request imports cryptography, and a key may be a large one of RSA
+            status["certificate"] = base64.encode(await asyncio.to_thread(self._issue, value["spec"]))
+        except Refused as refusal:
+            failed = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": str(refusal)}
+            now = format_time(self.clock.now())
+            status.setdefault("conditions", []).append({**failed, "lastUpdateTime": now})
+        except (ValueError, OSError) as error:
+            raise errors.plain_error(f"cannot sign the request: {error}") from None
+        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        request = WriteRequest(
+            Action.REPLACE,
+            self.resource,
+            name=key.name,
+            subresource="status",
+            body=Body(value),
+            options=options,
+            user=self.user,
+        )
+        await self.writer.write(request)
+
+    def _issue(self, spec: Object) -> bytes:
+        from noxu.controllers.certificate_issuing import issue
+
+        now = self.clock.now()
+        asked = base64.decode(spec.get("request") or "")
+        seconds = spec.get("expirationSeconds")
+        return issue(asked, spec["signerName"], spec.get("usages") or (), seconds, self._authority(), now)
+
+
+def _may_be_approved(entry: Entry) -> bool:
+    return b'"Approved"' in entry.stored
+
+
+def is_to_sign(value: Object) -> bool:
+    """Whether a request is approved, is for one of these signers, and has neither a certificate nor failed."""
+    from noxu.controllers.certificate_issuing import SIGNERS
+
+    status = value.get("status") or {}
+    conditions = {(each.get("type"), each.get("status")) for each in status.get("conditions") or ()}
+    types = {kind for kind, _ in conditions}
+    is_approved = "Approved" in types and "Denied" not in types
+    return (
+        is_approved
+        and ("Failed", "True") not in conditions
+        and not status.get("certificate")
+        and value["spec"].get("signerName") in SIGNERS
+    )

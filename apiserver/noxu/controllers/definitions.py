@@ -1,0 +1,270 @@
+"""Definitions: names accepted, established, served, withdrawn (upstream's apiextensions controllers).
+
+A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and the
+catalog is replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
+definitions with the same name, the first one gets it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from contextlib import suppress
+
+from noxu.api import codec
+from noxu.api.errors import ApiError
+from noxu.clock import Clock
+from noxu.containment import Contained
+from noxu.controllers.controller import Controller
+from noxu.controllers.definition_status import Updated, at_revision, now, to_change, with_status
+from noxu.crd import conditions
+from noxu.crd.accepted_names import AcceptedNames
+from noxu.crd.conditions import Condition
+from noxu.crd.internal import same
+from noxu.crd.types import NAMES
+from noxu.crd.versions import storage_version
+from noxu.features import Features
+from noxu.records import NamedTuple
+from noxu.registry.catalog import LiveCatalog
+from noxu.registry.change import Change
+from noxu.registry.conversion.converters import Conversions
+from noxu.registry.entry import Entry, key_of, stored_spec, taken_object
+from noxu.registry.offload import offload
+from noxu.registry.persistence import Persistence, attempt_again
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource, Versions
+from noxu.values import Object
+
+
+class _Parsed(NamedTuple):
+    """A definition, a digest of the parts of it that determine what is served (None: nothing is), and its versions.
+
+    `versions` is None if nothing is served, or if the catalog has these versions already.
+    """
+
+    crd: Object
+    served: bytes | None = None
+    versions: Versions | None = None
+
+
+class DefinitionController(Controller[str]):
+    """Keeps the catalog and the conditions of definitions up to date. Keys are names."""
+
+    name = "crd-establishing-controller"
+
+    def __init__(
+        self,
+        reader: Reader,
+        persistence: Persistence,
+        catalog: LiveCatalog,
+        conversions: Conversions,
+        resource: Resource,
+        clock: Clock,
+        *,
+        features: Features = Features(),
+    ) -> None:
+        super().__init__(reader, resource, clock)
+        self.features = features
+        self.persistence = persistence
+        self.catalog = catalog
+        self.conversions = conversions
+        self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what the catalog has
+        self._names: dict[str, tuple[str, Object]] = {}  # by definition: its group and accepted names
+        self._accepted: dict[str, AcceptedNames] = {}  # by group: the same names
+        self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
+        self._naming = 0  # how often `_names` has changed
+        self._reconciled: dict[str, tuple[Entry, int]] = {}  # by definition: the state, and `_naming` then
+        self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
+
+    def observe(self, change: Change) -> Iterable[str]:
+        name = change.key.name
+        if change.entry is not None:
+            return [name]
+        if name not in self._names:
+            return [name]
+        group, _ = self._names[name]  # others may now get its names
+        return [name, *(other for other, (theirs, _) in self._names.items() if theirs == group and other != name)]
+
+    def resync(self) -> Iterable[str]:
+        names = [key.name for key in self.collection.keys]
+        for deleted in self._names.keys() - set(names):
+            self._withdraw(deleted)
+            self._set_names(deleted, None)
+        self._reconciled.clear()
+        self._to_read = dict.fromkeys(names)
+        return names
+
+    async def reconcile(self, name: str) -> None:
+        """Serve a definition in its newest state, and set its conditions, one after the other.
+
+        Its own writes are changes, too: the last of them needs nothing more, unless names have changed.
+        """
+        while self._to_read:  # after a resync: names are accepted only when all accepted names are known
+            await self._read_names(next(iter(self._to_read)))
+        entry = self.collection.entries.get(key_of(self.resource, "", name))
+        if entry is not None and self._reconciled.get(name) == (entry, self._naming):
+            return
+        written: Updated | None = None
+        while (read := await self._read(name, written)) is not None:
+            entry, live = read
+            crd, group = to_change(live), live["spec"]["group"]
+            if not advance(crd, self._accepted[group], now(self.clock)) and not await self._set_structure(
+                name, entry, crd
+            ):
+                self._reconciled[name] = entry, self._naming
+                return
+            written = await offload(len(entry.stored), with_status, entry, live, crd, self.resource, self.clock)
+            await self.persistence.replace(entry, written.entry)  # after a conflict, the newest state is read
+
+    async def _set_structure(self, name: str, entry: Entry, crd: Object) -> bool:
+        """Update the condition NonStructuralSchema, in place, once for each generation; whether it changed."""
+        generation = crd["metadata"].get("generation", 0)
+        if generation <= self._structure_seen.get(name, -1):
+            return False
+        changed = await offload(len(entry.stored), set_structure, crd, now(self.clock))
+        if changed:
+            self._structure_seen[name] = generation
+        return changed
+
+    async def _read_names(self, name: str) -> None:
+        """Read a definition for its accepted names. One that cannot be read has none, and fails when it is reconciled."""
+        with suppress(ApiError), Contained(f"{self.name}: {name}", passing=ApiError):
+            await self._read(name)
+        self._to_read.pop(name, None)
+
+    async def _read(self, name: str, written: Updated | None = None) -> tuple[Entry, Object] | None:
+        """Read the newest state of a definition and update the catalog; None: the definition does not exist.
+
+        If that state is what this controller has `written` last, it is not decoded again.
+        """
+        attempts = 1
+        while True:
+            entry = self.collection.entries.get(key_of(self.resource, "", name))
+            if entry is None:
+                self._to_read.pop(name, None)
+                self._withdraw(name)
+                self._set_names(name, None)
+                self._structure_seen.pop(name, None)
+                self._reconciled.pop(name, None)
+                return None
+            known = at_revision(written.crd, entry) if written is not None and written.entry is entry else None
+            parsed = await offload(len(entry.stored), self._parse, entry, known)
+            if self.collection.entries.get(entry.key) is entry:
+                self._to_read.pop(name, None)
+                self._serve(entry, parsed)
+                return entry, parsed.crd
+            attempts = await attempt_again(attempts, self.resource.group_resource, name)
+
+    def _parse(self, entry: Entry, known: Object | None) -> _Parsed:
+        """`known` is the decoded definition, None: it has to be decoded."""
+        crd = taken_object(entry, self.resource) if known is None else known
+        entry.decoded = None
+        if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
+            return _Parsed(crd)
+        name, spec = entry.key.name, stored_spec(entry, crd, self.resource)
+        served = self._digest(crd, spec)
+        current = self.catalog.current.defined.get(name)
+        if current is not None and self._served.get(name) == served:
+            current.keep_encoded(entry.stored)  # so that those before can be freed
+            return _Parsed(crd, served)
+        from noxu.registry.custom import versions_of  # with the first definition
+        from noxu.registry.stored_schemas import stored_schemas
+
+        versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
+        versions.keep_encoded(entry.stored, stored_schemas(spec, crd["spec"]) if spec is not None else None)
+        return _Parsed(crd, served, versions)
+
+    def _digest(self, crd: Object, spec: memoryview | None) -> bytes:
+        """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
+        found = hashlib.sha256(
+            codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False) if spec is None else spec
+        )
+        found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
+        return found.digest()
+
+    def _serve(self, entry: Entry, parsed: _Parsed) -> None:
+        name, (crd, served, versions) = entry.key.name, parsed
+        accepted = crd["status"]["acceptedNames"]
+        self._set_names(name, (crd["spec"]["group"], accepted))
+        if served is None:
+            self._withdraw(name)
+            return
+        if versions is not None:
+            versions.converter = self.conversions.define(name, crd["spec"])
+            self._served[name] = served
+            self.catalog.replace(self.catalog.current.with_definition(name, versions))
+            self.reader.cache.end_watches(versions.collection)
+        current = self.catalog.current.defined[name]
+        current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
+        current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
+
+    def _set_names(self, name: str, names: tuple[str, Object] | None) -> None:
+        """Keep the group and the accepted names of a definition; None: it does not exist."""
+        before = self._names.pop(name, None)
+        if names is not None:
+            self._names[name] = names
+        if before == names:
+            return
+        self._naming += 1
+        if before is not None:
+            group, accepted = before
+            self._accepted[group].remove(accepted)
+            if not self._accepted[group]:
+                del self._accepted[group]
+        if names is not None:
+            group, accepted = names
+            self._accepted.setdefault(group, AcceptedNames()).add(accepted)
+
+    def _withdraw(self, name: str) -> None:
+        """Stop serving a definition."""
+        if self._served.pop(name, None) is not None:
+            collection = self.catalog.current.defined[name].collection
+            self.catalog.replace(self.catalog.current.with_definition(name, None))
+            self.reader.cache.withdraw(collection)
+
+
+def set_structure(crd: Object, time: str) -> bool:
+    """Set or remove the condition NonStructuralSchema, in place; whether it changed.
+
+    Only what an older server stored, which preserves unknown fields, can have a schema that is not structural.
+    """
+    old = conditions.find(crd, conditions.NON_STRUCTURAL)
+    if old is None and not crd["spec"].get("preserveUnknownFields"):
+        return False
+    found = conditions.non_structural(crd)
+    if found is None:
+        conditions.remove_condition(crd, conditions.NON_STRUCTURAL)
+        return old is not None
+    if conditions.is_set(crd, found):
+        return False
+    conditions.set_condition(crd, found, time)
+    return True
+
+
+def advance(crd: Object, of_group: AcceptedNames, time: str) -> bool:
+    """Set the next conditions, in place; False if all are set. `of_group`: the names of all definitions of the group.
+
+    The conditions that depend on names come first, then Established. Each step is an event, as upstream.
+    """
+    status = crd["status"]
+    due: list[Condition] = []
+    accepted = status["acceptedNames"]
+    if not same(NAMES, crd["spec"]["names"], accepted):  # else upstream's naming controller leaves the conditions alone
+        naming = conditions.names_conditions(crd, of_group)
+        if not conditions.is_set(crd, naming.names_accepted) or naming.accepted != accepted:
+            due, accepted = [naming.names_accepted, naming.established], naming.accepted
+    if conditions.find(crd, conditions.APPROVED) is None and (approved := conditions.approved(crd)):
+        due.append(approved)
+    changed = [condition for condition in due if not conditions.is_set(crd, condition)]
+    if changed or accepted != status["acceptedNames"]:
+        status["acceptedNames"] = accepted
+        for condition in changed:
+            conditions.set_condition(crd, condition, time)
+        return True
+    if not conditions.is_true(crd, conditions.NAMES_ACCEPTED) or conditions.is_true(crd, conditions.ESTABLISHED):
+        return False
+    established = conditions.established(crd)
+    if conditions.is_set(crd, established):
+        return False
+    conditions.set_condition(crd, established, time)
+    return True

@@ -1,0 +1,279 @@
+"""The controllers of kube-controller-manager: their names, which of them a server runs, and how they are made.
+
+`--controllers` is a list, as for kube-controller-manager (controller-manager's app/helper.go and options/generic.go). The
+first item that names a controller decides: `NAME` enables it, `-NAME` disables it. A controller that no item names is
+enabled if the list contains `*`. Names are upstream's (cmd/kube-controller-manager/names), and their older forms.
+
+A profile is a list to begin with: `local` and `cluster` run all controllers, `envtest` runs none, as kube-apiserver by
+itself. Controllers of kube-apiserver are not part of this: they run in every profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from noxu.config import JITTER, LeaderElection, Profile
+from noxu.records import NamedTuple
+from noxu.similar_names import meant
+
+if TYPE_CHECKING:
+    from noxu.clock import Clock
+    from noxu.controllers.certificate_issuing import SigningCA
+    from noxu.controllers.controller import Reconciler
+    from noxu.registry.catalog import LiveCatalog
+    from noxu.registry.persistence import Persistence
+    from noxu.registry.reader import Reader
+    from noxu.registry.resource import Resource
+    from noxu.registry.writer import Writer
+    from noxu.values import Object
+
+ALL: Final = "*"
+PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (ALL,), "envtest": ()}
+"""The list of controllers of each profile."""
+
+
+class Parts(NamedTuple):
+    """What controllers are made of.
+
+    `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
+    for certificates. `sign_token` makes the token of a service account for a Secret of that name.
+    """
+
+    reader: Reader
+    writer: Writer
+    persistence: Persistence
+    catalog: LiveCatalog
+    clock: Clock
+    root_ca: str
+    signing_ca: Callable[[], SigningCA]
+    sign_token: Callable[[Object, str], str] | None = None
+
+    def resource(self, group: str, plural: str) -> Resource:
+        """A built-in resource."""
+        found = self.catalog.current.find(group, "v1", plural)
+        assert found is not None
+        return found
+
+
+class Known(NamedTuple):
+    """A controller: its name, the older form of the name, and its constructor, None if this server does not have it."""
+
+    name: str
+    alias: str = ""
+    make: Callable[[Parts], Reconciler[Any]] | None = None
+
+
+# The constructors import their modules, because the command line reads the names without running a server.
+
+
+def _garbage_collector(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.garbage_collector import GarbageCollector
+
+    return GarbageCollector(parts.reader, parts.writer, parts.catalog, parts.clock)
+
+
+def _namespaces(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.namespaces import NamespaceController
+
+    namespaces = parts.resource("", "namespaces")
+    return NamespaceController(parts.reader, parts.writer, parts.catalog, namespaces, parts.clock)
+
+
+def _policy_status(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.policy_status import PolicyStatusController
+
+    policies = parts.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
+    return PolicyStatusController(parts.reader, parts.persistence, parts.catalog, policies, parts.clock)
+
+
+def _resource_quotas(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.resource_quotas import ResourceQuotaController
+
+    quotas = parts.resource("", "resourcequotas")
+    return ResourceQuotaController(parts.reader, parts.persistence, parts.catalog, quotas, parts.clock)
+
+
+def _root_ca(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.root_ca import RootCAPublisher
+
+    namespaces, config_maps = parts.resource("", "namespaces"), parts.resource("", "configmaps")
+    return RootCAPublisher(parts.reader, parts.writer, namespaces, config_maps, parts.clock, parts.root_ca)
+
+
+def _service_accounts(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.service_accounts import ServiceAccountController
+
+    namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
+    return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
+
+
+def _account_tokens(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.account_tokens import TokenController
+
+    secrets, accounts = parts.resource("", "secrets"), parts.resource("", "serviceaccounts")
+    assert parts.sign_token is not None
+    return TokenController(parts.reader, parts.writer, secrets, accounts, parts.clock, parts.sign_token, parts.root_ca)
+
+
+def _certificate_signing(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.certificate_signing import SigningController
+
+    requests = parts.resource("certificates.k8s.io", "certificatesigningrequests")
+    return SigningController(parts.reader, parts.writer, requests, parts.clock, parts.signing_ca)
+
+
+def _cluster_roles(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.cluster_roles import ClusterRoleAggregationController
+
+    roles = parts.resource("rbac.authorization.k8s.io", "clusterroles")
+    return ClusterRoleAggregationController(parts.reader, parts.writer, roles, parts.clock)
+
+
+def _claim_protection(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.volume_protection import ClaimProtection
+
+    claims, pods = parts.resource("", "persistentvolumeclaims"), parts.resource("", "pods")
+    return ClaimProtection(parts.reader, parts.writer, claims, pods, parts.clock)
+
+
+def _volume_protection(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.volume_protection import VolumeProtection
+
+    volumes, claims = parts.resource("", "persistentvolumes"), parts.resource("", "persistentvolumeclaims")
+    return VolumeProtection(parts.reader, parts.writer, volumes, claims, parts.clock)
+
+
+def _attributes_class_protection(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.volume_protection import AttributesClassProtection
+
+    classes = parts.resource("storage.k8s.io", "volumeattributesclasses")
+    claims, volumes = parts.resource("", "persistentvolumeclaims"), parts.resource("", "persistentvolumes")
+    return AttributesClassProtection(parts.reader, parts.writer, classes, claims, volumes, parts.clock)
+
+
+def _storage_migrations(parts: Parts) -> Reconciler[Any]:
+    from noxu.controllers.storage_migrations import StorageMigrationController
+
+    migrations = parts.resource("storagemigration.k8s.io", "storageversionmigrations")
+    definitions = parts.resource("apiextensions.k8s.io", "customresourcedefinitions")
+    return StorageMigrationController(parts.reader, parts.writer, parts.catalog, migrations, definitions, parts.clock)
+
+
+CONTROLLERS: Final = (
+    Known("bootstrap-signer-controller", "bootstrapsigner"),
+    Known("certificatesigningrequest-approving-controller", "csrapproving"),
+    Known("certificatesigningrequest-cleaner-controller", "csrcleaner"),
+    Known("certificatesigningrequest-signing-controller", "csrsigning", _certificate_signing),
+    Known("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
+    Known("clusterrole-aggregation-controller", "clusterrole-aggregation", _cluster_roles),
+    Known("cronjob-controller", "cronjob"),
+    Known("daemonset-controller", "daemonset"),
+    Known("deployment-controller", "deployment"),
+    Known("device-taint-eviction-controller"),
+    Known("disruption-controller", "disruption"),
+    Known("endpoints-controller", "endpoint"),
+    Known("endpointslice-controller", "endpointslice"),
+    Known("endpointslice-mirroring-controller", "endpointslicemirroring"),
+    Known("ephemeral-volume-controller", "ephemeral-volume"),
+    Known("garbage-collector-controller", "garbagecollector", _garbage_collector),
+    Known("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
+    Known("job-controller", "job"),
+    Known("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
+    Known("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
+    Known("namespace-controller", "namespace", _namespaces),
+    Known("node-ipam-controller", "nodeipam"),
+    Known("node-lifecycle-controller", "nodelifecycle"),
+    Known("node-route-controller", "route"),
+    Known("persistentvolume-attach-detach-controller", "attachdetach"),
+    Known("persistentvolume-binder-controller", "persistentvolume-binder"),
+    Known("persistentvolume-expander-controller", "persistentvolume-expander"),
+    Known("persistentvolume-protection-controller", "pv-protection", _volume_protection),
+    Known("persistentvolumeclaim-protection-controller", "pvc-protection", _claim_protection),
+    Known("pod-garbage-collector-controller", "podgc"),
+    Known("podcertificaterequest-cleaner-controller"),
+    Known("replicaset-controller", "replicaset"),
+    Known("replicationcontroller-controller", "replicationcontroller"),
+    Known("resourceclaim-controller", "resource-claim-controller"),
+    Known("resourcequota-controller", "resourcequota", _resource_quotas),
+    Known("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", _root_ca),
+    Known("selinux-warning-controller"),
+    Known("service-cidr-controller"),
+    Known("service-lb-controller", "service"),
+    Known("serviceaccount-controller", "serviceaccount", _service_accounts),
+    Known("serviceaccount-token-controller", "serviceaccount-token", _account_tokens),
+    Known("statefulset-controller", "statefulset"),
+    Known("storage-version-migrator-controller", make=_storage_migrations),
+    Known("storageversion-garbage-collector-controller", "storage-version-gc"),
+    Known("taint-eviction-controller"),
+    Known("token-cleaner-controller", "tokencleaner"),
+    Known("ttl-after-finished-controller", "ttl-after-finished"),
+    Known("ttl-controller", "ttl"),
+    Known("validatingadmissionpolicy-status-controller", make=_policy_status),
+    Known("volumeattributesclass-protection-controller", make=_attributes_class_protection),
+)
+"""In the order of their names."""
+
+AVAILABLE: Final = tuple(known.name for known in CONTROLLERS if known.make is not None)
+_NAMES: Final = {name: known for known in CONTROLLERS for name in (known.name, known.alias) if name}
+
+
+def check_profile(profile: str) -> None:
+    """Raises ValueError for an unknown profile."""
+    if profile not in PROFILES:
+        raise ValueError(f'"{profile}" is not a profile: there are {", ".join(PROFILES)}{meant(profile, PROFILES)}')
+
+
+def check_controllers(items: Iterable[str]) -> None:
+    """Raises ValueError for names that are unknown, and for a controller to enable that this server does not have."""
+    faults = []
+    for item in items:
+        name = item.removeprefix("-")
+        known = _NAMES.get(name)
+        if item == ALL:
+            continue
+        if known is None:
+            faults.append(f'"{name}" is not in the list of known controllers{meant(name, _NAMES)}')
+        elif known.make is None and item == name:
+            faults.append(f'"{name}" is not available')
+    if faults:
+        text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+        raise ValueError(f"{text}: this server has {', '.join(AVAILABLE)}")
+
+
+def check_leader_election(election: LeaderElection) -> None:
+    """Raises ValueError, with client-go's message where it has one (tools/leaderelection)."""
+    for name, seconds in (
+        ("leaseDuration", election.lease_duration),
+        ("renewDeadline", election.renew_deadline),
+        ("retryPeriod", election.retry_period),
+    ):
+        if seconds <= 0:
+            raise ValueError(f"{name} must be greater than zero")
+    if not election.lease_duration.is_integer():
+        raise ValueError("leaseDuration must be whole seconds, because a Lease has it so")
+    if election.lease_duration <= election.renew_deadline:
+        raise ValueError("leaseDuration must be greater than renewDeadline")
+    if election.renew_deadline <= JITTER * election.retry_period:
+        raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
+
+
+def enabled(items: Sequence[str]) -> list[Known]:
+    """The controllers of this server that a list enables."""
+    named: dict[str, bool] = {}
+    for item in items:
+        name = item.removeprefix("-")
+        if name in _NAMES:
+            named.setdefault(_NAMES[name].name, item == name)
+    return [known for known in CONTROLLERS if known.make is not None and named.get(known.name, ALL in items)]
+
+
+def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
+    """Whether a controller creates the service account `default` of every namespace. None: the controllers of the profile."""
+    items = PROFILES[profile] if controllers is None else controllers
+    return any(known.name == "serviceaccount-controller" for known in enabled(items))
+
+
+def make(items: Sequence[str], parts: Parts) -> list[Reconciler[Any]]:
+    """Make the controllers that a list enables, without running them."""
+    return [known.make(parts) for known in enabled(items) if known.make is not None]

@@ -1,0 +1,71 @@
+"""The status of ValidatingAdmissionPolicies, as upstream's controller writes it.
+
+The status has the generation of the policy that was checked, and warnings about expressions that do not match the schemas
+of the resources that the policy selects. A policy is checked when it changes, not when a schema changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from noxu.clock import Clock
+from noxu.controllers.controller import Controller
+from noxu.cpu_budget import require_imported
+from noxu.go.time import format_time
+from noxu.registry.catalog import LiveCatalog
+from noxu.registry.change import Change
+from noxu.registry.entry import Entry, new_entry, object_at
+from noxu.registry.offload import offload_if_long
+from noxu.registry.persistence import Persistence
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.values import Object
+from noxu_storage.types import Key
+
+MANAGER: Final = "validatingadmissionpolicy-status"
+
+
+class PolicyStatusController(Controller[Key]):
+    """Keeps the status of policies up to date."""
+
+    name = "validatingadmissionpolicy-status-controller"
+
+    def __init__(
+        self, reader: Reader, persistence: Persistence, catalog: LiveCatalog, resource: Resource, clock: Clock
+    ) -> None:
+        super().__init__(reader, resource, clock)
+        self.persistence = persistence
+        self.catalog = catalog
+
+    def observe(self, change: Change) -> Iterable[Key]:
+        return () if change.entry is None else [change.key]
+
+    def resync(self) -> Iterable[Key]:
+        return list(self.collection.keys)
+
+    async def reconcile(self, key: Key) -> None:
+        while (entry := self.collection.entries.get(key)) is not None:
+            updated = await offload_if_long(len(entry.stored), self._with_status, entry)
+            if updated is None or await self.persistence.replace(entry, updated):
+                return
+
+    def _with_status(self, entry: Entry) -> Entry | None:
+        """The entry with its status, None if that is up to date."""
+        policy = object_at(entry, self.resource)
+        generation = policy["metadata"].get("generation", 0)
+        status: Object = policy.get("status") or {}
+        if generation <= status.get("observedGeneration", 0):
+            return None
+        require_imported("noxu.admission.typechecking", "warnings")
+        from noxu.admission.typechecking import warnings  # large, and rarely needed
+
+        found = warnings(policy, self.catalog.current)
+        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
+        new = {**policy, "status": {**status, **checked}}
+        from noxu.apply import manager  # with the first policy
+        from noxu.registry import ownership
+
+        tracker = ownership.tracker(self.resource, "status")
+        now = format_time(self.clock.now())
+        return new_entry(entry.key, self.resource, manager.update(policy, new, tracker, manager=MANAGER, now=now))

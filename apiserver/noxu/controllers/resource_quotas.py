@@ -1,0 +1,155 @@
+"""Keeps the status of ResourceQuotas: the limits, and what the objects of the namespace use (upstream's resourcequota-controller).
+
+A quota is counted again when its spec changes, when objects of its namespace are deleted, when a pod ends, when a service or
+a claim changes, and every five minutes. Creations are not followed: the admission plug-in adds them to the status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from noxu.api import codec
+from noxu.api.errors import Qualified
+from noxu.clock import Clock
+from noxu.controllers.controller import Reconciler
+from noxu.go.time import format_time
+from noxu.registry.catalog import LiveCatalog
+from noxu.registry.entry import Entry, object_at
+from noxu.registry.offload import offload
+from noxu.registry.persistence import Persistence
+from noxu.registry.preparation import prepared
+from noxu.registry.reader import Reader
+from noxu.registry.resource import Resource
+from noxu.values import Json
+from noxu_storage.types import Event, Key, Revision
+
+if TYPE_CHECKING:
+    from noxu.admission.builtin.usage import Evaluator
+
+MANAGER: Final = "kube-controller-manager"
+PERIOD: Final = 300.0
+"""Seconds after which a quota is counted again (--resource-quota-sync-period)."""
+_CHANGING: Final = frozenset({"/services", "/persistentvolumeclaims"})
+"""The collections whose objects may use less after an update."""
+_PHASES: Final = (b'"phase":"Succeeded"', b'"phase":"Failed"')
+
+
+class ResourceQuotaController(Reconciler[Key]):
+    """Follows all collections; keys are those of quotas."""
+
+    name = "resourcequota-controller"
+
+    def __init__(
+        self, reader: Reader, persistence: Persistence, catalog: LiveCatalog, quotas: Resource, clock: Clock
+    ) -> None:
+        super().__init__(reader, clock, "the store")
+        self.persistence = persistence
+        self.catalog = catalog
+        self.resource = quotas
+        self._in_namespaces: dict[str, set[Key]] = {}
+        """The quotas by partition."""
+
+    async def stop(self) -> None:
+        self.reader.cache.watchers.pop(self, None)
+        await super().stop()
+
+    async def _synchronise(self) -> None:
+        collection = await self.reader.collection(self.resource)
+        while (newest := await self.reader.collection(self.resource)) is not collection:
+            collection = newest  # the cache was reset meanwhile
+        self._in_namespaces.clear()  # nothing is awaited from here to the end, so no change is missed
+        for key in collection.keys:
+            self._in_namespaces.setdefault(key.partition, set()).add(key)
+            self.queue.add(key)
+        self.reader.cache.watchers[self] = None
+        self._set_synchronised()
+
+    def deliver(self, events: Sequence[Event], revision: Revision) -> None:
+        quotas = self._in_namespaces
+        for event in events:
+            key = event.key
+            if key.collection == self.resource.collection:
+                self._follow(event)
+            if key.partition in quotas and _frees(event):
+                for quota in quotas[key.partition]:
+                    self.queue.add(quota)
+
+    def _follow(self, event: Event) -> None:
+        """Note where quotas are; count one whose spec is new."""
+        key = event.key
+        keys = self._in_namespaces.setdefault(key.partition, set())
+        if event.value is None:
+            keys.discard(key)
+        else:
+            keys.add(key)
+            if event.previous is None or _spec(event.value) != _spec(event.previous.value):
+                self.queue.add(key)
+        if not keys:
+            del self._in_namespaces[key.partition]
+
+    async def reconcile(self, key: Key) -> float | None:
+        collection = await self.reader.collection(self.resource)
+        while (entry := collection.entries.get(key)) is not None:
+            updated = await self._counted(entry)
+            if updated is None or await self.persistence.replace(entry, updated):
+                return PERIOD
+        return None
+
+    async def _counted(self, entry: Entry) -> Entry | None:
+        """The quota with its status, None if that is up to date."""
+        from noxu.admission.builtin import pod_resources, resource_quotas, usage  # with the first quota
+
+        quota = object_at(entry, self.resource)
+        limits = pod_resources.quantities((quota.get("spec") or {}).get("hard"))
+        counted: dict[Qualified, tuple[Evaluator, list[tuple[Resource, list[Entry]]]]] = {}
+        for what, evaluator in usage.evaluators(limits).items():
+            resources = self._resources(what)
+            if resources:
+                counted[what] = evaluator, [(found, await self._in(entry.key.partition, found)) for found in resources]
+        now = self.clock.now()
+
+        def count() -> Entry | None:
+            objects = {
+                what: (evaluator, (object_at(each, found) for found, entries in parts for each in entries))
+                for what, (evaluator, parts) in counted.items()
+            }
+            before = usage.used(quota)
+            after = {name: item for name, item in before.items() if name in limits}
+            after |= usage.total(quota, objects, now.timestamp())
+            status = quota.get("status") or {}
+            has_both = {"hard", "used"} <= status.keys()
+            if has_both and usage.equal(limits, usage.hard(quota)) and usage.equal(after, before):
+                return None
+            change = {"hard": usage.printed(limits), "used": usage.printed(after)}
+            return resource_quotas.with_status(entry, self.resource, change, MANAGER, format_time(now))
+
+        entries = (each for _, parts in counted.values() for _, found in parts for each in found)
+        return await offload(sum(len(each.stored) for each in entries), count)
+
+    async def _in(self, partition: str, resource: Resource) -> list[Entry]:
+        """The objects of a namespace."""
+        collection = await self.reader.collection(resource)
+        entries = [collection.entries[each] for each in collection.select(partition)]
+        if entries:
+            await prepared(resource.versions)
+        return entries
+
+    def _resources(self, what: Qualified) -> list[Resource]:
+        """The stored versions of a namespaced resource that is served: custom resources may have the names of a built-in one."""
+        resources = (each for each in self.catalog.current.resources if each.group_resource == what)
+        stored = {each.collection: each.versions.storage for each in resources if each.is_stored and each.namespaced}
+        return list(stored.values())
+
+
+def _spec(stored: bytes) -> Json:
+    return codec.decode_stored(stored).get("spec") if stored else None
+
+
+def _frees(event: Event) -> bool:
+    """Whether the objects of a namespace may use less after a change."""
+    if event.value is None or event.key.collection in _CHANGING:
+        return event.previous is not None
+    if event.key.collection != "/pods" or event.previous is None:
+        return False
+    return any(phase in event.value and phase not in event.previous.value for phase in _PHASES)

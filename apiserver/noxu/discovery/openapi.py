@@ -1,0 +1,452 @@
+"""The published OpenAPI documents: /openapi/v3, one document for each group version, and /openapi/v2 with everything.
+
+Upstream builds them in controllers, about a second after a definition is established; here they are built on request,
+from the current catalog. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
+every definition, the parts of each resource are cached as well, encoded, and near them nothing is compressed again (`gzip_pieces`).
+What is cached is limited: MAX_KEPT bytes of documents, of which those that were used last remain, and MAX_PARTS of parts.
+
+The index names each document by a hash. Upstream's is that of its JSON; this one is that of what the JSON is made of: the
+declarations of its resources, and the version of this program. So the index builds no document: with 6,000 group versions,
+each takes a millisecond, and 15 KB.
+
+Building takes some 50 ms for a definition of 1 MB. `Published.kept` never builds, and `Published.build` may be called in
+a thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from functools import partial
+from typing import Final, Protocol, TypeAlias
+from weakref import WeakKeyDictionary, ref
+
+from noxu.api import codec
+from noxu.cpu_budget import spend
+from noxu.discovery import openapi_definitions as definitions
+from noxu.discovery import openapi_paths as paths
+from noxu.discovery import openapi_proto as proto
+from noxu.discovery import openapi_schemas as schemas
+from noxu.discovery.gzip_pieces import GzipPieces
+from noxu.discovery.openapi_proto import Writer
+from noxu.discovery.openapi_texts import KINDS
+from noxu.own_version import own_version
+from noxu.records import NamedTuple
+from noxu.registry.catalog import Catalog
+from noxu.registry.resource import Resource
+from noxu.values import Json, Object
+
+ROOT: Final = "/openapi/v3"
+VERSION: Final = "version"
+"""The path of the document for /version, which is listed with those of group versions."""
+
+MAX_KEPT: Final = 32 * 1024 * 1024  # bytes of documents; the one that was built last is kept in any case
+MAX_PARTS: Final = 16 * 1024 * 1024  # bytes of the parts of /openapi/v2, in both forms
+_PER_RESOURCE: Final = 500  # units of work for the budget
+_CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+_INFO: Final = {"title": "Kubernetes", "version": "v1.37"}
+
+
+class Form(Enum):
+    """The encoding of a document."""
+
+    JSON = "json"
+    PROTOBUF = "protobuf"
+
+
+class Key(NamedTuple):
+    """Identifies a document. `path` is `apis/GROUP/VERSION`, `api/VERSION` or VERSION; "" for the index and for v2."""
+
+    style: str
+    path: str = ""
+    form: Form = Form.JSON
+
+
+INDEX: Final = Key(schemas.V3)
+
+
+class Document(NamedTuple):
+    """`hash` is the same for both forms. `compress` makes the body with gzip; None: no faster than of any bytes."""
+
+    body: bytes
+    hash: str
+    made: datetime
+    compress: Callable[[], bytes] | None = None
+
+    def url(self, path: str) -> str:
+        """The URL of this content, which never changes."""
+        return _url(path, self.hash)
+
+
+def _url(path: str, hash_: str) -> str:
+    return f"{ROOT}/{path}?hash={hash_}"
+
+
+def _hash(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha512()
+    for part in parts:
+        digest.update(b"%d:" % len(part) + part)
+    return digest.hexdigest().upper()
+
+
+class Published:
+    """The documents of a changing catalog. `cbor`: the feature gate CBORServingAndStorage.
+
+    It keeps no resource alive: nothing remains of a deleted definition but its part of documents, until these are made again.
+    """
+
+    def __init__(self, now: Callable[[], datetime], *, cbor: bool = False) -> None:
+        self._now = now
+        self._cbor = cbor
+        self._building = threading.Lock()
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()  # those that were used last are at the end
+        self._digests: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
+        self._made: dict[str, tuple[str, datetime]] = {}
+        """By path: the hash of a document of v3, and since when it is the hash."""
+        self._parts_size = 0  # bytes; those of resources that are gone, too, until the next document
+        self._gzip = {form: GzipPieces() for form in Form}  # of v2
+        self._shared: dict[Form, dict[str, bytes]] = {form: {} for form in Form}
+        """The definitions of built-in types in v2."""
+        self._parts: WeakKeyDictionary[Resource, dict[Form, _ResourceParts]] = WeakKeyDictionary()
+        self._seen: WeakKeyDictionary[Catalog, dict[str, tuple[Resource, ...]]] = WeakKeyDictionary()
+
+    def exists(self, catalog: Catalog, path: str) -> bool:
+        """Whether there is a document for this group version."""
+        return path == VERSION or path in self._group_versions(catalog)
+
+    def kept(self, catalog: Catalog, key: Key) -> Document | None:
+        """The cached document, None if there is none or it is outdated."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        if found.catalog() is not catalog:
+            if found.resources != _references(self._resources(catalog, key)):
+                return None
+            found = self._kept[key] = found._replace(catalog=ref(catalog))
+        self._kept.move_to_end(key)
+        return found.document
+
+    def build(self, catalog: Catalog, key: Key) -> Document:
+        """The document. May be called in a thread; only one document is built at a time."""
+        with self._building:
+            return self._document(catalog, key)
+
+    def _document(self, catalog: Catalog, key: Key) -> Document:
+        kept = self.kept(catalog, key)
+        if kept is not None:
+            return kept
+        resources = self._resources(catalog, key)
+        pieces = self._pieces(catalog, key, resources)
+        body = b"".join(pieces)
+        if key.path:
+            document = Document(body, *self._hash(key.path, resources))
+        elif key.form is Form.PROTOBUF:
+            document = self._document(catalog, key._replace(form=Form.JSON))._replace(body=body)
+        else:
+            document = Document(body, _hash([body]), self._now())
+        compress = partial(self._gzip[key.form].of, pieces) if key.style == schemas.V2 else None
+        document = document._replace(compress=compress)
+        self._keep(key, _Kept(ref(catalog), _references(resources), document))
+        return document
+
+    def _keep(self, key: Key, made: _Kept) -> None:
+        """Keep a document, and drop those for which there is no room; the index is the only one that is always kept."""
+        self._kept[key] = made
+        self._kept.move_to_end(key)
+        size = sum(len(kept.document.body) for kept in list(self._kept.values()))  # the loop may use one meanwhile
+        for old in list(self._kept):
+            if size <= MAX_KEPT:
+                return
+            if old not in (key, INDEX):
+                size -= len(self._kept.pop(old).document.body)
+
+    def _hash(self, path: str, resources: Iterable[Resource]) -> tuple[str, datetime]:
+        """The hash of a document of v3, and the time since when it has this content."""
+        parts = sorted(map(self._digest, resources))
+        found = _hash([own_version().encode(), b"%d" % self._cbor, path.encode(), *parts])
+        known = self._made.get(path)
+        if known is None or known[0] != found:
+            known = self._made[path] = found, self._now()
+        return known
+
+    def _digest(self, resource: Resource) -> bytes:
+        """The digest of a declaration: of all that documents show of a resource. Built-in ones are the same in one version."""
+        digest = self._digests.get(resource)
+        if digest is None:
+            shown = (
+                resource.is_custom,
+                resource.api_version,
+                resource.plural,
+                resource.kind,
+                resource.list_kind,
+                resource.namespaced,
+                tuple(resource.verbs),
+                sorted(resource.subresources),
+                tuple(resource.selectable_fields),
+            )
+            digest = hashlib.sha256(repr(shown).encode("utf-8", "surrogatepass") + resource.schema_text).digest()
+            self._digests[resource] = digest
+        return digest
+
+    def _pieces(self, catalog: Catalog, key: Key, resources: Sequence[Resource]) -> list[bytes]:
+        if key == INDEX:
+            return [self._index(catalog)]
+        if key.path == VERSION:
+            return _version_document(key.form)
+        if key.style == schemas.V3:
+            parts = [_resource_parts(resource, _V3[key.form], cbor=self._cbor) for resource in resources]
+            return _assemble(_V3[key.form], parts, resources)
+        self._parts_size = sum(parts.size for forms in self._parts.values() for parts in forms.values())
+        own = [self._kept_parts(resource, key.form) for resource in resources]
+        return _assemble(_V2[key.form], own, resources, self._shared[key.form])
+
+    def _index(self, catalog: Catalog) -> bytes:
+        """The index of documents."""
+        group_versions = self._group_versions(catalog)
+        self._forget(group_versions)
+        urls: Object = {}
+        for path in sorted((*group_versions, VERSION)):
+            resources = group_versions.get(path, ())
+            spend(_PER_RESOURCE * len(resources))
+            urls[path] = {"serverRelativeURL": _url(path, self._hash(path, resources)[0])}
+        return codec.encode({"paths": urls}, sort_keys=False)
+
+    def _forget(self, group_versions: Mapping[str, object]) -> None:
+        """Drop the documents of group versions that do not exist any more."""
+        for key in [
+            key for key in list(self._kept) if key.path not in ("", VERSION) and key.path not in group_versions
+        ]:
+            del self._kept[key]
+        for path in [path for path in self._made if path != VERSION and path not in group_versions]:
+            del self._made[path]
+
+    def _kept_parts(self, resource: Resource, form: Form) -> _ResourceParts:
+        found = self._parts.get(resource, {}).get(form)
+        if found is None:
+            found = _resource_parts(resource, _V2[form], cbor=self._cbor)
+            if self._parts_size + found.size <= MAX_PARTS:
+                self._parts.setdefault(resource, {})[form] = found
+                self._parts_size += found.size
+        return found
+
+    def _resources(self, catalog: Catalog, key: Key) -> tuple[Resource, ...]:
+        """The resources of a document."""
+        if not key.path:
+            return tuple(catalog.resources)
+        return self._group_versions(catalog).get(key.path, ())
+
+    def _group_versions(self, catalog: Catalog) -> dict[str, tuple[Resource, ...]]:
+        """The resources of each group version, by path."""
+        seen = self._seen.get(catalog)
+        if seen is not None:
+            return seen
+        found: dict[str, list[Resource]] = {}
+        for resource in catalog.resources:
+            found.setdefault(f"{'apis' if resource.group else 'api'}/{resource.api_version}", []).append(resource)
+        frozen = {path: tuple(resources) for path, resources in found.items()}
+        self._seen[catalog] = frozen
+        return frozen
+
+
+_References: TypeAlias = tuple["ref[Resource]", ...]
+
+
+class _Kept(NamedTuple):
+    """A document, the catalog for which it was last found right, and its resources."""
+
+    catalog: ref[Catalog]
+    resources: _References
+    document: Document
+
+
+def _references(resources: Iterable[Resource]) -> _References:
+    """References to resources, which are equal if the resources exist and are the same."""
+    return tuple(map(ref, resources))
+
+
+# -- assembly ----------------------------------------------------------------------------------
+
+
+class _Paths(Protocol):
+    def __call__(self, resource: Resource, /, *, cbor: bool) -> Mapping[str, Object]: ...
+
+
+class _Style(NamedTuple):
+    """The differences between the versions and forms of OpenAPI."""
+
+    prefix: str
+    definition: Callable[[str], Object]
+    paths: _Paths
+    head: Callable[[Object], Object]
+    writer: Writer
+
+
+_Entries: TypeAlias = dict[str, bytes]
+"""Encoded path items or schemas with their names, by name."""
+
+
+class _ResourceParts(NamedTuple):
+    """The path items, the definitions of a custom resource, and the names of other definitions that it needs."""
+
+    paths: _Entries
+    schemas: _Entries
+    refers: frozenset[str]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(map(len, self.paths.values())) + sum(map(len, self.schemas.values()))
+
+
+def _resource_parts(resource: Resource, style: _Style, *, cbor: bool) -> _ResourceParts:
+    spend(_PER_RESOURCE)
+    writer = style.writer
+    items = {
+        path: writer.path_entry(path, writer.path_item(item)) for path, item in style.paths(resource, cbor=cbor).items()
+    }
+    refers = paths.referred(resource)
+    own: _Entries = {}
+    if paths.is_custom(resource):
+        kind, list_kind = paths.kind_name(resource), paths.list_name(resource)
+        own[kind] = _definition(style, kind, schemas.kind_schema(resource, style.prefix))
+        own[list_kind] = _definition(style, list_kind, schemas.list_schema(resource, style.prefix))
+        refers |= {definitions.OBJECT_META, definitions.LIST_META}
+    return _ResourceParts(items, own, frozenset(refers - own.keys()))
+
+
+def _definition(style: _Style, name: str, schema: Object) -> bytes:
+    return style.writer.schema_entry(name, style.writer.schema(schema))
+
+
+def _assemble(
+    style: _Style,
+    parts: Iterable[_ResourceParts],
+    resources: Iterable[Resource],
+    shared: _Entries | None = None,
+) -> list[bytes]:
+    """The pieces of a document. `shared` are definitions of built-in types, which are added to it."""
+    shared = {} if shared is None else shared
+    items: _Entries = {}
+    own: _Entries = {}
+    refers: set[str] = set()
+    for part in parts:
+        items |= part.paths
+        own |= part.schemas
+        refers |= part.refers
+    for name in definitions.reached(refers):
+        if name not in shared:
+            shared[name] = _definition(style, name, style.definition(name))
+        own[name] = shared[name]
+    info = _CUSTOM_INFO if all(map(paths.is_custom, resources)) else _INFO
+    return style.writer.document(style.head(info), _in_order(items), _in_order(own))
+
+
+def _in_order(entries: _Entries) -> list[bytes]:
+    return [entries[name] for name in sorted(entries)]
+
+
+def _version_document(form: Form) -> list[bytes]:
+    """The document for /version."""
+    style = _V3[form]
+    name = "io.k8s.apimachinery.pkg.version.Info"
+    fields = (
+        "major",
+        "minor",
+        "gitVersion",
+        "gitCommit",
+        "gitTreeState",
+        "buildDate",
+        "goVersion",
+        "compiler",
+        "platform",
+    )
+    info = {
+        "description": KINDS["Info"],
+        "type": "object",
+        "required": list(fields),
+        "properties": {field: {"type": "string", "default": ""} for field in sorted(fields)},
+    }
+    operation = {
+        "tags": ["version"],
+        "description": "The version of the server.",
+        "operationId": "getCodeVersion",
+        "responses": {"200": {"description": "OK", "content": {paths.JSON: {"schema": {"$ref": schemas.V3 + name}}}}},
+    }
+    item = style.writer.path_entry("/version/", style.writer.path_item({"get": operation}))
+    return style.writer.document(style.head(_INFO), [item], [_definition(style, name, info)])
+
+
+def _encode(value: Object) -> bytes:
+    return codec.encode(value, sort_keys=False)
+
+
+def _json_entry(name: str, value: bytes) -> bytes:
+    """A member of a JSON object: `"a":1`."""
+    return codec.encode(name, sort_keys=False) + b":" + value
+
+
+def _members(values: Object, encode: Callable[[Json], bytes]) -> bytes:
+    return b",".join([_json_entry(name, encode(value)) for name, value in values.items()])
+
+
+def _separated(entries: Sequence[bytes]) -> Iterator[bytes]:
+    """The members of an object in pieces: b'"a":1', b",", b'"b":2'."""
+    for n, entry in enumerate(entries):
+        if n:
+            yield b","
+        yield entry
+
+
+def _json_v2(head: Object, items: Sequence[bytes], own: Sequence[bytes]) -> list[bytes]:
+    """`{"swagger":"2.0","info":…,"paths":{…},"definitions":{…},"parameters":…}` in pieces."""
+    before = {name: value for name, value in head.items() if name != "parameters"}
+    return [
+        b"{" + _members(before, codec.encode_unescaped) + b',"paths":{',
+        *_separated(items),
+        b'},"definitions":{',
+        *_separated(own),
+        b'},"parameters":' + codec.encode_unescaped(head["parameters"]) + b"}",
+    ]
+
+
+def _json_v3(head: Object, items: Sequence[bytes], own: Sequence[bytes]) -> list[bytes]:
+    """`{"openapi":"3.0.0","info":…,"paths":{…},"components":{"schemas":{…}}}` in pieces."""
+    return [
+        b"{" + _members(head, _encode) + b',"paths":{',
+        *_separated(items),
+        b'},"components":{"schemas":{',
+        *_separated(own),
+        b"}}}",
+    ]
+
+
+def _head_v2(info: Object) -> Object:
+    return {"swagger": "2.0", "info": info, "parameters": paths.shared_parameters()}
+
+
+def _head_v3(info: Object) -> Object:
+    return {"openapi": "3.0.0", "info": info}
+
+
+def _definition_v3(name: str) -> Object:
+    return definitions.in_v3(name, schemas.V3)
+
+
+_V2: Final = {
+    form: _Style(schemas.V2, definitions.in_v2, paths.v2, _head_v2, writer)
+    for form, writer in (
+        (Form.JSON, Writer(codec.encode_unescaped, codec.encode_unescaped, _json_entry, _json_entry, _json_v2)),
+        (Form.PROTOBUF, proto.V2),
+    )
+}
+_V3: Final = {
+    form: _Style(schemas.V3, _definition_v3, paths.v3, _head_v3, writer)
+    for form, writer in (
+        (Form.JSON, Writer(_encode, _encode, _json_entry, _json_entry, _json_v3)),
+        (Form.PROTOBUF, proto.V3),
+    )
+}

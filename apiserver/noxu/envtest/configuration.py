@@ -1,0 +1,321 @@
+"""From the flags of kube-apiserver to the configuration of a server. Reads no file.
+
+Defaults are kube-apiserver's, with two exceptions: without --bind-address the server listens on loopback only, and without
+an etcd that listens its objects are in memory. Errors are kube-apiserver's (pkg/controlplane/apiserver/options).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network, ip_address
+from pathlib import Path
+from typing import Final
+
+from noxu import admission_plugins, authorization_modes, features
+from noxu.config import (
+    DEFAULT_EVENT_TTL,
+    DEFAULT_REQUESTS,
+    MIN_REQUEST_TIMEOUT,
+    STORAGE_MEDIA_TYPES,
+    Audit,
+    Authentication,
+    Config,
+    Etcd,
+    LeaderElection,
+    Profile,
+    Requests,
+    Tls,
+)
+from noxu.controllers import manager
+from noxu.envtest import runtime_config
+from noxu.envtest.arguments import Arguments
+from noxu.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
+from noxu.features import GATES
+from noxu.go.text import quote
+from noxu.records import NamedTuple
+from noxu.registry.group_priorities import PRIORITIES
+
+DEFAULT_PORT: Final = 6443
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_CERT_DIR: Final = "/var/run/kubernetes"
+DEFAULT_MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
+SMALLEST_NETWORK: Final = 8  # addresses
+MAX_PORT: Final = 65535
+_NO_ROOM: Final = "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive"
+_PORTS: Final = re.compile(r"(?P<first>\d+)(-(?P<last>\d+)|\+(?P<number>\d+))?")
+STOP_WITHIN: Final = 0.2  # seconds: envtest waits for the end after each suite
+
+
+class Refused(ValueError):
+    """The server does not start with these flags. The message has all reasons."""
+
+
+class Configured(NamedTuple):
+    """A configuration, and what to say about flags that have no effect although they look as if they had."""
+
+    config: Config
+    notes: Sequence[str]
+
+
+def check(arguments: Arguments) -> None:
+    """Raises Refused for what kube-apiserver refuses before it looks at files."""
+    faults = []
+    port = arguments.number("secure-port", DEFAULT_PORT)
+    if not 1 <= port <= 65535:
+        faults.append(f"--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0")
+    if not arguments.all("etcd-servers"):
+        faults.append("--etcd-servers must be specified")
+    if not any(arguments.all("service-account-issuer")):
+        faults.append("service-account-issuer is a required flag")
+    if not arguments.all("service-account-key-file") and not arguments.last("service-account-signing-key-file"):
+        faults.append("either `--service-account-key-file` or `--service-account-signing-endpoint` must be set")
+    if not arguments.last("service-account-signing-key-file"):
+        faults.append("service-account-signing-key-file and service-account-issuer are required flags")
+    _refuse(faults)
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    if faults:
+        raise Refused(faults[0] if len(faults) == 1 else f"[{', '.join(dict.fromkeys(faults))}]")
+
+
+def address(arguments: Arguments) -> tuple[str, int]:
+    """The address and the port to listen on."""
+    return arguments.last("bind-address") or DEFAULT_HOST, arguments.number("secure-port", DEFAULT_PORT)
+
+
+def configure(
+    arguments: Arguments, environment: Mapping[str, str], found: DataDirectory | OtherEtcd | None
+) -> Configured:
+    """`found` is the data directory of the etcd, or one that keeps the objects itself; None: in memory. Raises Refused."""
+    check(arguments)
+    profile, controllers = _controllers(environment)
+    plugins, unavailable = _plugins(arguments)
+    gates, unknown = _gates(arguments)
+    try:
+        disabled, absent = runtime_config.parse(arguments.all("runtime-config"), PRIORITIES)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    prefix = arguments.last("etcd-prefix", DEFAULT_PREFIX)
+    try:
+        modes = authorization_modes.modes(arguments.all("authorization-mode") or (authorization_modes.ALWAYS_ALLOW,))
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    host, port = address(arguments)
+    config = Config(
+        host=host,
+        port=port,
+        data=found.of_prefix(prefix) if isinstance(found, DataDirectory) else None,
+        durability="full" if not isinstance(found, DataDirectory) or found.fsync else "off",
+        etcd=_etcd(arguments, found, prefix) if isinstance(found, OtherEtcd) else None,
+        leader_election=LeaderElection(enabled=None if controllers else False),
+        features=gates,
+        event_ttl=arguments.seconds("event-ttl", DEFAULT_EVENT_TTL),
+        profile=profile,
+        controllers=controllers,
+        admission_plugins=plugins,
+        tls=_tls(arguments),
+        authentication=_authentication(arguments),
+        audit=_audit(arguments),
+        authorization_modes=modes,
+        external_hostname=arguments.last("external-hostname"),
+        advertise_address=_advertised(arguments),
+        requests=_requests(arguments),
+        disabled=disabled,
+        services=_services(arguments),
+        node_ports=_node_ports(arguments),
+        stop_within=STOP_WITHIN,
+    )
+    return Configured(config, [*unavailable, *unknown, *absent])
+
+
+def _path(arguments: Arguments, flag: str) -> Path | None:
+    text = arguments.last(flag)
+    return Path(text) if text else None
+
+
+def _all(arguments: Arguments, flag: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    return arguments.all(flag) if arguments.has(flag) else default
+
+
+def _tls(arguments: Arguments) -> Tls:
+    return Tls(
+        certificate=_path(arguments, "tls-cert-file"),
+        key=_path(arguments, "tls-private-key-file"),
+        directory=Path(arguments.last("cert-dir") or DEFAULT_CERT_DIR),
+        named=arguments.all("tls-sni-cert-key"),
+        client_authority=_path(arguments, "client-ca-file"),
+        own_clients=False,
+        minimum=arguments.last("tls-min-version") or Tls().minimum,
+    )
+
+
+def _authentication(arguments: Arguments) -> Authentication:
+    signing = arguments.last("service-account-signing-key-file")
+    default = Authentication()
+    return Authentication(
+        anonymous_auth=arguments.is_set("anonymous-auth") if arguments.has("anonymous-auth") else None,
+        token_auth_file=_path(arguments, "token-auth-file"),
+        service_account_key_files=tuple(map(Path, arguments.all("service-account-key-file"))),
+        service_account_signing_key_file=Path(signing) if signing else None,
+        service_account_issuers=arguments.all("service-account-issuer"),
+        service_account_lookup=arguments.is_set("service-account-lookup", default=True),
+        service_account_max_token_expiration=arguments.seconds("service-account-max-token-expiration", 0.0),
+        service_account_jwks_uri=arguments.last("service-account-jwks-uri"),
+        api_audiences=arguments.all("api-audiences"),
+        requestheader_client_ca_file=_path(arguments, "requestheader-client-ca-file"),
+        requestheader_allowed_names=arguments.all("requestheader-allowed-names"),
+        requestheader_username_headers=_all(
+            arguments, "requestheader-username-headers", default.requestheader_username_headers
+        ),
+        requestheader_uid_headers=_all(arguments, "requestheader-uid-headers", default.requestheader_uid_headers),
+        requestheader_group_headers=_all(arguments, "requestheader-group-headers", default.requestheader_group_headers),
+        requestheader_extra_headers_prefix=_all(
+            arguments, "requestheader-extra-headers-prefix", default.requestheader_extra_headers_prefix
+        ),
+    )
+
+
+def _advertised(arguments: Arguments) -> str:
+    """The address of --advertise-address, "" if it is the one that means all."""
+    given = arguments.last("advertise-address")
+    return "" if given and ip_address(given).is_unspecified else given
+
+
+def _requests(arguments: Arguments) -> Requests:
+    """Raises Refused."""
+    default = DEFAULT_REQUESTS
+    found = Requests(
+        timeout=arguments.seconds("request-timeout", default.timeout),
+        min_timeout=arguments.number("min-request-timeout", MIN_REQUEST_TIMEOUT),
+        max_in_flight=arguments.number("max-requests-inflight", default.max_in_flight),
+        max_mutating_in_flight=arguments.number("max-mutating-requests-inflight", default.max_mutating_in_flight),
+        cors_allowed_origins=arguments.all("cors-allowed-origins"),
+    )
+    limits = {
+        "max-requests-inflight": found.max_in_flight,
+        "max-mutating-requests-inflight": found.max_mutating_in_flight,
+        "request-timeout": found.timeout,
+        "min-request-timeout": found.min_timeout,
+    }
+    faults = [f"--{name} can not be negative value" for name, value in limits.items() if value < 0]
+    if not found.max_in_flight and not found.max_mutating_in_flight and _has_flow_control(arguments):
+        faults.append(_NO_ROOM)
+    if found.cors_allowed_origins:
+        from noxu.security import cors  # rarely given
+
+        try:
+            cors.check(found.cors_allowed_origins)
+        except ValueError as error:
+            faults.append(str(error))
+    _refuse(faults)
+    return found
+
+
+def _has_flow_control(arguments: Arguments) -> bool:
+    return arguments.is_set("enable-priority-and-fairness", default=True)
+
+
+def _audit(arguments: Arguments) -> Audit:
+    default = Audit()
+    return Audit(
+        policy_file=_path(arguments, "audit-policy-file"),
+        log_path=arguments.last("audit-log-path"),
+        format=arguments.last("audit-log-format", default.format),
+        mode=arguments.last("audit-log-mode", default.mode),
+        max_size=arguments.number("audit-log-maxsize", default.max_size),
+        max_age=arguments.number("audit-log-maxage", default.max_age),
+        max_backups=arguments.number("audit-log-maxbackup", default.max_backups),
+        compress=arguments.is_set("audit-log-compress"),
+    )
+
+
+def _etcd(arguments: Arguments, found: OtherEtcd, prefix: str) -> Etcd:
+    """Raises Refused."""
+    media_type = arguments.last("storage-media-type", DEFAULT_MEDIA_TYPE)
+    if media_type not in STORAGE_MEDIA_TYPES:
+        allowed = ", ".join(sorted(STORAGE_MEDIA_TYPES))
+        raise Refused(f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}")
+    return Etcd(
+        found.urls,
+        prefix,
+        ca_file=_path(arguments, "etcd-cafile"),
+        certificate_file=_path(arguments, "etcd-certfile"),
+        key_file=_path(arguments, "etcd-keyfile"),
+        media_type=media_type,
+    )
+
+
+def _controllers(environment: Mapping[str, str]) -> tuple[Profile, tuple[str, ...] | None]:
+    """The profile and the list of controllers, from NOXU_PROFILE and NOXU_CONTROLLERS."""
+    profile = environment.get("NOXU_PROFILE") or "envtest"
+    listed = environment.get("NOXU_CONTROLLERS")
+    controllers = None if listed is None else tuple(filter(None, listed.split(",")))
+    for name, known in manager.PROFILES.items():
+        if name == profile:
+            try:
+                manager.check_controllers(controllers or ())
+            except ValueError as error:
+                raise Refused(f"NOXU_CONTROLLERS: {error}") from None
+            return name, known if controllers is None else controllers
+    raise Refused(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
+
+
+def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
+    """The plug-ins that run: all that kube-apiserver enables by default, ServiceAccount among them."""
+    enable = arguments.all("enable-admission-plugins")
+    here = [name for name in enable if name not in admission_plugins.OF_KUBE_APISERVER]
+    notes = [
+        f"--enable-admission-plugins: this server does not have {name}; it has no effect"
+        for name in enable
+        if name in admission_plugins.OF_KUBE_APISERVER
+    ]
+    try:
+        return admission_plugins.select(here, arguments.all("disable-admission-plugins"), controllers=True), notes
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def _services(arguments: Arguments) -> str:
+    """The network of the addresses of services: the first one of --service-cluster-ip-range."""
+    given = arguments.last("service-cluster-ip-range")
+    if not given:
+        return Config().services
+    try:
+        network = IPv4Network(given.split(",")[0].strip(), strict=False)
+    except ValueError:
+        raise Refused(f"--service-cluster-ip-range: {given} is not a network of IPv4") from None
+    if network.num_addresses < SMALLEST_NETWORK:
+        raise Refused(f"the service cluster IP range must be at least {SMALLEST_NETWORK} IP addresses")
+    return str(network)
+
+
+def _node_ports(arguments: Arguments) -> range:
+    """FIRST-LAST, FIRST+NUMBER, or one port."""
+    given = arguments.last("service-node-port-range")
+    if not given:
+        return Config().node_ports
+    found = _PORTS.fullmatch(given)
+    if found is None:
+        raise Refused(f"--service-node-port-range: {given} is not FIRST-LAST or FIRST+NUMBER")
+    first = int(found["first"])
+    last = first + int(found["number"]) if found["number"] else int(found["last"] or first)
+    if not 0 < first <= last <= MAX_PORT:
+        raise Refused(f"--service-node-port-range: {given} is not within 1-{MAX_PORT}")
+    return range(first, last + 1)
+
+
+def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:
+    """The feature gates that are known here; a note for each of the others."""
+    here, notes = [], []
+    for item in arguments.all("feature-gates"):
+        gate = item.partition("=")[0].strip()
+        if gate in GATES or "=" not in item:
+            here.append(item)
+        elif gate:
+            notes.append(f"--feature-gates: this server does not have {gate}; it has no effect")
+    try:
+        return features.parse(here), notes
+    except ValueError as error:
+        raise Refused(str(error)) from None

@@ -1,0 +1,163 @@
+"""How Go prints values: upstream's messages contain them, so they are part of the API.
+
+`%q` (strconv.Quote), `%v` of numbers and booleans (fmt), and encoding/json: map keys sorted, HTML characters escaped,
+floats in the shortest form, with an exponent below 1e-6 and from 1e21 on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Final, Self
+
+from noxu.expressions import expression
+from noxu.go.render import Notation, render
+from noxu.values import Json
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+_ESCAPES |= {'"': '\\"', "\\": "\\\\"}
+_PLAIN = expression(r"[ !#-\[\]-~]*\Z")  # printable ASCII without quote and backslash
+
+
+def quote(text: str) -> str:
+    r"""`%q`: a Go string literal. Printable characters are kept, the rest becomes \x, \u or \U."""
+    if _PLAIN.match(text):
+        return f'"{text}"'
+    return '"' + "".join(map(_quoted, text)) + '"'
+
+
+def quote_list(texts: Iterable[str]) -> str:
+    """`%q` of a list of strings: `["a" "b"]`."""
+    return f"[{' '.join(map(quote, texts))}]"
+
+
+def _quoted(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():  # Python and Go agree: letters, marks, numbers, punctuation, symbols, the ASCII space
+        return char
+    code = ord(char)
+    if code < 0x80 or 0xDC80 <= code <= 0xDCFF:  # ASCII, or a byte that is not UTF-8 (surrogateescape)
+        return f"\\x{code & 0xFF:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def trim_space(text: str) -> str:
+    """strings.TrimSpace: without Unicode's white space at both ends. (Python's `strip` takes more for white space.)"""
+    return text.strip(_SPACE)
+
+
+def plain(value: Json) -> str:
+    """`%v` of a string, number, boolean or null."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, float):
+        return _float(value, low=-4, high=6, exponent_digits=2)
+    return str(value)
+
+
+class RawNumber(float):
+    """A number with the literal that was read, which is how it is written. It is infinite if no float64 holds it."""
+
+    __slots__ = ("literal",)
+
+    def __new__(cls, literal: str) -> Self:
+        number = super().__new__(cls, literal)
+        number.literal = literal
+        return number
+
+    literal: str
+
+
+def float_json(value: float) -> str:
+    """A float64 as encoding/json writes it (ES6's rules): 1e-7, 1e+21, and 1 for 1.0."""
+    if type(value) is RawNumber:
+        return value.literal
+    return _float(value, low=-6, high=21, exponent_digits=1)
+
+
+MINUS_ZERO: Final = "-0"
+
+
+def number_text(value: float) -> str:
+    """A number as encoding/json's errors quote it: as it was sent, if that is known."""
+    return str(value) if type(value) is int else float_json(value)
+
+
+def _float(value: float, *, low: int, high: int, exponent_digits: int) -> str:
+    """The shortest digits that read back as `value`, with an exponent if that is < low or >= high.
+
+    repr() gives the shortest digits; they are taken apart and put together in Go's form:
+
+        value       repr       digits  point   text (low=-6, high=21)
+        0.00025     '0.00025'  '25'    -3      '0.00025'    point <= 0: zeros between the point and the digits
+        1500.0      '1500.0'   '15'     4      '1500'       point beyond the digits: zeros after them
+        12.5        '12.5'     '125'    2      '12.5'       point within the digits
+        1.5e-07     '1.5e-07'  '15'    -6      '1.5e-7'     exponent = point - 1 = -7 < low
+    """
+    if math.isinf(value) or math.isnan(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent_text = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    leading = len(whole + fraction) - len((whole + fraction).lstrip("0"))
+    digits = (whole + fraction).strip("0")
+    point = len(whole) - leading + int(exponent_text or 0)  # position of the decimal point, counted from digits[0]
+    exponent = point - 1
+    if exponent < low or exponent >= high:
+        head = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+        return f"{sign}{head}e{'-' if exponent < 0 else '+'}{abs(exponent):0{exponent_digits}d}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if len(digits) <= point:
+        return f"{sign}{digits}{'0' * (point - len(digits))}"
+    return f"{sign}{digits[:point]}.{digits[point:]}"
+
+
+_HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_HTML_CHARS = expression("[<>&\u2028\u2029]")
+
+
+_to_json_string: Final = json.encoder.encode_basestring  # json.dumps without ASCII escapes, for a string
+
+
+def _json_string(text: str) -> str:
+    written = _to_json_string(text)
+    return _HTML_CHARS.sub(lambda match: _HTML[match[0]], written) if _HTML_CHARS.search(written) else written
+
+
+def _json_scalar(value: Json) -> str:
+    if isinstance(value, str):
+        return _json_string(value)
+    if isinstance(value, float):
+        return float_json(value)
+    return "null" if value is None else plain(value)
+
+
+_SORTED: Final = Notation(
+    map=("{", ",", "}"), list=("[", ",", "]"), key=lambda name: f"{_json_string(name)}:", scalar=_json_scalar
+)
+_UNSORTED: Final = _SORTED._replace(sort_keys=False)
+
+
+_UNESCAPED: Final = Notation(
+    map=("{", ",", "}"),
+    list=("[", ",", "]"),
+    key=lambda name: f"{_to_json_string(name)}:",
+    scalar=lambda value: _to_json_string(value) if isinstance(value, str) else _json_scalar(value),
+)
+
+
+def compact_json(value: Json, *, sort_keys: bool = True, escape_html: bool = True) -> str:
+    """encoding/json's Marshal; without `escape_html` that of its version 2."""
+    if not escape_html:
+        return render(value, _UNESCAPED._replace(sort_keys=sort_keys))
+    return render(value, _SORTED if sort_keys else _UNSORTED)

@@ -1,0 +1,195 @@
+"""Times as Go reads and writes them: metav1.Time in whole seconds, metav1.MicroTime in microseconds, both in UTC.
+
+`parse_time` and `unix_nanos` follow Go's time.Parse with its RFC 3339 layout, error texts included.
+"""
+
+from __future__ import annotations
+
+import calendar
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+from noxu.expressions import expression
+
+SECONDS: Final = 0
+MICRO: Final = 6
+_LAYOUTS: Final = {SECONDS: "2006-01-02T15:04:05Z07:00", MICRO: "2006-01-02T15:04:05.000000Z07:00"}
+
+
+def format_time(moment: datetime, digits: int = SECONDS) -> str:
+    """A moment as `2006-01-02T15:04:05Z`, with microseconds if `digits` is MICRO."""
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return utc.isoformat("T", "microseconds" if digits else "seconds").removesuffix("+00:00") + "Z"
+
+
+def parse_time(text: str, digits: int = SECONDS) -> str:
+    """An RFC 3339 text in the form of `format_time`. Raises ValueError with Go's message."""
+    if not digits and is_normal_time(text):
+        return text
+    year, month, day, hour, minute, second, nanos, offset = _Parser(text, _LAYOUTS[digits]).parse()
+    if offset:
+        moment = datetime(max(year, 1), month, day, hour, minute, second, tzinfo=UTC)
+        try:
+            moment -= timedelta(minutes=offset)
+        except OverflowError:
+            raise ValueError(f'parsing time "{text}": year outside of range [0,9999]') from None
+        year, month, day, hour, minute = moment.year, moment.month, moment.day, moment.hour, moment.minute
+    fraction = f".{nanos // 1000:06d}" if digits else ""
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{fraction}Z"
+
+
+def to_rfc3339_nano(text: str) -> tuple[str, int]:
+    """(An RFC 3339 text in Go's layout RFC3339Nano, its offset from UTC in minutes). Raises ValueError with Go's message."""
+    year, month, day, hour, minute, second, nanos, offset = _Parser(text, _LAYOUTS[SECONDS]).parse()
+    fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
+    zone = f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}" if offset else "Z"
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{fraction}{zone}", offset
+
+
+def unix_nanos(text: str) -> int:
+    """An RFC 3339 text in nanoseconds since 1970. Raises ValueError with Go's message."""
+    year, month, day, hour, minute, second, nanos, offset = _Parser(text, _LAYOUTS[SECONDS]).parse()
+    days = date(year or 400, month, day).toordinal() - date(1970, 1, 1).toordinal()
+    if not year:  # Go has a year 0; the calendar repeats every 400 years
+        days -= 146_097
+    return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 10**9 + nanos
+
+
+def parse_date(text: str) -> date:
+    """A date in Go's layout 2006-01-02; year 0 is returned as 400. Raises ValueError with Go's message."""
+    return _Parser(text, "2006-01-02").parse_date()
+
+
+_normal: Final = expression(
+    r"[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+)
+
+
+def is_normal_time(text: str) -> bool:
+    """Whether a text certainly is a time as `format_time` writes it, in whole seconds. False for the 29th of February."""
+    return len(text) == len("2006-01-02T15:04:05Z") and _is_normal_time(text)
+
+
+@lru_cache(maxsize=1024)
+def _is_normal_time(text: str) -> bool:
+    """Cached: what is written in one second has the same time, and is read again and again."""
+    return _normal.fullmatch(text) is not None
+
+
+class _Parser:
+    """One pass over the layout's elements; `rest` is the text that has not been read yet."""
+
+    def __init__(self, text: str, layout: str) -> None:
+        self.text = text
+        self.layout = layout
+        self.rest = text
+
+    def parse_date(self) -> date:
+        year, month, day = self.date()
+        self.end(year, month, day)
+        return date(year or 400, month, day)
+
+    def parse(self) -> tuple[int, int, int, int, int, int, int, int]:
+        year, month, day = self.date()
+        self.literal("T")
+        hour = self.number("15", high=23, name="hour", fixed=False)
+        self.literal(":")
+        minute = self.number("04", high=59, name="minute")
+        self.literal(":")
+        second = self.number("05", high=59, name="second")
+        nanos = self.fraction()
+        offset = self.zone()
+        self.end(year, month, day)
+        return year, month, day, hour, minute, second, nanos, offset
+
+    def date(self) -> tuple[int, int, int]:
+        year = self.year()
+        self.literal("-")
+        month = self.number("01", low=1, high=12, name="month")
+        self.literal("-")
+        return year, month, self.number("02")
+
+    def end(self, year: int, month: int, day: int) -> None:
+        if self.rest:
+            raise self.out(f": extra text: {quote(self.rest)}")
+        if not 1 <= day <= calendar.monthrange(year or 400, month)[1]:
+            raise self.out(": day out of range")
+
+    def bad(self, rest: str, element: str) -> ValueError:
+        return ValueError(
+            f"parsing time {quote(self.text)} as {quote(self.layout)}: cannot parse {quote(rest)} as {quote(element)}"
+        )
+
+    def out(self, message: str) -> ValueError:
+        return ValueError(f"parsing time {quote(self.text)}{message}")
+
+    def literal(self, char: str) -> None:
+        if not self.rest.startswith(char):
+            raise self.bad(self.rest, char)
+        self.rest = self.rest[1:]
+
+    def year(self) -> int:
+        digits = self.rest[:4]
+        if len(digits) < 4 or not (digits.isascii() and digits.isdigit()):
+            raise self.bad(self.rest, "2006")
+        self.rest = self.rest[4:]
+        return int(digits)
+
+    def number(self, element: str, *, low: int = 0, high: int = 99, name: str = "", fixed: bool = True) -> int:
+        width = 2 if _digit(self.rest, 1) else 1
+        if not _digit(self.rest, 0) or (fixed and width == 1):
+            raise self.bad(self.rest, element)
+        value = int(self.rest[:width])
+        self.rest = self.rest[width:]
+        if not low <= value <= high:
+            raise self.out(f": {name} out of range")
+        return value
+
+    def fraction(self) -> int:
+        if self.layout == _LAYOUTS[MICRO]:  # this layout requires exactly six digits
+            digits = self.rest[1:7]
+            if self.rest[:1] not in (".", ",") or len(digits) < 6 or not (digits.isascii() and digits.isdigit()):
+                raise self.bad(self.rest, ".000000")
+            self.rest = self.rest[7:]
+            return int(digits) * 1000
+        if self.rest[:1] not in (".", ",") or not _digit(self.rest, 1):
+            return 0
+        end = 2
+        while _digit(self.rest, end):
+            end += 1
+        digits = self.rest[1:end]
+        self.rest = self.rest[end:]
+        return int(digits[:9].ljust(9, "0"))
+
+    def zone(self) -> int:
+        """The offset from UTC in minutes."""
+        if self.rest.startswith("Z"):
+            self.rest = self.rest[1:]
+            return 0
+        sign, hours, colon, minutes = self.rest[:1], self.rest[1:3], self.rest[3:4], self.rest[4:6]
+        numeric = (hours + minutes).isascii() and (hours + minutes).isdigit() and len(hours + minutes) == 4
+        if colon != ":" or sign not in ("+", "-") or not numeric:
+            raise self.bad(self.rest, "Z07:00")
+        if int(hours) > 24 or int(minutes) > 60:
+            raise self.out(f": time zone offset {'hour' if int(hours) > 24 else 'minute'} out of range")
+        self.rest = self.rest[6:]
+        return (int(hours) * 60 + int(minutes)) * (-1 if sign == "-" else 1)
+
+
+def _digit(text: str, position: int) -> bool:
+    return text[position : position + 1] in "0123456789" and position < len(text)
+
+
+def quote(text: str) -> str:
+    """time.quote, for errors: control characters and everything outside ASCII as bytes."""
+    out = []
+    for char in text:
+        if char in '"\\':
+            out.append("\\" + char)
+        elif " " <= char < "\x7f":
+            out.append(char)
+        else:
+            out += [f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass")]
+    return '"' + "".join(out) + '"'

@@ -1,0 +1,200 @@
+"""The HTTP application: it makes an exchange of each request, passes it through the filters to its handler, sends the
+answer and calls the sinks.
+
+Every failure becomes an answer: an ApiError its Status, a StoreError and a bug an InternalError, of which the log has the
+rest. A bug in a filter's `leave` or in a sink is logged, and changes neither the answer nor what the others do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from aiohttp import web_request, web_response
+
+from noxu.api import errors
+from noxu.api.errors import ApiError
+from noxu.config import DEFAULT_REQUESTS, Requests
+from noxu.containment import Contained, call_all
+from noxu.http import auditing, documents, filters, routing, traces
+from noxu.http.access_metrics import AccessMetrics
+from noxu.http.answer import Answer, Answered
+from noxu.http.clients import Clients
+from noxu.http.connection import WRITTEN
+from noxu.http.deadlines import Deadlines
+from noxu.http.exchange import Backend, Exchange, Sink
+from noxu.http.filters import Filter
+from noxu.http.sending import error_answer, send, too_late
+from noxu.http.watch_requests import Watches
+from noxu.identifiers import new_uuid
+from noxu.records import NamedTuple
+from noxu.registry.freshness import be_fresh
+from noxu.registry.offload import offload
+from noxu.registry.preparation import prepared
+from noxu.security.audit_log import AuditLog
+from noxu.security.authentication import Authenticator
+from noxu_storage.types import StoreError
+
+log = logging.getLogger("noxu")
+
+
+class _SinkOf(NamedTuple):
+    """A sink in the message about its failure: a text that is rarely needed."""
+
+    exchange: Exchange
+
+    def __str__(self) -> str:
+        return f"a sink for {self.exchange}"
+
+
+class App:
+    """Answers requests. `handle` is the handler for aiohttp's `web.Server`."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        documents_: documents.Documents,
+        own_names: Iterable[str] = (),
+        traces_: traces.Traces | None = None,
+        sinks: Sequence[Sink] = (),
+        authenticator: Authenticator | None = None,
+        audit_log: AuditLog | None = None,
+        *,
+        any_host: bool = False,
+        limits: Requests = DEFAULT_REQUESTS,
+        observer: Filter | None = None,
+        clients: Clients | None = None,
+    ) -> None:
+        """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
+
+        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters.
+
+        Each sink is called with every exchange, after its answer.
+        """
+        self.backend = backend
+        self.documents = documents_
+        self.traces = traces_
+        self.watches = Watches(limits.min_timeout)
+        clients = clients or Clients()
+        self.unsent = clients.unsent
+        self.handshake_errors = clients.handshake_errors
+        self.deadlines = Deadlines()
+        self.access_metrics = AccessMetrics()
+        self.audit_log = audit_log
+        self.filters = filters.chain(
+            own_names=frozenset(own_names),
+            any_host=any_host,
+            authenticator=authenticator,
+            authorize=backend.authorize,
+            traces=traces_,
+            unsent=self.unsent,
+            audit_log=audit_log,
+            limits=limits,
+            shares_store=backend.reader.store.shared,
+            observer=observer,
+            metrics=self.access_metrics,
+        )
+        self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
+        numbered = list(enumerate(self.filters))
+        self._enter = [(n, filter_.enter) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
+        entered = [list(reversed(numbered[:passed])) for passed in range(len(numbered) + 1)]
+        self._leave = [[f.leave for _, f in those if type(f).leave is not Filter.leave] for those in entered]
+        """By the number of filters that an exchange has passed: what to call then."""
+        self._finish = [[f.finish for _, f in those if type(f).finish is not Filter.finish] for those in entered]
+
+    def end_watches(self) -> None:
+        self.watches.end()
+
+    async def handle(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
+        """Answer one request. Raises ConnectionError if the client is gone."""
+        time = request.task.get_loop().time  # to ask which loop runs is a system call, before Python 3.12
+        exchange = Exchange(request, self.backend, request.headers.get("Audit-Id") or new_uuid(), time())
+        try:
+            answer = await self._filtered(exchange, time)
+            if not isinstance(answer, Answer):
+                return answer
+            if exchange.record is not None:
+                answer = auditing.observed(exchange, exchange.record, answer)
+            waits = send(exchange, answer, self.unsent)
+            return WRITTEN if waits is None else await waits
+        finally:
+            call_all(exchange, self._finish[exchange.passed], exchange)
+            exchange.times["answered"] = time()
+            if self.sinks:
+                call_all(_SinkOf(exchange), self.sinks, exchange)
+
+    async def _filtered(self, exchange: Exchange, time: Callable[[], float]) -> Answer | web_response.StreamResponse:
+        """Enter the filters, answer, and leave those that were entered."""
+        answer: Answer | web_response.StreamResponse | None = None
+        try:
+            with Contained(exchange, passing=ConnectionError) as contained:
+                try:
+                    for number, enter in self._enter:
+                        exchange.passed = number  # those before it, also without an `enter` of their own
+                        waiting = enter(exchange)
+                        if waiting is not None:
+                            await waiting
+                    exchange.passed = len(self.filters)
+                    answer = await self._route(exchange, time)
+                except Answered as answered:
+                    answer = answered.answer
+                except ApiError as error:
+                    exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
+                except StoreError as failure:
+                    log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
+                    exchange.error = errors.internal_error(f"the storage failed: {failure}")
+            if contained.error is not None:
+                exchange.panicked = True
+                exchange.error = errors.internal_error("this is a bug in the server; its log says more")
+            if answer is None:
+                assert exchange.error is not None
+                size = len(exchange.error.message)
+                cbor = self.backend.features.cbor and "routed" in exchange.times
+                answer = await offload(size, error_answer, exchange.error, exchange.request, cbor=cbor)
+            exchange.code = answer.status
+            return answer
+        finally:
+            exchange.times["handled"] = time()
+            call_all(exchange, self._leave[exchange.passed], exchange)
+
+    async def _route(self, exchange: Exchange, time: Callable[[], float]) -> Answer | web_response.StreamResponse:
+        """Raises ApiError."""
+        info, method = exchange.info, exchange.request.method
+        catalog = self.backend.catalog.current
+        if not info.is_resource:
+            routing.check_route(catalog, method, exchange.path, info)
+            return await self._document(exchange)
+        try:
+            resource = routing.find_resource(catalog, method, exchange.path, info)
+        except ApiError:
+            if not self.backend.reader.store.shared:
+                raise
+            # a read from a resourceVersion has not waited for a definition that another server has just answered
+            await be_fresh(self.backend.writer.environment, filters.DEFINITIONS, f"{info.resource}.{info.group}")
+            resource = routing.find_resource(self.backend.catalog.current, method, exchange.path, info)
+        exchange.resource = resource
+        if resource.deprecation_text:  # also if the version has no such subresource or verb
+            exchange.outcome.warnings.append(resource.deprecation_text)
+        is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs
+        handler = None if is_watch else routing.handler_of(resource, info)
+        exchange.times["routed"] = time()
+        if handler is None:
+            if not resource.versions.is_prepared:
+                await prepared(resource.versions)
+            return await self.watches.handle(exchange)
+        deadline = self.deadlines.until(exchange.deadline, exchange.request.task)
+        try:
+            with deadline:
+                if not resource.versions.is_prepared:
+                    await prepared(resource.versions)
+                return await handler(exchange)
+        except TimeoutError:
+            if not deadline.expired:  # of something else, which should have handled it
+                raise
+            raise too_late() from None
+
+    async def _document(self, exchange: Exchange) -> Answer:
+        """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError."""
+        if self.traces is not None and exchange.path.startswith(traces.PATH):
+            return self.traces.answer(exchange.request.method, exchange.path)
+        return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)

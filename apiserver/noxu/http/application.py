@@ -1,0 +1,72 @@
+"""Makes the application of a server from its control plane and its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from noxu.config import Config
+from noxu.control_plane import ControlPlane
+from noxu.http import metrics, openid
+from noxu.http.app import App
+from noxu.http.clients import Clients
+from noxu.http.documents import Documents
+from noxu.http.exchange import Backend, Sink
+from noxu.http.filters import Filter
+from noxu.http.traces import Traces
+from noxu.observability.checks import checks_of
+from noxu.registry.offload import LargeRequests
+from noxu.security.audit_log import AuditLog
+
+
+def application(
+    plane: ControlPlane,
+    config: Config,
+    clients: Clients,
+    *,
+    scheme: str,
+    authority: str,
+    own_version: Callable[[], str],
+    is_stopping: Callable[[], bool],
+    on_loopback: bool,
+    sinks: Sequence[Sink],
+    audit_log: AuditLog | None,
+    observer: Filter | None,
+) -> App:
+    """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
+    documents = Documents(
+        lambda: plane.catalog.current,
+        authority,
+        own_version,
+        checks_of(plane.store_health, plane.log_health, plane.all_controllers, is_stopping),
+        plane.clock.now,
+        cbor=plane.features.cbor,
+    )
+    documents.openid = openid.documents(
+        plane.tokens, f"{scheme}://{authority}", config.authentication.service_account_jwks_uri
+    )
+    backend = Backend(
+        plane.reader,
+        plane.writer,
+        plane.persistence,
+        plane.catalog,
+        plane.clock,
+        plane.features,
+        plane.tokens,
+        LargeRequests(),
+        plane.authorize,
+    )
+    app = App(
+        backend,
+        documents,
+        own_names=[name.lower() for name in (config.host, config.external_hostname) if name],
+        traces_=Traces() if on_loopback else None,
+        authenticator=plane.authenticator,
+        sinks=sinks,
+        audit_log=audit_log,
+        any_host=scheme == "https",
+        limits=config.requests,
+        observer=observer,
+        clients=clients,
+    )
+    metrics.install(app, plane)
+    return app

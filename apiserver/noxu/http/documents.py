@@ -1,0 +1,203 @@
+"""The documents that are served besides objects: discovery, OpenAPI, health, version, and the list of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+from weakref import ref
+
+from noxu.api import codec, errors
+from noxu.clock import SYSTEM_CLOCK
+from noxu.discovery import groups
+from noxu.http import negotiation, responses
+from noxu.http.answer import NOT_CACHED, Answer, Headers, text_answer
+from noxu.http.request import Query, first
+from noxu.observability import health
+from noxu.registry.catalog import Catalog
+from noxu.registry.offload import offload
+from noxu.values import Object
+
+if TYPE_CHECKING:
+    from noxu.http.openapi import OpenAPI
+
+MAX_MADE: Final = 8  # aggregated documents, in different representations, that are cached
+_PER_RESOURCE: Final = 16  # bytes for the limit of the loop
+
+Scrape = Callable[[str], Awaitable[Answer]]
+"""Answers with metrics, in a format that is accepted (the header Accept)."""
+
+
+class Documents:
+    """The documents of one server. `catalog` returns the current catalog; documents made from an older one are made again.
+
+    `address` is the server's `host:port`, `own_version` returns the version of this program, `cbor` is the feature gate
+    CBORServingAndStorage.
+    """
+
+    def __init__(
+        self,
+        catalog: Callable[[], Catalog],
+        address: str,
+        own_version: Callable[[], str],
+        checks: health.Checks,
+        now: Callable[[], datetime] = SYSTEM_CLOCK.now,
+        *,
+        cbor: bool = False,
+    ) -> None:
+        self._catalog = catalog
+        self.address = address
+        self.own_version = own_version
+        self.checks = checks
+        self._now = now
+        self._cbor = cbor
+        self.health_results = health.Results()
+        self.metrics: dict[str, Scrape] = {}
+        """By path."""
+        self.openid: Mapping[str, Callable[[], Answer]] = {}
+        """By path."""
+        self._openapi: OpenAPI | None = None
+        self._made_from: ref[Catalog] | None = None  # which does not keep deleted definitions alive
+        self._made: dict[object, tuple[bytes, str]] = {}
+
+    async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
+        """The document at a path. Raises ApiError."""
+        if not path.startswith("/"):
+            return self._paths(404)  # the targets of OPTIONS and CONNECT, which need not be paths
+        trimmed = path.rstrip("/") or "/"
+        parts = trimmed.split("/")[1:]
+        if parts[0] in health.ENDPOINTS:
+            return await self._health(parts, query)
+        if path in self.metrics:
+            return await self.metrics[path](headers.get("Accept", ""))
+        if (document := self.openid.get(trimmed)) is not None:
+            return document()
+        if trimmed == "/version":
+            negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
+            return Answer(codec.pretty(health.version(self.own_version()), sort_keys=False))
+        if parts[0] in ("api", "apis"):
+            return await self._discovery(parts, query, headers)
+        if parts[0] == "openapi":
+            return await self._published().answer(parts, query, headers)
+        return self._paths(200 if trimmed == "/" else 404)
+
+    # -- discovery
+
+    async def _discovery(self, parts: list[str], query: Query, headers: Mapping[str, str]) -> Answer:
+        catalog, accept = self._catalog(), headers.get("Accept", "")
+        if len(parts) == 1:
+            aggregated = negotiation.negotiate_aggregated_discovery(accept, cbor=self._cbor)
+            if aggregated is not None:
+                return await self._aggregated(catalog, parts[0] == "api", aggregated, headers)
+        endpoint = _endpoint(catalog, parts, cbor=self._cbor)
+        accepted = negotiation.negotiate(accept, endpoint, pretty=first(query, "pretty"))
+
+        def encoded() -> bytes | None:
+            document = self._plain(catalog, parts)
+            return None if document is None else responses.encode(document, accepted)
+
+        body = await offload(_weight(catalog), encoded)
+        if body is None:
+            raise errors.page_not_found()
+        return Answer(body, 200, accepted.content_type)
+
+    def _plain(self, catalog: Catalog, parts: list[str]) -> Object | None:
+        match parts:
+            case ["api"]:
+                return groups.api_versions(self.address)
+            case ["apis"]:
+                return groups.group_list(catalog, self.address)
+            case ["api", version]:
+                return groups.resource_list(catalog, "", version)
+            case ["apis", group]:
+                return groups.group(catalog, group)
+            case ["apis", group, version]:
+                return groups.resource_list(catalog, group, version)
+        return None
+
+    async def _aggregated(
+        self, catalog: Catalog, core: bool, accepted: negotiation.Accepted, headers: Mapping[str, str]
+    ) -> Answer:
+        body, tag = await self._cached(catalog, accepted, core=core)
+        extra: Headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
+        if headers.get("If-None-Match") == tag:
+            return Answer(b"", 304, accepted.content_type, extra)
+        return Answer(body, 200, accepted.content_type, extra)
+
+    async def _cached(self, catalog: Catalog, accepted: negotiation.Accepted, *, core: bool) -> tuple[bytes, str]:
+        """The aggregated document in a representation with its ETag, cached until the catalog changes."""
+        if self._made_from is None or catalog is not self._made_from():
+            self._made_from, self._made = ref(catalog), {}
+        key, made = (core, accepted), self._made
+        if key not in made:
+            if len(made) == MAX_MADE:
+                made.clear()
+
+            def make() -> tuple[bytes, str]:
+                document = groups.aggregated(catalog, core=core)
+                return responses.encode(document, accepted), groups.etag(document)
+
+            made[key] = await offload(_weight(catalog), make)
+        return made[key]
+
+    # -- OpenAPI
+
+    def _published(self) -> OpenAPI:
+        """Created on first use, since most servers in tests serve no OpenAPI."""
+        if self._openapi is None:
+            from noxu.http.openapi import OpenAPI
+
+            self._openapi = OpenAPI(self._catalog, self._now, cbor=self._cbor)
+        return self._openapi
+
+    # -- health
+
+    async def _health(self, parts: list[str], query: Query) -> Answer:
+        endpoint, *rest = parts
+        checks = self.checks.of(endpoint)
+        if rest:
+            check = checks.get("/".join(rest))
+            if check is None:
+                return self._paths(404)
+            reason = await check()
+            return text_answer(f"internal server error: {reason}\n", 500) if reason else text_answer("ok")
+        excluded = query.get("exclude", [])
+        report = await health.report(
+            endpoint, checks, verbose="verbose" in query, excluded=excluded, results=self.health_results
+        )
+        return text_answer(report.text, 200 if report.healthy else 500)
+
+    def _paths(self, status: int) -> Answer:
+        """The list of all paths."""
+        catalog = self._catalog()
+        paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
+        paths |= self.metrics.keys()
+        paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS} | self.openid.keys()
+        paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
+        for group, versions in catalog.groups.items():
+            if group:
+                paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
+        return Answer(codec.pretty({"paths": sorted(paths)}, sort_keys=False), status, headers=NOT_CACHED)
+
+
+def _weight(catalog: Catalog) -> int:
+    """The bytes of a document about all resources, about; one that takes 10 ms to make weighs as much as LOOP_LIMIT."""
+    return len(catalog.by_path) * _PER_RESOURCE
+
+
+def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Endpoint:
+    """The representations of a discovery document. `cbor`: only the lists of a built-in version's resources have it."""
+    match parts:
+        case ["api" | "apis"]:
+            endpoint = negotiation.BUILT_IN_DOCUMENT
+            return negotiation.routed_with_cbor(endpoint) if cbor else endpoint
+        case ["api", _]:
+            is_list = True
+        case ["apis", group, *rest] if group in catalog.built_in_groups:
+            is_list = len(rest) == 1
+        case ["api", *_]:
+            is_list = False
+        case _:
+            return negotiation.DOCUMENT
+    endpoint = negotiation.BUILT_IN_DOCUMENT
+    return negotiation.with_cbor(endpoint) if cbor and is_list else endpoint

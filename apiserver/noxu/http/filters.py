@@ -1,0 +1,473 @@
+"""The filters around the handlers: a tuple (`chain`), entered in order and left in reverse order.
+
+A filter refuses a request by raising ApiError from `enter`; then the filters after it are not entered, and neither it nor
+they are left. `enter` may return an awaitable. `leave` is called when the handler has returned or failed, before the
+answer is sent (a watch has been sent by then): it may add headers, and finds the code and the error in the exchange.
+`finish` is called when the answer has been sent, or the client is gone.
+
+An `observer` comes before all of them: in tests it records requests (`recent_requests`).
+
+The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
+
+    Target            HTTP that is ambiguous; path, query and RequestInfo
+    Origin            Host and Origin headers
+    Deadline          when the request must be answered
+    Warnings          warnings of handlers and later filters become headers
+    Cors              headers for web pages that may use the server, and preflights
+    Authenticate      sets the user, or refuses bad credentials
+    Audit             records the request, if there is an audit log
+    Impersonate       sets another user, if the user may impersonate it
+    InFlight          limits the number of requests that are handled or answered at the same time
+    Fresh             waits for what other servers have answered, if they may have the same store
+    Authorize         refuses what the user may not do
+    Tracing           traces a write on request
+    LargeRequestRoom  gives back the room that a handler has taken for a large body
+
+To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: injected faults
+after Authorize. What observes requests and refuses none (metrics, an access log) is not a filter but a sink, see
+`exchange`. A bug in a handler or a filter becomes a 500 in `app`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable
+from functools import lru_cache
+from time import perf_counter
+from typing import Final
+
+from noxu.api.errors import ApiError, internal_error
+from noxu.api.hosts import is_loopback, is_origin_of, split_host
+from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
+from noxu.crd import types as crd_types
+from noxu.http import auditing, framing, negotiation
+from noxu.http.access_metrics import AccessMetrics
+from noxu.http.answer import Answer, Answered
+from noxu.http.exchange import Exchange, attributes_of
+from noxu.http.options import request_timeout
+from noxu.http.request import first, is_long_running, parse_target
+from noxu.http.traces import HEADER, Traces, is_requested
+from noxu.http.unsent import Unsent
+from noxu.observability.health import ENDPOINTS
+from noxu.registry import access
+from noxu.registry.access import ANONYMOUS, User
+from noxu.registry.freshness import be_fresh
+from noxu.registry.turns import CLIENT
+from noxu.security import cors, impersonation
+from noxu.security.audit_log import AuditLog
+from noxu.security.authentication import Authenticator
+from noxu.security.authorization import NOSNIFF, refusal
+from noxu.security.credentials import MASTERS, Credentials
+
+MAX_CACHED_HOST: Final = 260  # characters: a DNS name and a port. Longer Host headers are not cached
+_OTHER_SITES: Final = frozenset({"cross-site", "same-site"})
+"""Values of Sec-Fetch-Site: pages of other sites, and of other origins of this one."""
+DEFINITIONS: Final = f"{crd_types.GROUP}/{crd_types.RESOURCE}"  # their collection
+_READ_FROM: Final = ("resourceVersion", "continue")  # in a query: the state to read
+_READING: Final = frozenset({"get", "list", "watch"})
+
+
+class Filter:
+    """Does nothing on its own: a subclass overrides `enter`, `leave` or `finish`."""
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        """Let the request pass, or raise ApiError to refuse it."""
+
+    def leave(self, exchange: Exchange) -> None:
+        """Complete the answer before it is sent. Raises nothing."""
+
+    def finish(self, exchange: Exchange) -> None:
+        """Finish. Raises nothing."""
+
+
+class Target(Filter):
+    """Refuse ambiguous HTTP. Parse the target: path, query, RequestInfo (upstream's WithRequestInfo).
+
+    `OPTIONS *` is about the server as a whole. net/http answers it before kube-apiserver sees it, to any client.
+    """
+
+    def enter(self, exchange: Exchange) -> None:
+        request = exchange.request
+        refusal = framing.refusal(request.version, request.headers)
+        if refusal is not None:
+            framing.answer_in_http_1_1(request)
+            exchange.headers.append(("Connection", "close"))
+            raise refusal
+        exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
+        exchange.host = host or request.headers.get("Host", "")
+        if exchange.path == "*" and request.method == "OPTIONS":
+            exchange.is_judged = True  # nothing is asked for, so the audit policy is not asked either
+            raise Answered(Answer(b"", 200, "", ()))
+
+
+class Origin(Filter):
+    """Refuse requests under another host's name or from another server's web pages.
+
+    A development server on loopback without TLS is reachable from any web page through the browser of its user. So Host
+    must be loopback (DNS rebinding) or one of `own_names`, and an Origin the server's own: the same scheme, host and port as
+    the request. A page of another port of this machine is another program's. A browser that calls a request cross-site or
+    same-site is believed: the latter comes from another port or subdomain. Pages of `allowed` origins may use the server, too.
+    Clients that are no browsers send neither header.
+
+    Over TLS (`any_host`) Host may be any name, as upstream: a certificate says which server this is. The rest applies: a
+    browser may have a client certificate, and would send it for any web page.
+    """
+
+    def __init__(
+        self, own_names: frozenset[str], allowed: cors.AllowedOrigins | None = None, *, any_host: bool = False
+    ) -> None:
+        self._own_names = own_names
+        self._allowed = allowed
+        self._any_host = any_host
+        self._scheme = "https" if any_host else "http"
+
+    def enter(self, exchange: Exchange) -> None:
+        headers = exchange.request.headers
+        if not self._any_host:
+            check_host(exchange.host, self._own_names)
+        if "Origin" in headers:
+            origins = headers.getall("Origin")
+            if len(origins) == 1 and self._allowed is not None and origins[0] in self._allowed:
+                return
+            check_origin(", ".join(origins), self._scheme, exchange.host)
+        if "Sec-Fetch-Site" in headers and not _OTHER_SITES.isdisjoint(headers.getall("Sec-Fetch-Site")):
+            raise ApiError(403, "web pages of other sites may not use this server", "Forbidden")
+
+
+class Deadline(Filter):
+    """Set the deadline: `timeout`, or less if the query has a `timeout=5s`. Long-running requests and documents have none.
+
+    A `timeout` that is no duration is refused on every path, also on those that do not exist (upstream's
+    WithRequestDeadline); long-running requests ignore it.
+    """
+
+    def __init__(self, timeout: float = REQUEST_TIMEOUT) -> None:
+        """`timeout` in seconds: upstream's --request-timeout."""
+        self._timeout = timeout
+
+    def enter(self, exchange: Exchange) -> None:
+        if is_long_running(exchange.info):
+            return
+        has_timeout = "timeout" in exchange.query
+        seconds = request_timeout(exchange.query, self._timeout) if has_timeout else self._timeout
+        if exchange.info.is_resource:
+            exchange.deadline = exchange.received + seconds
+
+
+class Cors(Filter):
+    """Let web pages of allowed origins use the server. A preflight is answered here, before its user is asked for."""
+
+    def __init__(self, allowed: cors.AllowedOrigins) -> None:
+        self._allowed = allowed
+
+    def enter(self, exchange: Exchange) -> None:
+        origin = exchange.request.headers.get("Origin")
+        if not origin or origin not in self._allowed:
+            return
+        exchange.headers += [("Access-Control-Allow-Origin", origin), *cors.HEADERS]
+        if exchange.request.method == "OPTIONS":
+            raise Answered(Answer(b"", 204, ""))
+
+
+class Authenticate(Filter):
+    """Set the user. `authenticator` None: every client is anonymous."""
+
+    def __init__(self, authenticator: Authenticator | None, metrics: AccessMetrics) -> None:
+        self._authenticator = authenticator
+        self._metrics = metrics
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        if self._authenticator is None:
+            return None
+        began = perf_counter()
+        request = exchange.request
+        given = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
+        try:
+            found = self._authenticator.authenticate(given, exchange.outcome.warnings)
+        except ApiError:
+            self._refused(exchange, began)
+            raise
+        if isinstance(found, User):
+            self._keep(exchange, found)
+            self._metrics.identified(found.name, perf_counter() - began)
+            return None
+        return self._set_user(exchange, found, began)
+
+    async def _set_user(self, exchange: Exchange, found: Awaitable[User], began: float) -> None:
+        try:
+            self._keep(exchange, await found)
+        except ApiError:
+            self._refused(exchange, began)
+            raise
+        self._metrics.identified(exchange.user.name, perf_counter() - began)
+
+    def _keep(self, exchange: Exchange, found: User) -> None:
+        """Set the user, who also is the client whose work takes turns with that of others."""
+        exchange.user = found
+        if found is not ANONYMOUS:
+            CLIENT.set(found.name)
+
+    def _refused(self, exchange: Exchange, began: float) -> None:
+        is_error = "Authorization" in exchange.request.headers
+        self._metrics.not_identified(perf_counter() - began, is_error=is_error)
+
+
+_IMPERSONATE: Final = "impersonate-"  # in lower case: how the names of its headers begin
+
+
+class Impersonate(Filter):
+    """Make another user that of the request, if its own user may impersonate it."""
+
+    def __init__(self, authorize: access.Authorize) -> None:
+        self._authorize = authorize
+
+    def enter(self, exchange: Exchange) -> None:
+        headers = exchange.request.headers
+        if _IMPERSONATE not in "\n".join(headers).lower():  # which costs a quarter of looking at each name
+            return
+        other = impersonation.wanted(headers)
+        if other is None:
+            return
+        found = impersonation.impersonate(self._authorize, attributes_of(exchange), other)
+        exchange.impersonator, exchange.user, exchange.constraint = exchange.user, found.user, found.constraint
+        if exchange.record is not None:
+            exchange.record.impersonated(found.user, found.constraint)
+
+
+class Audit(Filter):
+    """Begin the record, which the policy decides about. See `AuditLog` for what `mode` makes of a slow or broken log."""
+
+    def __init__(self, log: AuditLog) -> None:
+        self._log = log
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        record = auditing.begin(self._log, exchange, exchange.user)
+        if record is None:
+            return None
+        exchange.record = record
+        exchange.outcome.sent = {}
+        if record.received() and self._log.mode == "blocking-strict":
+            return self._stored()
+        if self._log.mode != "batch" and self._log.writer.is_full:
+            return self._log.writer.room()
+        return None
+
+    async def _stored(self) -> None:
+        """Raises ApiError InternalError if the log cannot be written."""
+        await self._log.writer.room()
+        if not await self._log.writer.flushed():
+            self._log.rejected()
+            raise internal_error("failed to store audit event")
+
+
+class InFlight(Filter):
+    """Limit the requests that are handled or answered at the same time (upstream's WithMaxInFlightLimit).
+
+    Long-running requests do not count, and system:masters are never refused. A busy server is healthy, so health checks are
+    answered beyond the limit, too. Clients that do not read their answers do not keep others out: one of them is disconnected
+    for each request that is refused.
+    """
+
+    def __init__(
+        self,
+        unsent: Unsent,
+        limit: int = MAX_IN_FLIGHT,
+        mutating_limit: int = MAX_MUTATING_IN_FLIGHT,
+    ) -> None:
+        """0: no limit."""
+        self._unsent = unsent
+        self._limits = (limit or sys.maxsize, mutating_limit or sys.maxsize)
+        self._counts = [0, 0]  # reading, mutating
+        self._second = 0.0
+        self._highest = [[0, 0], [0, 0]]  # in the last second and in this one
+
+    def enter(self, exchange: Exchange) -> None:
+        kind = self._kind(exchange)
+        if kind is None:
+            return
+        if self._counts[kind] >= self._limits[kind] and MASTERS not in exchange.user.groups:
+            self._unsent.disconnect_stalled()
+            error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
+            error.text, error.retry_after = f"{error.message}\n", 1
+            raise error
+        exchange.limit = kind
+        self._counts[kind] += 1
+        if exchange.received >= self._second + 1:
+            self._begin_second(exchange.received)
+        if self._counts[kind] > self._highest[1][kind]:
+            self._highest[1][kind] = self._counts[kind]
+
+    def highest(self, now: float) -> tuple[int, int]:
+        """The maximum number of requests in the last second: that only read, and others."""
+        if now >= self._second + 1:
+            self._begin_second(now)
+        before, current = self._highest
+        return max(before[0], current[0]), max(before[1], current[1])
+
+    def _begin_second(self, now: float) -> None:
+        self._highest = [self._highest[1] if now < self._second + 2 else list(self._counts), list(self._counts)]
+        self._second = now
+
+    def finish(self, exchange: Exchange) -> None:
+        if exchange.limit is not None:
+            self._counts[exchange.limit] -= 1
+
+    def _kind(self, exchange: Exchange) -> int | None:
+        """The index of the request's limit; None if it does not count. Requests for documents have their method as verb."""
+        info = exchange.info
+        if info.is_resource:
+            return None if is_long_running(info) else int(info.verb not in _READING)
+        return None if exchange.path in _HEALTH else int(exchange.request.method != "GET")
+
+
+_HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
+
+
+class Fresh(Filter):
+    """Wait for what other servers with the same store have answered, which the request may depend on.
+
+    It is judged by their roles, definitions and policies, and reads show their writes. Reads that name a resourceVersion ask
+    for no more than that. Users are authenticated before, and the limit of requests in flight holds while etcd is slow.
+    """
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        info, query = exchange.info, exchange.query
+        if not info.is_resource or (info.verb in _READING and any(first(query, name) for name in _READ_FROM)):
+            return None
+        definition = f"{info.resource}.{info.group}"
+        return be_fresh(exchange.backend.writer.environment, DEFINITIONS, definition)
+
+
+class Authorize(Filter):
+    """Refuse what the user may not do.
+
+    It comes before routing: who may not do anything does not learn what exists.
+    """
+
+    def __init__(self, authorize: access.Authorize, metrics: AccessMetrics) -> None:
+        self._authorize = authorize
+        self._metrics = metrics
+
+    def enter(self, exchange: Exchange) -> None:
+        if self._authorize is access.allow_everything:
+            exchange.decision = access.ALLOWED
+            self._metrics.decided(access.ALLOWED, 0.0)
+            return
+        began = perf_counter()
+        asked = attributes_of(exchange)
+        decision = self._authorize(asked)
+        exchange.decision = decision
+        self._metrics.decided(decision, perf_counter() - began)
+        if decision.allowed:
+            return
+        if not decision.error:
+            exchange.headers.append(NOSNIFF)
+        raise refusal(asked, decision, exchange.request.raw_path)
+
+
+class Tracing(Filter):
+    """Trace the write if the client requests it. `traces` None: the server offers none."""
+
+    def __init__(self, traces: Traces | None) -> None:
+        self._traces = traces
+
+    def enter(self, exchange: Exchange) -> None:
+        if HEADER not in exchange.request.headers or not exchange.info.is_resource:
+            return
+        if self._traces is None:
+            raise ApiError(400, f"{HEADER}: this server offers no traces: it is not on loopback", "BadRequest")
+        if is_requested(exchange.request.headers[HEADER]) and exchange.info.verb not in ("get", "list", "watch"):
+            exchange.trace = []
+
+    def leave(self, exchange: Exchange) -> None:
+        if exchange.trace is not None and self._traces is not None:
+            request = exchange.request
+            about = {"method": request.method, "path": request.raw_path, "user": exchange.user.name}
+            exchange.headers.append((HEADER, self._traces.keep(about, exchange.trace, exchange.error)))
+
+
+class Warnings(Filter):
+    """Add the warnings as headers of the answer."""
+
+    def leave(self, exchange: Exchange) -> None:
+        if exchange.outcome.warnings:
+            texts = negotiation.warning_headers(exchange.outcome.warnings)
+            exchange.headers += [("Warning", text) for text in texts]
+
+
+class LargeRequestRoom(Filter):
+    """Give back the room of a large request."""
+
+    def leave(self, exchange: Exchange) -> None:
+        if exchange.room:
+            exchange.backend.large_requests.leave(exchange.room)
+            exchange.room = 0
+
+
+def chain(
+    *,
+    own_names: frozenset[str],
+    any_host: bool = False,
+    authenticator: Authenticator | None,
+    authorize: access.Authorize,
+    traces: Traces | None,
+    unsent: Unsent,
+    audit_log: AuditLog | None = None,
+    limits: Requests = DEFAULT_REQUESTS,
+    shares_store: bool = False,
+    observer: Filter | None = None,
+    metrics: AccessMetrics | None = None,
+) -> tuple[Filter, ...]:
+    """All filters, in order. `shares_store`: other servers may have the same store. `metrics` None: what is counted is lost."""
+    metrics = AccessMetrics() if metrics is None else metrics
+    allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
+    return (
+        *((observer,) if observer is not None else ()),
+        Target(),
+        Origin(own_names, allowed, any_host=any_host),
+        Deadline(limits.timeout),
+        Warnings(),
+        *((Cors(allowed),) if allowed is not None else ()),
+        Authenticate(authenticator, metrics),
+        *((Audit(audit_log),) if audit_log is not None else ()),
+        Impersonate(authorize),
+        InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
+        *((Fresh(),) if shares_store else ()),
+        Authorize(authorize, metrics),
+        Tracing(traces),
+        LargeRequestRoom(),
+    )
+
+
+# -- host and origin --------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _is_ours(header: str, own_names: frozenset[str]) -> bool:
+    """Whether a Host header names this server, or is empty. Clients send the same one each time."""
+    host = split_host(header)
+    return not host or is_loopback(host) or host in own_names
+
+
+def check_host(host_header: str, own_names: frozenset[str]) -> None:
+    """Raises ApiError Forbidden for a foreign Host."""
+    is_ours = _is_ours if len(host_header) <= MAX_CACHED_HOST else _is_ours.__wrapped__
+    if not is_ours(host_header, own_names):
+        host = _shown(split_host(host_header))
+        raise ApiError(
+            403, f"Host {host!r} is not this server: use its loopback address, or name it in --host", "Forbidden"
+        )
+
+
+def check_origin(origin: str, scheme: str, host_header: str) -> None:
+    """Raises ApiError Forbidden for an Origin that is not that of this server, which was asked by this scheme and Host."""
+    if not is_origin_of(origin, scheme, host_header):
+        text = (
+            f"Origin {_shown(origin)!r} may not use this server from a browser: --cors-allowed-origins allows origins"
+        )
+        raise ApiError(403, text, "Forbidden")
+
+
+def _shown(text: str) -> str:
+    """A text in a message, cut if it is longer than a host can be."""
+    return text if len(text) <= MAX_CACHED_HOST else f"{text[:MAX_CACHED_HOST]}…"

@@ -1,0 +1,152 @@
+"""The newest requests of a server in a test: what clients asked, and how they were answered.
+
+A request is recorded before its answer is sent: a client that has its answer finds its request here. A watch is listed
+from its beginning, with the code 0 until its stream has begun. The filter comes first, so it sees what later ones refuse.
+
+Functions in the place of webhooks add their exceptions to `hook_errors` of the request that they are called for, so that
+an error in this process can have them as its cause.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from contextvars import ContextVar
+from dataclasses import field
+from typing import Final
+
+from noxu.http.exchange import Exchange
+from noxu.http.filters import Filter
+from noxu.records import record
+from noxu.registry import explain
+from noxu.registry.draft import Outcome
+from noxu.registry.resource import Resource
+from noxu.registry.trace import Note
+
+MAX_REQUESTS: Final = 10_000  # the newest are kept
+MAX_EXPLAINED: Final = 100  # refused writes whose draft is kept, which has the object
+MAX_TARGET: Final = 1000  # characters
+
+hook_errors: ContextVar[list[Exception] | None] = ContextVar("hook_errors", default=None)
+"""The exceptions of functions that were called for the current request; None outside of requests that are recorded."""
+
+
+@record(frozen=True, slots=True)
+class RecordedRequest:
+    """A request of a client and its answer.
+
+    `verb` is the API's (get, list, watch, create, update, patch, delete, deletecollection), or "" for a path that is not of
+    a resource. `resource` is like `widgets.example.com`. `code` is 0 for a watch that has not begun. `reason` and `message`
+    are those of a refusal. `seconds` is the time until the answer, for a watch until its end (0 before). `by_handle`: the
+    test itself asked, through the handle.
+    """
+
+    number: int
+    method: str
+    path: str
+    """With the query."""
+    verb: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    user: str
+    user_agent: str
+    code: int
+    reason: str = ""
+    message: str = ""
+    seconds: float = 0.0
+    by_handle: bool = False
+    id: str = field(default="", repr=False)
+    """The Audit-Id."""
+
+    def __str__(self) -> str:
+        why = f"  {self.reason}: {self.message}" if self.message else ""
+        agent = "the test" if self.by_handle else self.user_agent.partition(" ")[0] or "?"
+        user = "" if self.user == "system:anonymous" else f", {self.user}"
+        path = self.path.partition("?")[0] if self.by_handle else self.path
+        return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
+
+
+@record(frozen=True, slots=True)
+class Refusal:
+    """Why a write was refused: what is known about it besides the error."""
+
+    request: RecordedRequest
+    resource: Resource | None
+    outcome: Outcome
+
+    def notes(self) -> list[Note]:
+        """What was pruned, with the field that was probably meant; which rule failed, with which values."""
+        return list(explain.refusal(self.resource, self.outcome))
+
+
+class RecentRequests(Filter):
+    """Records requests. `own_agent` is the User-Agent of the handle."""
+
+    def __init__(self, own_agent: str = "", limit: int = MAX_REQUESTS) -> None:
+        self._own_agent = own_agent
+        self.last = 0
+        """The number of the newest request."""
+        self._open: dict[Exchange, int] = {}
+        self._answered: deque[RecordedRequest] = deque(maxlen=limit)
+        self._refused: deque[Refusal] = deque(maxlen=MAX_EXPLAINED)
+        self._causes: dict[str, Exception] = {}
+
+    def enter(self, exchange: Exchange) -> None:
+        self.last += 1
+        self._open[exchange] = self.last
+        exchange.outcome.sent = {}  # the name of a new object is in its body
+        hook_errors.set([])
+
+    def leave(self, exchange: Exchange) -> None:
+        number = self._open.pop(exchange)
+        recorded = self._record(exchange, number, exchange.times["handled"] - exchange.received)
+        self._answered.append(recorded)
+        if exchange.error is None:
+            return
+        if exchange.info.is_resource and exchange.info.verb not in ("get", "list", "watch"):
+            resource = exchange.resource if "routed" in exchange.times else None
+            self._refused.append(Refusal(recorded, resource, exchange.outcome))
+        raised = hook_errors.get()
+        if raised and recorded.by_handle:
+            self._causes[exchange.id] = raised[0]
+
+    def _record(self, exchange: Exchange, number: int, seconds: float) -> RecordedRequest:
+        request, info, error = exchange.request, exchange.info, exchange.error
+        agent = request.headers.get("User-Agent", "")
+        return RecordedRequest(
+            number,
+            request.method,
+            request.raw_path[:MAX_TARGET],
+            info.verb,
+            f"{info.resource}.{info.group}" if info.group else info.resource,
+            info.subresource,
+            info.namespace,
+            info.name or (exchange.outcome.sent or {}).get("name", ""),
+            exchange.user.name,
+            agent[:MAX_TARGET],
+            exchange.code,
+            "" if error is None else error.reason,
+            "" if error is None else error.message,
+            seconds,
+            bool(self._own_agent) and agent == self._own_agent,
+            exchange.id,
+        )
+
+    def since(self, number: int = 0) -> list[RecordedRequest]:
+        """The requests after the one with this number, in the order of their arrival, with the watches that are open."""
+        watches = [(n, exchange) for exchange, n in tuple(self._open.items()) if exchange.info.verb == "watch"]
+        found: Iterable[RecordedRequest] = (
+            *tuple(self._answered),
+            *(self._record(exchange, n, 0.0) for n, exchange in watches),
+        )
+        return sorted((recorded for recorded in found if recorded.number > number), key=lambda each: each.number)
+
+    def refused(self, number: int = 0) -> list[Refusal]:
+        """The refused writes after the request with this number."""
+        return [refusal for refusal in tuple(self._refused) if refusal.request.number > number]
+
+    def cause(self, request_id: str) -> Exception | None:
+        """The exception of a function that refused the handle's request with this Audit-Id. It can be asked for once."""
+        return self._causes.pop(request_id, None)

@@ -1,0 +1,265 @@
+"""The numbers of requests (apiserver's pkg/endpoints/metrics): a sink of exchanges that only adds to lists.
+
+All numbers of requests with the same labels are in one record, which costs one look-up in a dict:
+
+    GET /api/v1/namespaces/default/configmaps/a     ("GET", "get", "", "v1", "configmaps", "", named, in a namespace)
+      → the record of verb GET, resource configmaps, scope resource: its codes, durations, sizes
+
+Labels have known values only, as in upstream's cleanVerb: a method that Kubernetes does not use is `other`, and a path without
+a resource of this server has no resource, whatever its segments are. Deviation: upstream counts no requests for such paths,
+and none that it refuses before it looks for a handler.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection
+from typing import Final
+
+from noxu.http.exchange import Exchange
+from noxu.http.request import is_watch
+from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
+from noxu.records import NamedTuple
+from noxu.registry.catalog import Catalog
+from noxu.registry.patch_types import APPLY_PATCH
+
+COMPONENT: Final = "apiserver"
+_SECONDS: Final = (
+    0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0
+)  # fmt: skip
+DURATIONS: Final = (0.005, 0.025, *_SECONDS)
+_SHORTER: Final = len(DURATIONS) - len(_SECONDS)
+SIZES: Final = exponential(1000, 10, 7)
+BODY_SIZES: Final = tuple(50_000.0 + 100_000 * n for n in range(31))
+REQUEST_LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_SIZED: Final = frozenset({"GET", "LIST"})
+_CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_CONNECT: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
+_DOCUMENTS: Final = ("/healthz", "/livez", "/readyz", "/version", "/openapi", "/apis", "/api", "/metrics")
+_BODY_VERBS: Final = {
+    "create": "create",
+    "update": "update",
+    "patch": "patch",
+    "delete": "delete",
+    "deletecollection": "delete_collection",
+}
+_TERMINATED: Final = frozenset({429, 504})
+"""The codes of requests beyond the limits: too many in flight, too late. Their answers are plain text, unlike other 429 and 504."""
+_DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # client_golang's DefBuckets
+_MAX_KNOWN: Final = 4 * MAX_SERIES
+
+
+class _About(NamedTuple):
+    """The labels of a request, and `dry_run`, which some metrics have besides."""
+
+    labels: Labels
+    dry_run: str = ""
+    body: Labels = ()
+    """The labels of its body, if it may have one."""
+    deprecated: bool = False
+    """The version of the resource is deprecated."""
+
+
+class _Record:
+    """The numbers of all requests that are about the same."""
+
+    __slots__ = ("about", "bodies", "codes", "durations", "sizes", "slis")
+
+    def __init__(self, about: _About) -> None:
+        self.about = about
+        self.codes: dict[int, int] = {}
+        self.durations = [0.0] * (len(DURATIONS) + 2)
+        self.slis = [0.0] * (len(_SECONDS) + 2)
+        self.sizes = [0.0] * (len(SIZES) + 2) if about.labels[0] in _SIZED else None
+        self.bodies = [0.0] * (len(BODY_SIZES) + 2) if about.body else None
+
+
+class RequestMetrics:
+    """See the module. It is called with each exchange."""
+
+    def __init__(self, catalog: Callable[[], Catalog]) -> None:
+        self._catalog = catalog
+        self._records: dict[_About, _Record] = {}
+        self._known: dict[object, _Record] = {}
+        self._compilations = Histogram(
+            "apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT_BUCKETS
+        )
+        self._evaluations = Histogram(
+            "apiserver_cel_evaluation_duration_seconds", "CEL evaluation time in seconds.", (), _DEFAULT_BUCKETS
+        )
+        self._terminated = Counter(
+            "apiserver_request_terminations_total",
+            "Number of requests which apiserver terminated in self-defense.",
+            *REQUEST_LABELS,
+            "code",
+        )
+
+    def __call__(self, exchange: Exchange) -> None:
+        method, info, query = exchange.request.method, exchange.info, exchange.query
+        is_apply = method == "PATCH" and exchange.request.headers.get("Content-Type") == APPLY_PATCH
+        key = (
+            method, info.verb, info.group, info.version, info.resource, info.subresource, not info.name,
+            not info.namespace, is_apply,
+        )  # fmt: skip
+        is_common = not query or not ("dryRun" in query or "watch" in query)  # other parameters change no label
+        record = self._known.get(key) if is_common else None
+        if record is None:
+            record = self._record(exchange, key if is_common else None)
+        outcome = exchange.outcome
+        if outcome.rule_seconds:
+            self._evaluations.observe((), outcome.rule_seconds)
+        for taken in outcome.compile_seconds:
+            self._compilations.observe((), taken)
+        codes, code = record.codes, exchange.code
+        if code in _TERMINATED and exchange.error is not None and exchange.error.text is not None:
+            self._terminated.add((*record.about.labels, str(code)))
+        codes[code] = codes.get(code, 0) + 1
+        seconds = exchange.times["answered"] - exchange.received
+        bucket = bisect_left(DURATIONS, seconds)
+        record.durations[bucket] += 1
+        record.durations[-1] += seconds
+        if not record.about.dry_run:
+            waited = outcome.webhook_seconds
+            if waited:
+                seconds -= waited
+                bucket = bisect_left(DURATIONS, seconds)
+            record.slis[bucket - _SHORTER if bucket > _SHORTER else 0] += 1
+            record.slis[-1] += seconds
+        if record.sizes is not None:
+            record.sizes[bisect_left(SIZES, exchange.sent_bytes)] += 1
+            record.sizes[-1] += exchange.sent_bytes
+        elif record.bodies is not None:
+            size = exchange.received_bytes
+            if size is not None:
+                record.bodies[bisect_left(BODY_SIZES, size)] += 1
+                record.bodies[-1] += size
+
+    def _record(self, exchange: Exchange, key: object | None) -> _Record:
+        """The record of a request. Others with the same `key` have it, too; None: there are none."""
+        about = about_of(exchange, self._catalog())
+        record = self._records.get(about)
+        if record is None:
+            if len(self._records) >= MAX_SERIES:
+                about = _About((about.labels[0], *(OTHER,) * (len(REQUEST_LABELS) - 1)))
+            record = self._records.setdefault(about, _Record(about))
+        verb, subresource = about.labels[0], about.labels[4]
+        if key is not None and about.labels[3] and verb != OTHER and subresource == exchange.info.subresource:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = record
+        return record
+
+    def families(self) -> list[Family]:
+        """The numbers until now. Several records may have the same labels in a family: their numbers are added."""
+        return [merged([family]) for family in self._families()]
+
+    def _families(self) -> list[Family]:
+        records = list(self._records.values())
+        total = [
+            ((*one.about.labels, one.about.dry_run, str(code)), float(count))
+            for one in records
+            for code, count in one.codes.items()
+        ]
+        with_dry_run = [((*one.about.labels, one.about.dry_run), one.durations.copy()) for one in records]
+        slis = [(one.about.labels, one.slis.copy()) for one in records if not one.about.dry_run]
+        sizes = [(one.about.labels, one.sizes.copy()) for one in records if one.sizes is not None]
+        bodies = [(one.about.body, one.bodies.copy()) for one in records if one.bodies is not None and any(one.bodies)]
+        return [
+            Family(
+                "apiserver_request_total", "counter",
+                "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, "
+                "component, and HTTP response code.",
+                (*REQUEST_LABELS, "dry_run", "code"), total,
+            ),
+            Family(
+                "apiserver_requested_deprecated_apis", "gauge",
+                "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
+                "subresource, and removed_release.",
+                ("group", "version", "resource", "subresource", "removed_release"),
+                [(values, 1.0) for values in dict.fromkeys((*one.about.labels[1:5], "") for one in records if one.about.deprecated)],
+            ),
+            Family(
+                "apiserver_request_duration_seconds", "histogram",
+                "Response latency distribution in seconds for each verb, dry run value, group, version, resource, "
+                "subresource, scope and component.",
+                (*REQUEST_LABELS, "dry_run"), with_dry_run, DURATIONS,
+            ),
+            Family(
+                "apiserver_request_sli_duration_seconds", "histogram",
+                "Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in "
+                "seconds for each verb, group, version, resource, subresource, scope and component.",
+                REQUEST_LABELS, slis, _SECONDS,
+            ),
+            Family(
+                "apiserver_response_sizes", "histogram",
+                "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and "
+                "component.",
+                REQUEST_LABELS, sizes, SIZES,
+            ),
+            Family(
+                "apiserver_request_body_size_bytes", "histogram",
+                "Apiserver request body size in bytes broken out by resource and verb.",
+                ("group", "resource", "verb"), bodies, BODY_SIZES,
+            ),
+            self._terminated.family(),
+            self._compilations.family(),
+            self._evaluations.family(),
+        ]  # fmt: skip
+
+
+def about_of(exchange: Exchange, catalog: Catalog) -> _About:
+    """The labels of a request."""
+    info, method = exchange.info, exchange.request.method
+    resource = catalog.by_path.get((info.group, info.version, info.resource))
+    if resource is None:
+        return _About((_verb(exchange, ""), "", "", "", "" if info.is_resource else _document(exchange.path), "", ""))
+    subresource = info.subresource if info.subresource in resource.subresources else ""
+    scope = _scope(exchange)
+    labels = (
+        CONNECT if subresource in _CONNECT else _verb(exchange, scope),
+        resource.group,
+        resource.version,
+        resource.plural,
+        subresource,
+        scope,
+        COMPONENT,
+    )
+    body_verb = _BODY_VERBS.get(info.verb) if method in _CHANGING else None
+    return _About(
+        labels,
+        _dry_run(exchange.query.get("dryRun")) if exchange.query else "",
+        (resource.group, resource.plural, body_verb) if body_verb else (),
+        bool(resource.deprecation_text),
+    )
+
+
+CONNECT: Final = "CONNECT"
+
+
+def _scope(exchange: Exchange) -> str:
+    info = exchange.info
+    if info.name or info.verb == "create":
+        return "resource"
+    return "namespace" if info.namespace else "cluster"
+
+
+def _verb(exchange: Exchange, scope: str) -> str:
+    method = exchange.request.method
+    if method in ("GET", "HEAD"):
+        if exchange.info.verb == "watch" or (method == "GET" and exchange.query and is_watch(exchange.query)):
+            return "WATCH"
+        return "LIST" if scope not in ("resource", "") else "GET"
+    if method == "PATCH" and exchange.request.headers.get("Content-Type", "") == APPLY_PATCH:
+        return "APPLY"
+    return method if method in _CHANGING else OTHER
+
+
+def _document(path: str) -> str:
+    """The path of a document without what follows it, "" if there is none."""
+    return next((known for known in _DOCUMENTS if path == known or path.startswith(f"{known}/")), "")
+
+
+def _dry_run(given: Collection[str] | None) -> str:
+    if given is None:
+        return ""
+    return "All" if set(given) == {"All"} else "invalid"

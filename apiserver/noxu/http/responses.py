@@ -1,0 +1,414 @@
+"""Answers with objects and lists in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
+
+Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `summaries`. Long lists
+are made in chunks, so that the event loop serves other requests between two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from noxu.api import codec, errors, protobuf
+from noxu.http import negotiation
+from noxu.http.answer import Answer
+from noxu.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
+from noxu.http.summaries import Summaries
+from noxu.kinds import scheme
+from noxu.records import NamedTuple
+from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
+from noxu.registry.listing import Listing
+from noxu.registry.offload import offload
+from noxu.registry.resource import Resource
+from noxu.tables import summary, table
+from noxu.tables.cell_budget import CellBudget, limited_by
+from noxu.tables.table import Columns
+from noxu.values import Json, Object
+
+CHUNK: Final = 128  # objects
+CHUNK_BYTES: Final = 512 * 1024
+
+_columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
+_summaries: Final = Summaries()
+
+
+def _size(size: int) -> int:
+    return size
+
+
+def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int]:
+    """How many bytes have to be processed to show an object of that many."""
+    return (
+        _size if accepted.convert is None else columns_of(resource).weigh
+    )  # summaries have the cells, for metadata, too
+
+
+def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
+    """How many bytes have to be processed for the answer with one object of that many."""
+    return _weigher(resource, accepted)(size)
+
+
+def columns_of(resource: Resource) -> Columns:
+    """The table columns of a resource, created on first use."""
+    found = _columns.get(resource)
+    if found is None:
+        if resource.is_custom:
+            found = table.custom_columns(resource.columns)
+        else:
+            from noxu.tables.printers import built_in_columns  # with the first table, not at start-up
+
+            found = built_in_columns(resource.api_version, resource.kind)
+        _columns[resource] = found
+    return found
+
+
+def scale_columns_of(resource: Resource) -> Columns:
+    """The table columns of a resource's /scale."""
+    if resource.is_custom:
+        return table.scale_columns()
+    from noxu.tables.printers import scale_columns
+
+    return scale_columns()
+
+
+def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> bytes:
+    """Encode a decoded object. Raises ApiError NotAcceptable if it has no protobuf form."""
+    if accepted.media_type == YAML:
+        return codec.to_yaml(value)
+    if accepted.media_type == CBOR:
+        from noxu.go import cbor_writer  # imported late: few servers write CBOR
+
+        return cbor_writer.write(value)
+    if accepted.media_type == PROTOBUF:
+        struct = scheme.struct_of(value.get("apiVersion") or "v1", value["kind"])
+        if struct is None:
+            raise errors.not_acceptable((negotiation.JSON, YAML))
+        return protobuf.encode(struct, value)
+    if accepted.pretty:
+        return codec.pretty(value, sort_keys=sort_keys)
+    return codec.encode(value, sort_keys=sort_keys) + b"\n"
+
+
+def object_answer(
+    body: bytes, resource: Resource, accepted: Accepted, *, include: str, now: datetime, status: int = 200
+) -> Answer:
+    """The answer with one object. `body` is its plain JSON."""
+    if accepted.is_plain:
+        return Answer(body + b"\n", status, accepted.content_type)
+    value = codec.decode_stored(body)
+    sort_keys = resource.sorted_keys
+    return value_answer(
+        value, columns_of(resource), accepted, include=include, now=now, status=status, sort_keys=sort_keys
+    )
+
+
+def value_answer(
+    value: Object,
+    columns: Columns,
+    accepted: Accepted,
+    *,
+    include: str,
+    now: datetime,
+    status: int = 200,
+    sort_keys: bool = False,
+) -> Answer:
+    """The answer with one decoded object."""
+    if accepted.convert is not None:
+        value = table.convert(value, accepted.convert, columns, now, include=include)
+        return Answer(encode(value, accepted), status, accepted.content_type)
+    return Answer(encode(value, accepted, sort_keys=sort_keys), status, accepted.content_type)
+
+
+async def list_answer(
+    listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime
+) -> Answer:
+    """The answer with a list of entries."""
+    metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
+    weigh, budget = _weigher(resource, accepted), CellBudget()
+    weight = sum([weigh(len(entry.stored)) for entry in entries])
+    short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
+    if accepted.is_plain:
+        return await _chunked_answer(_plain_list(entries, resource, metadata), accepted, short=short)
+
+    summarized = _summarized(resource, accepted, include, now) if entries else None
+    if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
+        is_ready = is_joined(include)
+        chunks = _summarized_list(entries, resource, metadata, accepted, now, summarized, is_ready)
+        return await _chunked_answer(chunks, accepted, short=short)
+
+    columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
+
+    def convert(portion: list[Entry]) -> Object:
+        if accepted.convert is None or columns is None:
+            return _list_object([codec.decode_stored(item) for item in _items(portion, resource)], resource, metadata)
+        items = _decoded(portion, resource)
+        with limited_by(budget):
+            return table.convert_list(items, metadata, accepted.convert, columns, now, include)
+
+    if accepted.media_type == CBOR and not short:
+        return Answer(_cbor_list(entries, convert), 200, accepted.content_type)
+    if short or accepted.media_type == PROTOBUF:
+        return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
+    key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
+    shell = encode({**convert([]), key: []}, accepted)
+    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh), 200, accepted.content_type)
+
+
+async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, short: bool) -> Answer:
+    """The answer with a list in chunks, which a short one joins, so that it has a Content-Length."""
+    if not short:
+        return Answer(chunks, 200, accepted.content_type)
+    return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
+
+
+async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Object]) -> AsyncIterator[bytes]:
+    """The chunks of a list in CBOR, which begins with the number of its items."""
+    from noxu.go import cbor_writer  # imported late: few servers write CBOR
+
+    def write(portion: list[Entry]) -> bytes:
+        return b"".join([cbor_writer.item(value) for value in convert(portion)["items"]])
+
+    before, after = cbor_writer.around_elements(convert([]), "items", len(entries))
+    yield before
+    for portion in _portions(entries):
+        yield await offload(sum([len(entry.stored) for entry in portion]), write, portion)
+    yield after
+
+
+# -- summaries --------------------------------------------------------------------------------------------------------
+
+_LISTS: Final = {"Table": "rows", "PartialObjectMetadataList": "items"}
+"""The kinds of lists that are joined from summaries, and the fields with what is joined."""
+
+
+def _summarized(resource: Resource, accepted: Accepted, include: str, now: datetime) -> Callable[[Entry], bytes] | None:
+    """A function that encodes the row or the metadata of an entry, from its summary; None for other representations."""
+    to, columns = accepted.convert, columns_of(resource)
+    if to is None or accepted.media_type != JSON or accepted.pretty:
+        return None
+    if to.kind != "Table":
+        return lambda entry: summary.metadata(_summaries.of(entry, resource, columns), to.version)
+    if columns.cells_of_list is not None:
+        return None
+    ages = summary.Ages(now)
+    with_object = include == "Object"
+
+    def row(entry: Entry) -> bytes:
+        body = body_at(entry, resource) if with_object else b""
+        return summary.row(_summaries.of(entry, resource, columns), to.version, ages, include, body)
+
+    return row
+
+
+def _summarized_list(
+    entries: list[Entry],
+    resource: Resource,
+    metadata: Object,
+    accepted: Accepted,
+    now: datetime,
+    summarized: Callable[[Entry], bytes],
+    is_ready: Callable[[Entry, Resource], bool],
+) -> AsyncIterator[bytes]:
+    assert accepted.convert is not None
+    key = _LISTS[accepted.convert.kind]
+    budget = CellBudget()
+
+    def write(portion: list[Entry]) -> bytes:
+        with limited_by(budget):
+            return b",".join(map(summarized, portion))
+
+    empty = table.convert_list([], metadata, accepted.convert, columns_of(resource), now)
+    before, _, after = encode({**empty, key: []}, accepted).rpartition(b"[]")  # the rows or items are the last field
+    return _spliced(
+        entries,
+        Splice(before + b"[", b",", b"]" + after),
+        write=write,
+        is_ready=lambda entry: is_ready(entry, resource),
+        weigh=_weigher(resource, accepted),
+    )
+
+
+async def _columns_of_list(entries: list[Entry], resource: Resource, weight: int) -> Columns:
+    columns = columns_of(resource)
+    if columns.cells_of_list is None:
+        return columns
+    return await offload(weight, lambda: columns.of_list(_decoded(entries, resource)))
+
+
+def _decoded(entries: list[Entry], resource: Resource) -> Iterator[Object]:
+    return (codec.decode_stored(body_at(entry, resource)) for entry in entries)
+
+
+class Form(NamedTuple):
+    """The bytes of `items` or `rows` in the encoding of a list: empty, and before, between and after portions.
+
+    In plain JSON: `"items":[]`, and `"items":[` portion `,` portion `]`; `write` encodes a portion.
+    """
+
+    empty: bytes
+    start: bytes
+    between: bytes
+    end: bytes
+    write: Callable[[list[Json]], bytes]
+
+
+def _form(key: str, accepted: Accepted) -> Form:
+    name = key.encode()
+    if accepted.media_type == YAML:
+        return Form(b"\n%b: []\n" % name, b"\n%b:\n" % name, b"", b"", codec.to_yaml)
+    if accepted.pretty:
+        return Form(b'"%b": []' % name, b'"%b": [' % name, b",", b"\n  ]", _pretty_items)
+    return Form(
+        b'"%b":[]' % name, b'"%b":[' % name, b",", b"]", lambda items: codec.encode(items, sort_keys=False)[1:-1]
+    )
+
+
+def _pretty_items(items: list[Json]) -> bytes:
+    """Items indented one level deeper, without the brackets. Strings in JSON contain no line ends."""
+    return codec.pretty(items, sort_keys=False)[1:-2].replace(b"\n", b"\n  ")
+
+
+def _converted_list(
+    entries: list[Entry],
+    shell: bytes,
+    key: str,
+    convert: Callable[[list[Entry]], Object],
+    accepted: Accepted,
+    weigh: Callable[[int], int],
+) -> AsyncIterator[bytes]:
+    form = _form(key, accepted)
+    before, _, after = shell.rpartition(form.empty)
+    return _spliced(
+        entries,
+        Splice(before + form.start, form.between, form.end + after),
+        write=lambda portion: form.write(convert(portion)[key]),
+        is_ready=lambda _: False,
+        weigh=weigh,
+    )
+
+
+def _list_metadata(listing: Listing, *, custom: bool) -> Object:
+    """The ListMeta. In lists of custom resources it always has `continue`, and its keys are sorted."""
+    version = str(listing.revision)
+    remaining: Object = {} if listing.remaining is None else {"remainingItemCount": listing.remaining}
+    if custom:
+        return {"continue": listing.token, **remaining, "resourceVersion": version}
+    return {"resourceVersion": version, **({"continue": listing.token} if listing.token else {}), **remaining}
+
+
+def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Object:
+    if resource.is_custom:
+        return {"apiVersion": resource.api_version, "items": items, "kind": resource.list_kind, "metadata": metadata}
+    return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
+
+
+def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
+    shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
+    at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
+    return _spliced(
+        entries,
+        Splice(shell[:at], b",", shell[at:] + b"\n"),
+        write=lambda portion: b",".join(_items(portion, resource)),
+        is_ready=lambda entry: is_rendered(entry, resource),
+    )
+
+
+class Splice(NamedTuple):
+    """The bytes before, between and after the portions of a list."""
+
+    before: bytes
+    between: bytes
+    after: bytes
+
+
+async def _spliced(
+    entries: list[Entry],
+    splice: Splice,
+    *,
+    write: Callable[[list[Entry]], bytes],
+    is_ready: Callable[[Entry], bool],
+    weigh: Callable[[int], int] = _size,
+) -> AsyncIterator[bytes]:
+    """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
+
+    The list {"kind":"List","items":[],"metadata":{}} becomes {"kind":"List","items":[A,B and ,C and ],"metadata":{}}.
+    Entries that are ready do not count when it is decided whether `write` runs in a thread.
+    """
+    separator = splice.before
+    for portion in _portions(entries):
+        weight = sum([weigh(len(entry.stored)) for entry in portion if not is_ready(entry)])
+        yield separator + await offload(weight, write, portion)
+        separator = splice.between
+    yield (b"" if entries else separator) + splice.after
+
+
+def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """Portions that are encoded in a few milliseconds: CHUNK entries, or CHUNK_BYTES and the entry that exceeds it."""
+    start = size = 0
+    for n, entry in enumerate(entries):
+        if n - start == CHUNK or size > CHUNK_BYTES:
+            yield entries[start:n]
+            start, size = n, 0
+        size += len(entry.stored)
+    if entries:
+        yield entries[start:]
+
+
+def _items(entries: list[Entry], resource: Resource) -> list[bytes]:
+    """Objects in a list. In lists of built-in kinds items have neither kind nor apiVersion, as in Go's typed lists."""
+    bodies = bodies_at(entries, resource)
+    if resource.is_custom:
+        return bodies
+    head = b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), resource.api_version.encode())
+    return [b"{" + body[len(head) :] if body.startswith(head) else body for body in bodies]
+
+
+def later_events(
+    resource: Resource, accepted: Accepted, include: str, now: Callable[[], datetime]
+) -> Callable[[Entry], bytes] | None:
+    """Like `converter`, for the events after the first one, from summaries; None for representations without them."""
+    to = accepted.convert
+    if to is None or to.kind not in _OBJECTS or _summarized(resource, accepted, include, now()) is None:
+        return None
+    if to.kind != "Table":
+        return _summarized(resource, accepted, include, now())
+    shell = table.table(columns_of(resource), [], {"resourceVersion": "0"}, to.version, headers=False)
+    before, after = codec.encode({**shell, "rows": []}, sort_keys=False).removesuffix(b"]}").split(b'"0"')
+
+    def make(entry: Entry) -> bytes:
+        encode_row = _summarized(resource, accepted, include, now())
+        assert encode_row is not None
+        return b'%b"%d"%b%b]}' % (before, entry.revision, after, encode_row(entry))
+
+    return make
+
+
+_OBJECTS: Final = frozenset({"Table", "PartialObjectMetadata"})
+
+
+def is_joined(include: str) -> Callable[[Entry, Resource], bool]:
+    """A function that tells whether the row or metadata of an entry is only joined from bytes."""
+    if include != "Object":
+        return _summaries.has
+    return lambda entry, resource: _summaries.has(entry, resource) and is_rendered(entry, resource)
+
+
+def converter(
+    resource: Resource, accepted: Accepted, include: str, now: Callable[[], datetime]
+) -> Callable[[Object], bytes]:
+    """A function that encodes the object of each event of a watch. Only the first table has column definitions."""
+    convert, columns = accepted.convert, columns_of(resource)
+    first = True
+
+    def make(value: Object) -> bytes:
+        nonlocal first
+        if convert is not None:
+            value = table.convert(value, convert, columns, now(), include=include, headers=first)
+            first = False
+        if accepted.media_type in (PROTOBUF, CBOR):
+            return encode(value, accepted)
+        return codec.encode(value, sort_keys=convert is None and resource.sorted_keys)
+
+    return make

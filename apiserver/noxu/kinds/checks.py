@@ -1,0 +1,220 @@
+"""The checks that fields of many kinds share: signs, ranges, names of ports, addresses, choices, immutable fields.
+
+The texts are those of k8s.io/apimachinery: pkg/util/validation and pkg/api/validation. Every check yields the errors of one
+value; a value that is absent (None) has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from functools import cache
+from typing import Final, TypeAlias
+
+from noxu.api import field
+from noxu.api.field import FieldError, Path, as_json
+from noxu.api.names import NameRule, dns1123_label, dns1123_subdomain, label_value, qualified_name
+from noxu.expressions import expression
+from noxu.go.net import is_ipv4, is_ipv6
+from noxu.go.netip import Addr, parse_addr
+from noxu.go.structs import decode
+from noxu.kinds import facts
+from noxu.values import Json, Object, equal
+
+Errors: TypeAlias = Iterator[FieldError]
+
+NEGATIVE: Final = "must be greater than or equal to 0"
+NOT_POSITIVE: Final = "must be greater than zero"
+IMMUTABLE: Final = "field is immutable"
+MAX_INT32: Final = 2**31 - 1
+
+_is_env_name: Final = expression("[ -<>-~]+")
+_NOT_AN_ENV_NAME: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
+_is_key: Final = expression("[-._a-zA-Z0-9]+")
+_NOT_A_KEY: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_is_percentage: Final = expression("[0-9]+%")
+_NOT_A_PERCENTAGE: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
+    "validation is '[0-9]+%')"
+)
+_has_port_characters: Final = expression("[-a-z0-9]+")
+_has_letter: Final = expression("[a-z]")
+
+
+def struct_json(key: str, value: Json) -> Json:
+    """A struct in a message, its fields in the order of declaration: `core/v1.Toleration`. None is printed as null.
+
+    Upstream prints the internal version of most structs; here it is the version that clients know.
+    """
+    return None if value is None else as_json(decode(facts.struct(key), value).value)
+
+
+def nonnegative(value: int | None, path: Path) -> Errors:
+    if value is not None and value < 0:
+        yield field.invalid(path, value, NEGATIVE)
+
+
+def in_range(value: int, lowest: int, highest: int, path: Path) -> Errors:
+    if not lowest <= value <= highest:
+        yield field.invalid(path, value, f"must be between {lowest} and {highest}, inclusive")
+
+
+def immutable(new: Json, old: Json, path: Path, struct: str = "") -> Errors:
+    """`struct` is the type of the value if it is one, as `struct_json` takes it."""
+    if not equal(new, old):
+        yield field.invalid(path, struct_json(struct, new) if struct else new, IMMUTABLE)
+
+
+def label(name: str, path: Path) -> Errors:
+    """A DNS label."""
+    return (field.invalid(path, name, text) for text in dns1123_label(name))
+
+
+def csi_driver_name(name: str, path: Path) -> Errors:
+    """A subdomain in any case, of at most 63 characters (ValidateCSIDriverName)."""
+    if not name:
+        yield field.required(path)
+    if len(name) > 63:
+        yield field.too_long(path, 63)
+    yield from (field.invalid(path, name, text) for text in dns1123_subdomain(name.lower()))
+
+
+def named(name: str, rule: NameRule, path: Path, *, prefix: bool = False) -> Errors:
+    """The name of an object of a kind."""
+    return (field.invalid(path, name, text) for text in rule(name, prefix))
+
+
+def qualified(name: str, path: Path) -> Errors:
+    return (field.invalid(path, name, text) for text in qualified_name(name))
+
+
+def labels(values: dict[str, str] | None, path: Path) -> Errors:
+    for name, value in (values or {}).items():
+        yield from qualified(name, path)
+        for text in label_value(value):
+            yield field.invalid(path, value, text)
+
+
+def key(name: str, path: Path) -> Errors:
+    """The key of a ConfigMap or Secret."""
+    if len(name.encode("utf-8", "surrogatepass")) > 253:
+        yield field.invalid(path, name, "must be no more than 253 characters")
+    if not _is_key.fullmatch(name):
+        yield field.invalid(path, name, _NOT_A_KEY)
+    if name in (".", ".."):
+        yield field.invalid(path, name, f"must not be '{name}'")
+    elif name.startswith(".."):
+        yield field.invalid(path, name, "must not start with '..'")
+
+
+def env_name(name: str, path: Path) -> Errors:
+    """The name of an environment variable, which is not empty."""
+    if not _is_env_name.fullmatch(name):
+        yield field.invalid(path, name, _NOT_AN_ENV_NAME)
+
+
+def port_number(port: int, path: Path) -> Errors:
+    return in_range(port, 1, 65535, path)
+
+
+def port_name_texts(name: str) -> list[str]:
+    """The texts of errors in the name of a port of a container (IsValidPortName)."""
+    texts = []
+    if len(name.encode("utf-8", "surrogatepass")) > 15:
+        texts.append("must be no more than 15 characters")
+    if not _has_port_characters.fullmatch(name):
+        texts.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _has_letter.search(name):
+        texts.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        texts.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        texts.append("must not begin or end with a hyphen")
+    return texts
+
+
+def port(value: int | str, path: Path) -> Errors:
+    """The number or the name of a port."""
+    if isinstance(value, int):
+        yield from port_number(value, path)
+    else:
+        for text in port_name_texts(value):
+            yield field.invalid(path, value, text)
+
+
+def parsed_percentage(value: int | str | None) -> int | None:
+    """`25%` is 25; None if it is no percentage."""
+    return int(value[:-1][:18]) if isinstance(value, str) and _is_percentage.fullmatch(value) else None
+
+
+def int_or_percentage(value: int | str, path: Path) -> Errors:
+    if isinstance(value, int):
+        yield from nonnegative(value, path)
+    elif not _is_percentage.fullmatch(value):
+        yield field.invalid(path, value, _NOT_A_PERCENTAGE)
+
+
+def address(text: str, path: Path, accepted: Container[str] = ()) -> Errors:
+    """An IP address in a field that is older than strict validation. `accepted` are those of the stored object."""
+    if text in accepted:
+        return
+    if not (is_ipv4(text, sloppy=True) or is_ipv6(text, sloppy=True)):
+        rule = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        yield field.invalid(path, text, rule)
+        return
+    addr = _addr(text)
+    if addr is None:
+        yield field.invalid(path, text, "must not have leading 0s")
+    elif addr.is_4in6:
+        yield field.invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+
+
+def _addr(text: str) -> Addr | None:
+    try:
+        return parse_addr(text)
+    except ValueError:
+        return None
+
+
+@cache
+def choices(type_: str, *, declared: bool = False) -> list[str]:
+    """The values of a type such as `core/v1.PullPolicy`, sorted unless they are listed as declared."""
+    part, _, name = type_.rpartition(".")
+    known = facts.types(part)[name]
+    found: list[str] = known.get("enum") or known["values"]
+    return list(found) if declared else sorted(found)
+
+
+def choice(value: str | None, type_: str, path: Path, *, declared: bool = False) -> Errors:
+    """One of the values of a type."""
+    if value is not None and value not in choices(type_, declared=declared):
+        yield field.not_supported(path, as_json(value), choices(type_, declared=declared))
+
+
+def required_choice(value: str | None, type_: str, path: Path, *, declared: bool = False) -> Errors:
+    """One of the values of a type; an empty one is missing."""
+    if not value:
+        yield field.required(path)
+    else:
+        yield from choice(value, type_, path, declared=declared)
+
+
+STANDARD_FINALIZERS: Final = ("kubernetes", "foregroundDeletion", "orphan")
+
+
+def finalizers(metadata: Object) -> Errors:
+    """Finalizers without a prefix must be standard ones, for kinds that core/validation validates."""
+    for n, name in enumerate(metadata.get("finalizers") or ()):
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            rule = "name is neither a standard finalizer name nor is it fully qualified"
+            yield field.invalid(field.index("metadata.finalizers", n), name, rule)
+
+
+def each(values: list[Json] | None, path: Path, check: Callable[[Json, Path], Errors]) -> Errors:
+    """The errors of every item of a list."""
+    for n, value in enumerate(values or ()):
+        yield from check(value, f"{path}[{n}]")

@@ -1,0 +1,148 @@
+"""Schedules of CronJobs: five fields, or a macro such as `@hourly`; and names of time zones.
+
+The grammar and the texts are those of github.com/robfig/cron/v3 (ParseStandard) and Go's time.LoadLocation:
+
+    schedule  = [ ("TZ" | "CRON_TZ") "=" zone " " ] ( macro | minute hour day-of-month month day-of-week )
+    macro     = "@yearly" | "@annually" | "@monthly" | "@weekly" | "@daily" | "@midnight" | "@hourly" | "@every " duration
+    field     = range { "," range }
+    range     = ( "*" | "?" | value [ "-" value ] ) [ "/" step ]
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from noxu.go.duration import parse_duration
+from noxu.go.strconv import parse_int
+from noxu.records import NamedTuple
+
+_MACROS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+_EVERY: Final = "@every "
+_FIELDS: Final = 5
+_is_zone_part: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
+
+
+class _Bounds(NamedTuple):
+    lowest: int
+    highest: int
+    names: dict[str, int]
+
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_BOUNDS: Final = (
+    _Bounds(0, 59, {}),
+    _Bounds(0, 23, {}),
+    _Bounds(1, 31, {}),
+    _Bounds(1, 12, {name: n for n, name in enumerate(_MONTHS, 1)}),
+    _Bounds(0, 6, {name: n for n, name in enumerate(_DAYS)}),
+)
+
+
+def schedule_error(text: str) -> str:
+    """What is wrong with a schedule, "" if nothing is."""
+    try:
+        _parse(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _parse(text: str) -> None:
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        prefix, space, rest = text.partition(" ")
+        zone = prefix.partition("=")[2]
+        why = location_error(zone)
+        if why or not space:
+            raise ValueError(f"provided bad location {zone}: {why}")
+        text = rest.strip()
+    if text.startswith("@"):
+        _parse_macro(text)
+        return
+    fields = text.split()
+    if len(fields) != _FIELDS:
+        raise ValueError(f"expected exactly {_FIELDS} fields, found {len(fields)}: [{' '.join(fields)}]")
+    for field, bounds in zip(fields, _BOUNDS, strict=True):
+        for expression in filter(None, field.split(",")):
+            _parse_range(expression, bounds)
+
+
+def _parse_macro(text: str) -> None:
+    if text in _MACROS:
+        return
+    if not text.startswith(_EVERY):
+        raise ValueError(f"unrecognized descriptor: {text}")
+    try:
+        parse_duration(text.removeprefix(_EVERY))
+    except ValueError as error:
+        raise ValueError(f"failed to parse duration {text}: {error}") from None
+
+
+def _parse_range(expression: str, bounds: _Bounds) -> None:
+    limits, *steps = expression.split("/")
+    first, *others = limits.split("-")
+    if first in ("*", "?"):
+        start, end = bounds.lowest, bounds.highest
+    else:
+        start = end = _value(first, bounds.names)
+        if len(others) > 1:
+            raise ValueError(f"too many hyphens: {expression}")
+        if others:
+            end = _value(others[0], bounds.names)
+    step = 1
+    if len(steps) > 1:
+        raise ValueError(f"too many slashes: {expression}")
+    if steps:
+        step = _number(steps[0])
+        end = end if others else bounds.highest
+    if start < bounds.lowest:
+        raise ValueError(f"beginning of range ({start}) below minimum ({bounds.lowest}): {expression}")
+    if end > bounds.highest:
+        raise ValueError(f"end of range ({end}) above maximum ({bounds.highest}): {expression}")
+    if start > end:
+        raise ValueError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
+    if step == 0:
+        raise ValueError(f"step of range should be a positive number: {expression}")
+
+
+def _value(text: str, names: dict[str, int]) -> int:
+    found = names.get(text.lower())
+    return _number(text) if found is None else found
+
+
+def _number(text: str) -> int:
+    try:
+        number = parse_int(text)
+    except ValueError as error:
+        why = str(error).replace("strconv.ParseInt", "strconv.Atoi", 1)
+        raise ValueError(f"failed to parse int from {text}: {why}") from None
+    if number < 0:
+        raise ValueError(f"negative number ({number}) not allowed: {text}")
+    return number
+
+
+def location_error(name: str) -> str:
+    """time.LoadLocation's error, "" if there is none. Without a name it is UTC."""
+    if name in ("", "UTC", "Local"):
+        return ""
+    if ".." in name.split("/") or name[0] in "/\\":
+        return "time: invalid location name"
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return f"unknown time zone {name}"
+    return ""
+
+
+def zone_error(name: str) -> str:
+    """What is wrong with the `timeZone` of a CronJob, "" if nothing is."""
+    if not name:
+        return "timeZone must be nil or non-empty string"
+    for part in name.split("/"):
+        if part in (".", "..") or part.startswith("-") or not _is_zone_part(part):
+            return f"unknown time zone {name}"
+    if name.lower() == "local":
+        return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+    return location_error(name)

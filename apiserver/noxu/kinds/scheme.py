@@ -1,0 +1,364 @@
+"""The built-in kinds by name (upstream's runtime.Scheme): those that are served, and the structs of bodies.
+
+`data/kinds.json` has the kinds; the modules beside this one have their rules in code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
+from typing import Final
+
+from noxu.api import names
+from noxu.cpu_budget import require_imported
+from noxu.go.structs import Struct
+from noxu.kinds import defaults, facts, object_names
+from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
+from noxu.values import Object
+
+_NAME_RULES: Final = {
+    "subdomain": names.subdomain_name,
+    "subdomainCaseless": names.caseless_subdomain_name,
+    "label": names.label_name,
+    "pathSegment": names.path_segment_name,
+    "ip": object_names.ip_name,
+}
+_RETURNED_WHEN_DELETED: Final = frozenset(
+    {"pods", "services", "serviceaccounts", "namespaces", "persistentvolumeclaims", "persistentvolumes", "podtemplates",
+     "resourcequotas", "storageclasses", "csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses",
+     "deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates", "resourceslices"}
+)  # fmt: skip
+"""Resources whose storage in upstream has ReturnDeletedObject."""
+_PROPAGATION: Final[dict[tuple[str, str], Propagation]] = {
+    ("", "ReplicationController"): "Orphan",
+    ("batch", "Job"): "Orphan",
+    ("", "Event"): "Unsupported",
+    ("events.k8s.io", "Event"): "Unsupported",
+}
+"""The kinds with a DefaultGarbageCollectionPolicy of their own in upstream."""
+
+
+def _core() -> Mapping[str, Rules]:
+    from noxu.kinds import core, events, services
+
+    return {**core.RULES, **events.RULES, **services.RULES}
+
+
+def _pods() -> Mapping[str, Rules]:
+    require_imported("noxu.kinds.pods", "RULES")  # of Pods, more than of all others
+    from noxu.kinds import pods
+
+    return pods.RULES
+
+
+def _replication_controllers() -> Mapping[str, Rules]:
+    from noxu.kinds import workloads
+
+    return {"ReplicationController": workloads.REPLICATION_CONTROLLER}
+
+
+def _endpoints() -> Mapping[str, Rules]:
+    from noxu.kinds import endpoints
+
+    return endpoints.RULES
+
+
+def _nodes() -> Mapping[str, Rules]:
+    from noxu.kinds import nodes
+
+    return nodes.RULES
+
+
+def _persistent_volumes() -> Mapping[str, Rules]:
+    from noxu.kinds import persistent_volumes
+
+    return persistent_volumes.RULES
+
+
+def _quotas() -> Mapping[str, Rules]:
+    from noxu.kinds import quotas
+
+    return quotas.RULES
+
+
+def _admissionregistration() -> Mapping[str, Rules]:
+    from noxu.kinds import admissionregistration
+
+    return admissionregistration.RULES
+
+
+def _apps() -> Mapping[str, Rules]:
+    from noxu.kinds import workloads
+
+    return workloads.RULES
+
+
+def _batch() -> Mapping[str, Rules]:
+    from noxu.kinds import jobs
+
+    return jobs.RULES
+
+
+def _authorization() -> Mapping[str, Rules]:
+    from noxu.kinds import authorization
+
+    return authorization.RULES
+
+
+def _coordination() -> Mapping[str, Rules]:
+    from noxu.kinds import coordination
+
+    return coordination.RULES
+
+
+def _events() -> Mapping[str, Rules]:
+    from noxu.kinds import events
+
+    return events.NEW_RULES
+
+
+def _apiregistration() -> Mapping[str, Rules]:
+    from noxu.kinds import apiregistration
+
+    return apiregistration.RULES
+
+
+def _autoscaling() -> Mapping[str, Rules]:
+    from noxu.kinds import autoscalers
+
+    return autoscalers.RULES
+
+
+def _certificates() -> Mapping[str, Rules]:
+    from noxu.kinds import certificates
+
+    return certificates.RULES
+
+
+def _discovery() -> Mapping[str, Rules]:
+    from noxu.kinds import endpoints
+
+    return endpoints.DISCOVERY_RULES
+
+
+def _flowcontrol() -> Mapping[str, Rules]:
+    from noxu.kinds import flowcontrol
+
+    return flowcontrol.RULES
+
+
+def _networking() -> Mapping[str, Rules]:
+    from noxu.kinds import networking
+
+    return networking.RULES
+
+
+def _node() -> Mapping[str, Rules]:
+    from noxu.kinds import nodes
+
+    return nodes.NODE_RULES
+
+
+def _policy() -> Mapping[str, Rules]:
+    from noxu.kinds import disruption
+
+    return disruption.RULES
+
+
+def _rbac() -> Mapping[str, Rules]:
+    from noxu.kinds import rbac
+
+    return rbac.RULES
+
+
+def _resource() -> Mapping[str, Rules]:
+    from noxu.kinds import devices
+
+    return devices.RULES
+
+
+def _scheduling() -> Mapping[str, Rules]:
+    from noxu.kinds import scheduling
+
+    return scheduling.RULES
+
+
+def _storage() -> Mapping[str, Rules]:
+    from noxu.kinds import storage
+
+    return storage.RULES
+
+
+def _storagemigration() -> Mapping[str, Rules]:
+    from noxu.kinds import storagemigration
+
+    return storagemigration.RULES
+
+
+_RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
+    "": _core,
+    "admissionregistration.k8s.io": _admissionregistration,
+    "apiregistration.k8s.io": _apiregistration,
+    "apps": _apps,
+    "authorization.k8s.io": _authorization,
+    "autoscaling": _autoscaling,
+    "batch": _batch,
+    "certificates.k8s.io": _certificates,
+    "coordination.k8s.io": _coordination,
+    "discovery.k8s.io": _discovery,
+    "events.k8s.io": _events,
+    "flowcontrol.apiserver.k8s.io": _flowcontrol,
+    "networking.k8s.io": _networking,
+    "node.k8s.io": _node,
+    "policy": _policy,
+    "rbac.authorization.k8s.io": _rbac,
+    "resource.k8s.io": _resource,
+    "scheduling.k8s.io": _scheduling,
+    "storage.k8s.io": _storage,
+    "storagemigration.k8s.io": _storagemigration,
+}
+"""The rules of a group by kind. Their modules are imported when the first object of the group is written."""
+_RULES_OF_KINDS: Final[dict[tuple[str, str], Callable[[], Mapping[str, Rules]]]] = {
+    ("", "Endpoints"): _endpoints,
+    ("", "LimitRange"): _quotas,
+    ("", "Node"): _nodes,
+    ("", "PersistentVolume"): _persistent_volumes,
+    ("", "PersistentVolumeClaim"): _persistent_volumes,
+    ("", "Pod"): _pods,
+    ("", "PodTemplate"): _pods,
+    ("", "ReplicationController"): _replication_controllers,
+    ("", "ResourceQuota"): _quotas,
+}
+"""Those of kinds whose modules are not needed by the rest of the group, of which the server itself writes objects."""
+
+
+@cache
+def _rules_of(group: str, kind: str) -> Rules:
+    load = _RULES_OF_KINDS.get((group, kind)) or _RULES.get(group)
+    return (load().get(kind) if load else None) or Rules()
+
+
+def served() -> tuple[Kind, ...]:
+    """All kinds, in the order of discovery.
+
+    A kind is compared by identity: threads that ask at the same time get the same kinds (dict.setdefault is atomic).
+    """
+    return _SERVED.get(_KINDS) or _SERVED.setdefault(_KINDS, kinds_of(facts.read(_KINDS)))
+
+
+_KINDS: Final = "kinds.json"
+_SERVED: Final[dict[str, tuple[Kind, ...]]] = {}
+
+
+def kinds_of(given: list[Object]) -> tuple[Kind, ...]:
+    """The kinds that the data describes."""
+    return tuple(_kind(each) for each in given)
+
+
+def _kind(given: Object) -> Kind:
+    strategy, labels = given.get("strategy", {}), given.get("selectable", {})
+    group, kind, plural = given["group"], given["kind"], given["plural"]
+    name_rule = _NAME_RULES[given.get("nameRule", "pathSegment")]
+    return Kind(
+        group=group,
+        version=given["version"],
+        kind=kind,
+        struct=facts.struct(given["type"]),
+        plural=plural,
+        singular=given.get("singular", kind.lower()),
+        namespaced=given["namespaced"],
+        short_names=tuple(given.get("shortNames", ())),
+        categories=tuple(given.get("categories", ())),
+        verbs=tuple(given.get("verbs", STORED_VERBS)),
+        subresources=tuple(_subresource(each, given["type"]) for each in given.get("subresources", ())),
+        name_rule=name_rule,
+        name_rule_for=object_names.with_conditions(name_rule, given["nameAlso"]) if "nameAlso" in given else None,
+        deprecation=_deprecation(given),
+        unconditional_update=strategy.get("unconditionalUpdate", True),
+        create_on_update=strategy.get("createOnUpdate", False),
+        generation=tuple(strategy.get("generation", {}).get("on", ())),
+        first_generation=strategy.get("generation", {}).get("create"),
+        fresh=tuple(strategy.get("fresh", ())),
+        initial=strategy.get("initial", {}),
+        kept=tuple(strategy.get("kept", ())),
+        reset=tuple(strategy["reset"]) if "reset" in strategy else None,
+        lifetime=strategy.get("lifetime", 0),
+        propagation=_PROPAGATION.get((group, kind), "Background"),
+        returns_deleted=plural in _RETURNED_WHEN_DELETED,
+        metadata_labels=tuple(labels.get("metadata", METADATA_LABELS)),
+        selectable={
+            name: Label(tuple(each["paths"]), each.get("missing", ""))
+            for name, each in labels.get("fields", {}).items()
+        },
+        unknown_label=labels.get("message", ""),
+        fill=partial(defaults.defaulter, given["type"]),
+        load_rules=partial(_rules_of, group, kind),
+    )
+
+
+def _subresource(given: Object, type_of_kind: str) -> Subresource:
+    is_own = given["type"] == type_of_kind
+    return Subresource(
+        name=given["name"],
+        verbs=tuple(given["verbs"]),
+        kept=tuple(given.get("kept", ())),
+        only=tuple(given.get("only", ())),
+        reset=tuple(given["reset"]) if "reset" in given else None,
+        body=None if is_own else facts.struct(given["type"]),
+        body_group=given["group"],
+        body_version=given["version"],
+        scale=given.get("scale"),
+        connect=given.get("connect", False),
+    )
+
+
+def _deprecation(given: Object) -> str:
+    if "deprecated" not in given:
+        return ""
+    version = f"{given['group']}/{given['version']}" if given["group"] else given["version"]
+    replacement = given.get("replacement")
+    advice = f"; use {replacement['group']}/{replacement['version']} {replacement['kind']}" if replacement else ""
+    return f"{version} {given['kind']} is deprecated in v{given['deprecated']}+{advice}"
+
+
+@cache
+def by_group_kind() -> dict[tuple[str, str], Kind]:
+    """All kinds by (apiVersion, kind)."""
+    return {(kind.api_version, kind.kind): kind for kind in served()}
+
+
+@lru_cache(maxsize=256)
+def struct_of(api_version: str, kind: str) -> Struct | None:
+    """The struct of a kind in requests and responses other than custom resources: for `noxu.api.protobuf`.
+
+    The options and Status of meta/v1 are known in every group, as upstream registers them.
+    """
+    from noxu.crd import types as crd
+    from noxu.kinds import authentication, autoscaling, core, discovery, meta, options
+
+    found = by_group_kind().get((api_version, kind))
+    if found is not None:
+        return found.struct
+    item = by_group_kind().get((api_version, kind.removesuffix("List")))
+    if item is not None and item.stored:
+        return meta.list_of(item.struct)
+    others = {
+        "v1": (meta.STATUS, core.LIST, discovery.API_GROUP, discovery.API_GROUP_LIST, discovery.API_RESOURCE_LIST,
+               discovery.API_VERSIONS),
+        "meta.k8s.io/v1": (meta.STATUS, meta.PARTIAL_OBJECT_METADATA, meta.PARTIAL_OBJECT_METADATA_LIST),
+        "autoscaling/v1": (autoscaling.SCALE,),
+        "authentication.k8s.io/v1": (authentication.TOKEN_REQUEST,),
+        crd.API_VERSION: (crd.CRD, meta.list_of(crd.CRD)),
+        "apidiscovery.k8s.io/v2": (discovery.API_GROUP_DISCOVERY_LIST,),
+    }  # fmt: skip
+    named = {struct.name: struct for struct in (*others.get(api_version, ()), *options.ALL)}
+    return named.get(kind) or _bodies().get((api_version, kind))
+
+
+@cache
+def _bodies() -> dict[tuple[str, str], Struct]:
+    """The structs of the bodies of subresources by (apiVersion, kind)."""
+    parts = [part for kind in served() for part in kind.subresources if not part.connect]
+    return {
+        (f"{part.body_group}/{part.body_version}".lstrip("/"), part.body.name): part.body for part in parts if part.body
+    }

@@ -1,0 +1,365 @@
+"""The watch cache: all objects as stored bytes, and the recent changes to them.
+
+GET sends the bytes of an entry, LIST joins those of many, and a watch event is encoded once for all watches. One task
+follows the store's log and applies each commit as a whole; a writer waits with `reached` until its write can be read from
+the cache. A collection is loaded on first use.
+
+A commit at revision 8, which changes two objects while one writer and one informer wait:
+
+    log: Batch(8, [put widgets/a, put gadgets/b])
+      1. the collections apply the events                 entries, keys and `recent` are those of revision 8
+      2. `revision` becomes 8
+      3. the watchers of widgets and gadgets get their changes (controllers: they only put keys into queues), then those of
+         the log
+      4. the tasks in `reached(8)` are woken              the writer answers its client; a read by the client sees the write
+      5. the fan-out begins a round                       the streams of clients get the events
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Final, Protocol
+
+from noxu.containment import Contained
+from noxu.registry.change import Change
+from noxu.registry.entry import Entry
+from noxu.registry.fanout import Fanout
+from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.storage_form import as_json, is_cbor, weight
+from noxu_storage.store import Store
+from noxu_storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
+
+log = logging.getLogger("noxu")
+
+MAX_RECENT: Final = (
+    1024  # changes that a collection keeps for watches that resume; older ones come from the store's log
+)
+MAX_RECENT_BYTES: Final = 32 * 1024 * 1024  # of the objects in them
+
+
+class Watcher(Protocol):
+    """A part of the server that receives changes before their writers are answered. Neither method waits."""
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None: ...
+
+    def end(self) -> None:
+        """The watch is over: the resource was deleted or changed, or the cache was reset. The watcher starts again."""
+        ...
+
+
+class LogWatcher(Protocol):
+    """A part of the server that receives every change of the store before its writer is answered. Neither method waits.
+
+    It sees the collections that the cache has not loaded, too, and does not cause them to be loaded.
+    """
+
+    def deliver(self, events: Sequence[Event], revision: Revision) -> None: ...
+
+    def end(self) -> None:
+        """The cache was reset, or the watcher failed: changes may be missing. The watcher starts again."""
+        ...
+
+
+class Collection:
+    """The objects of one resource in the order of their keys, and its watches."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.entries: dict[Key, Entry] = {}
+        self.keys: list[Key] = []
+        self.corrupt: dict[Key, Revision] = {}  # objects that could not be read; they are not in `entries`
+        self.recent: deque[Change] = deque()
+        self.recent_bytes = 0
+        self.floor: Revision = 0  # `recent` holds every change after this revision
+        self.changed: Revision = 0  # the revision of the newest change
+        self.watchers: dict[Watcher, None] = {}
+        self.streams = Fanout(self)
+
+    def apply(self, event: Event, expected: Entry | None = None) -> Change:
+        """Apply an event. `expected` is the entry that the writer of the event prepared."""
+        key = event.key
+        if self.corrupt:
+            self.corrupt.pop(key, None)
+        known = old = self.entries.get(key)
+        if old is None and event.previous is not None:
+            old = Entry(key, event.previous.value, event.previous.revision)
+        entry = None
+        if event.value is not None:
+            if expected is not None and expected.written == event.value:
+                entry, entry.revision = expected, event.revision
+            else:
+                entry = Entry(key, event.value, event.revision)
+            if known is None:
+                insort(self.keys, key)
+            self.entries[key] = entry
+        elif known is not None:
+            del self.entries[key], self.keys[bisect_left(self.keys, key)]
+        change = Change(key, event.revision, entry, old)
+        self.recent.append(change)
+        self.recent_bytes += change.weight
+        while len(self.recent) > MAX_RECENT or self.recent_bytes > MAX_RECENT_BYTES:
+            dropped = self.recent.popleft()
+            self.recent_bytes -= dropped.weight
+            self.floor = dropped.revision
+        self.changed = event.revision
+        return change
+
+    def fill(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.entries[entry.key] = entry
+        self.keys = sorted(self.entries)
+
+    def corrupt_in(self, partition: str | None) -> dict[Key, Revision]:
+        """The unreadable objects of one partition (None: of all)."""
+        return {key: revision for key, revision in self.corrupt.items() if partition in (None, key.partition)}
+
+    def forget_recent(self) -> None:
+        """Forget the changes that were kept for watches that resume: these read the store's log."""
+        self.recent.clear()
+        self.recent_bytes = 0
+        self.floor = self.changed
+
+    def select(self, partition: str | None, after: Key | None = None) -> list[Key]:
+        """The keys of one partition (None: of all) after the key `after`, in order. The list may be `self.keys` itself."""
+        start = 0 if after is None else bisect_left(self.keys, (*after, ""))
+        if partition is None:
+            return self.keys[start:] if start else self.keys
+        first, last = self._bounds(partition)
+        return self.keys[max(first, start) : last]
+
+    def page(self, partition: str | None, after: Key | None, limit: int) -> tuple[list[Entry], int]:
+        """(The first `limit` entries that `select` finds, 0: all; the number of those that follow)."""
+        first, last = (0, len(self.keys)) if partition is None else self._bounds(partition)
+        if after is not None:
+            first = min(max(first, bisect_left(self.keys, (*after, ""))), last)
+        end = min(first + limit, last) if limit else last
+        return [self.entries[key] for key in self.keys[first:end]], last - end
+
+    def is_empty(self, partition: str | None) -> bool:
+        """Whether there are no keys in a partition (None: at all)."""
+        if partition is None:
+            return not self.keys
+        first, last = self._bounds(partition)
+        return first == last
+
+    def _bounds(self, partition: str) -> tuple[int, int]:
+        """The indices of the first key of a partition and of the first one after it."""
+        first = bisect_left(self.keys, Key(self.name, partition, ""))
+        return first, bisect_left(self.keys, Key(self.name, partition + "\0", ""), lo=first)
+
+    def entries_in(self, partition: str) -> list[Entry]:
+        """The objects of one partition, in the order of their keys."""
+        return [self.entries[key] for key in self.select(partition)]
+
+    def since(self, revision: Revision) -> list[Change] | None:
+        """The changes after `revision`, None if some of them are no longer in `recent`."""
+        if revision < self.floor:
+            return None
+        if revision >= self.changed:
+            return []
+        changes = list(takewhile(lambda change: change.revision > revision, reversed(self.recent)))
+        changes.reverse()
+        return changes
+
+
+async def entries_of(items: Sequence[KeyValue]) -> list[Entry]:
+    """The entries of stored objects."""
+
+    def make() -> list[Entry]:
+        return [Entry(item.key, item.value, item.revision) for item in items]
+
+    return await offload(weight([item.value for item in items]), make)
+
+
+def _with_json(event: Event) -> Event:
+    return event._replace(value=as_json(event.value or b""))
+
+
+class WatchCache:
+    """All collections, kept up to date from the store's log."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.revision: Revision = store.revision
+        self.collections: dict[str, Collection] = {}
+        self.watchers: dict[LogWatcher, None] = {}
+        """The watchers of all collections."""
+        self._loading: dict[str, asyncio.Task[Collection]] = {}
+        self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
+        self._pending: dict[str, list[Event]] = {}
+        self.expected: dict[Key, Entry] = {}
+        """The entries of writes under way. The cache keeps these very entries, which are already rendered and indexed."""
+        self._resets = 0
+
+    async def follow(self) -> None:
+        """Apply the log until the store is closed.
+
+        If compaction overtakes it, the cache is reset. After any other failure call `reset` before this again, because a
+        batch may have been applied in part.
+        """
+        while True:
+            try:
+                async for batch in self.store.watch(after=self.revision):
+                    self._apply(await self._in_json(batch))
+                return
+            except (Compacted, Corrupt):
+                self.reset(self.store.revision)
+                await asyncio.sleep(0)  # however often: other tasks come first
+
+    async def _in_json(self, batch: Batch) -> Batch:
+        """The batch without values in CBOR that take long to decode, unless their writers have prepared entries."""
+        expected = self.expected
+        large = [
+            event
+            for event in batch.events
+            if event.value is not None and len(event.value) > LOOP_LIMIT and is_cbor(event.value)
+            if event.key not in expected or expected[event.key].written != event.value
+        ]
+        if not large:
+            return batch
+        decoded = {event: await offload(len(event.value or b""), _with_json, event) for event in large}
+        return batch._replace(events=[decoded.get(event, event) for event in batch.events])
+
+    def reset(self, revision: Revision) -> None:
+        """Drop all collections, end their watches, and continue the log at `revision`."""
+        self.revision = revision
+        self._resets += 1
+        for collection in self.collections.values():
+            self._end(collection)
+        self.collections.clear()
+        watchers, self.watchers = list(self.watchers), {}
+        for watcher in watchers:
+            with Contained("a watcher of the log"):
+                watcher.end()
+        self._wake()
+
+    def _apply(self, batch: Batch) -> None:
+        changed: dict[Collection, list[Change]] = {}
+        for event in batch.events:
+            collection = self.collections.get(event.key.collection)
+            if collection is not None:
+                expected = self.expected.get(event.key)
+                changed.setdefault(collection, []).append(collection.apply(event, expected))
+            elif (pending := self._pending.get(event.key.collection)) is not None:
+                pending.append(event)
+        self.revision = batch.revision
+        for collection, changes in changed.items():
+            for watcher in list(collection.watchers):
+                self._deliver(collection, watcher, changes)
+        if self.watchers:
+            self._deliver_log([self._as_expected(event) for event in batch.events], batch.revision)
+        self._wake()
+        for collection in changed:
+            collection.streams.publish()
+
+    def _deliver(self, collection: Collection, watcher: Watcher, changes: Sequence[Change]) -> None:
+        """Deliver changes to a watcher. If it fails, only its own watch ends."""
+        with Contained(f"a watcher of {collection.name}") as contained:
+            watcher.deliver(changes, self.revision)
+        if contained.error is not None:
+            collection.watchers.pop(watcher, None)
+            with Contained(f"a watcher of {collection.name}"):
+                watcher.end()
+
+    def _as_expected(self, event: Event) -> Event:
+        """The event, with JSON instead of CBOR if its writer has prepared it."""
+        if event.value is None or not is_cbor(event.value):
+            return event
+        expected = self.expected.get(event.key)
+        return event if expected is None or expected.written != event.value else event._replace(value=expected.stored)
+
+    def _deliver_log(self, events: Sequence[Event], revision: Revision) -> None:
+        """Deliver events to the watchers of the log. If one fails, only its own watch ends."""
+        for watcher in list(self.watchers):
+            with Contained("a watcher of the log") as contained:
+                watcher.deliver(events, revision)
+            if contained.error is not None:
+                self.watchers.pop(watcher, None)
+                with Contained("a watcher of the log"):
+                    watcher.end()
+
+    def _wake(self) -> None:
+        """Wake the tasks that wait for this revision or an earlier one."""
+        while self._waiting and self._waiting[0][0] <= self.revision:
+            future = self._waiting.popleft()[1]
+            if not future.done():
+                future.set_result(None)
+
+    async def reached(self, revision: Revision) -> None:
+        """Wait until the cache has applied the log up to `revision`."""
+        if revision <= self.revision:
+            return
+        future = asyncio.get_running_loop().create_future()
+        insort(self._waiting, (revision, future), key=lambda pair: pair[0])
+        await future
+
+    async def collection(self, name: str) -> Collection:
+        """The collection of that name, loaded on first use. Raises StoreError."""
+        found = self.collections.get(name)
+        if found is not None:
+            return found
+        task = self._loading.get(name)
+        if task is None:
+            task = self._loading[name] = asyncio.ensure_future(self._load(name))
+            task.add_done_callback(lambda _: self._loading.pop(name, None))
+        return await asyncio.shield(task)
+
+    async def _load(self, name: str) -> Collection:
+        resets = -1
+        while resets != self._resets:  # after a reset, events between the page and now are missing
+            resets = self._resets
+            pending = self._pending[name] = []
+            try:
+                page, corrupt = await self._list_stored(name)
+                await self.reached(page.revision)
+                entries = await entries_of(page.items)
+            finally:
+                del self._pending[name]
+        collection = Collection(name)
+        collection.fill(entries)
+        collection.corrupt.update(corrupt)
+        collection.floor = collection.changed = page.revision
+        for event in pending:
+            if event.revision > page.revision:
+                collection.apply(event)
+        self.collections[name] = collection
+        return collection
+
+    async def _list_stored(self, name: str) -> tuple[Page, Mapping[Key, Revision]]:
+        """(The objects of a collection in the store, those of them that cannot be read)."""
+        try:
+            return await self.store.list(Prefix(name)), {}
+        except Corrupt as error:
+            if error.page is None:
+                raise
+            log.error("%s: noxu check lists all corrupt values", error)  # noqa: TRY400 - corrupt data is not a bug
+            return error.page, error.keys
+
+    def withdraw(self, name: str) -> None:
+        """End all watches of a collection that is no longer served, and keep nothing of its past, which refers to schemas.
+
+        An empty one is dropped, and loaded again when it is used again.
+        """
+        self.end_watches(name)
+        if (collection := self.collections.get(name)) is not None:
+            collection.forget_recent()
+            if not collection.keys and not collection.corrupt:
+                del self.collections[name]
+
+    def end_watches(self, name: str) -> None:
+        """End all watches of a collection, because its resource changed or was deleted."""
+        collection = self.collections.get(name)
+        if collection is not None:
+            self._end(collection)
+
+    def _end(self, collection: Collection) -> None:
+        collection.streams.end()
+        watchers, collection.watchers = list(collection.watchers), {}
+        for watcher in watchers:
+            with Contained(f"a watcher of {collection.name}"):
+                watcher.end()

@@ -1,0 +1,100 @@
+"""Claims: values that must be unique, such as addresses, when several servers share a store.
+
+Each server knows which values stored objects have, and which its own writes are about to store. What a write of another
+server is about to store it learns from a claim: a key named after the value, which exists from before the object is stored
+until after. Creating it succeeds for one of two servers only.
+
+    server A                                     server B
+    create ranges/serviceips/10.0.0.5   at 7
+    store Service a, which has it       at 8
+    delete ranges/serviceips/10.0.0.5   at 9
+                                                 create ranges/serviceips/10.0.0.5   at 12
+                                                 has Service a by then: the value is taken
+
+So after a claim has succeeded at a revision, and the state up to there has been applied, the value is free, or it is that of
+a stored object (upstream creates an IPAddress, which remains, and writes a bitmap for node ports).
+
+A claim whose server has died, or whose write has an unknown outcome, is deleted by any server that has seen it unchanged for
+a whole period (`sweep`): longer than a request can take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from noxu.registry.cache import WatchCache
+from noxu_storage.store import Store
+from noxu_storage.types import Conflict, Key, Prefix, Revision, StoreError
+
+SWEEP_EVERY: Final = 300.0  # seconds, the period
+WAIT_FOR: Final = 1.0  # seconds for another server's write to end, before the next attempt
+_VALUE: Final = b"{}"
+
+
+class Claimed(Exception):
+    """Another server's write is about to store the value, or was until a moment ago."""
+
+
+class Claims:
+    """The claims of one server."""
+
+    def __init__(self, store: Store, cache: WatchCache) -> None:
+        self._store = store
+        self._cache = cache
+        self._seen: dict[Key, Revision] = {}  # at the last sweep
+        self._releases: set[asyncio.Task[None]] = set()
+
+    async def claim(self, keys: Iterable[Key]) -> dict[Key, Revision]:
+        """Create claims, all of them or none, and wait until the cache has what precedes them. Raises Claimed, StoreError."""
+        made: dict[Key, Revision] = {}
+        try:
+            for key in keys:
+                made[key] = await self._store.put(key, _VALUE, expected=0)
+            await self._cache.reached(max(made.values(), default=0))
+        except Conflict as conflict:
+            self.release(made)
+            await self._until_released(conflict.key)
+            raise Claimed from None
+        except BaseException:
+            self.release(made)
+            raise
+        return made
+
+    async def _until_released(self, key: Key) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_FOR):
+                after = self._store.revision
+                if await self._store.get(key) is None:
+                    return
+                async for batch in self._store.watch(Prefix(key.collection, key.partition), after=after):
+                    if any(event.key == key and event.value is None for event in batch.events):
+                        return
+
+    def release(self, made: dict[Key, Revision]) -> None:
+        """Delete claims, in the background."""
+        if made:
+            task = asyncio.ensure_future(self._delete(made))
+            self._releases.add(task)
+            task.add_done_callback(self._releases.discard)
+
+    async def _delete(self, made: dict[Key, Revision]) -> None:
+        for key, revision in made.items():
+            with suppress(StoreError):  # else a sweep deletes it
+                await self._store.delete(key, expected=revision)
+
+    async def sweep(self, collections: Iterable[str]) -> None:
+        """Delete the claims that have not changed since the last call. Raises StoreError."""
+        found = {
+            state.key: state.revision
+            for collection in collections
+            for state in (await self._store.list(Prefix(collection))).items
+        }
+        await self._delete({key: revision for key, revision in found.items() if self._seen.get(key) == revision})
+        self._seen = found
+
+    async def close(self) -> None:
+        """Finish the releases under way."""
+        await asyncio.gather(*self._releases, return_exceptions=True)

@@ -1,0 +1,152 @@
+"""Where objects are in etcd, and in which form: as kube-apiserver stores them.
+
+    custom resources         PREFIX/GROUP/PLURAL/[NAMESPACE/]NAME
+    built-in kinds           PREFIX/PLURAL/[NAMESPACE/]NAME, without the group; a few have a name of their own (BUILT_IN_PATHS)
+
+So custom resources with the names of a built-in kind are apart from its objects. Two built-in kinds have keys with the group,
+since they are those of servers that kube-apiserver contains. There the keys of upstream coincide, and these are apart:
+
+    customresourcedefinitions       PREFIX/apiextensions.k8s.io/customresourcedefinitions/NAME
+    custom resources of that name   PREFIX/apiextensions.k8s.io/customresourcedefinitions.custom/[NAMESPACE/]NAME
+
+The standalone apiextensions-apiserver has the same keys under /registry/apiextensions.kubernetes.io. Values are JSON that
+ends with a newline, which Go's encoder writes; what others stored may lack it. CustomResourceDefinitions are stored in
+v1beta1, see etcd_definitions.py; built-in kinds may be stored as protobuf, see etcd_built_in.py.
+
+The watch brings every write back: a value that was changed to be stored is remembered, so that it need not be changed back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import Final
+
+from noxu.registry import collection_names, etcd_built_in, etcd_definitions
+from noxu.registry.collection_names import beside_custom
+from noxu.registry.corrupt_objects import BUILT_IN_PATHS
+from noxu_storage.etcd_layout import APART, PlainLayout, apart, end_of, from_apart
+from noxu_storage.types import Key, Prefix
+
+DEFAULT_PREFIX: Final = "/registry/noxu"
+MAX_REMEMBERED: Final = 8 * 1024 * 1024  # bytes of values that were changed to be stored
+MAX_DIRECTORIES: Final = 10_000  # beginnings of keys that are remembered
+_WITH_GROUP: Final = frozenset({"apiregistration.k8s.io/apiservices", "apiextensions.k8s.io/customresourcedefinitions"})
+"""Built-in resources whose keys have the group."""
+
+
+class KubernetesLayout(PlainLayout):
+    """The keys of kube-apiserver under a prefix, like `/registry`."""
+
+    def __init__(self, prefix: str, built_in: Iterable[str], media_type: str = etcd_built_in.JSON) -> None:
+        """`built_in` are the collections of the built-in kinds, like "/pods" and "apps/deployments"; `media_type` is the
+        form in which they are written, one of `etcd_built_in.MEDIA_TYPES`."""
+        super().__init__(f"/{prefix.strip('/')}/")
+        self._built_in = frozenset(built_in) - {etcd_definitions.COLLECTION}
+        self._paths = {name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in self._built_in - _WITH_GROUP}
+        self._paths |= {collection_names.of_custom(*name.split("/")): name for name in beside_custom() - _WITH_GROUP}
+        self._as_protobuf = media_type == etcd_built_in.PROTOBUF
+        self._collections = {path: name for name, path in self._paths.items()}
+        self._written = Written()
+        self._directories: dict[bytes, tuple[str, str]] = {}
+
+    def key(self, key: Key) -> bytes:
+        path = self._paths.get(key.collection)
+        if path is None:
+            return super().key(key)
+        if "/" in key.name or not key.name:
+            return self.prefix + apart(key)
+        return self.prefix + f"{path}/{key.partition}{key.name}".encode()
+
+    def key_of(self, key: bytes) -> Key | None:
+        """A collection has one scope: what follows its path is a name, or a namespace and a name.
+
+        Keys with three parts or more that differ in the last one only have the same collection and partition, which are
+        remembered: `/registry/pods/default/a` tells those of `/registry/pods/default/b`.
+        """
+        directory, _, last = key.rpartition(b"/")
+        known = self._directories.get(directory)
+        if known is not None and last.isascii() and last:
+            return Key(*known, last.decode())
+        found = self._read_key(key)
+        if found is not None and b"/" in directory.removeprefix(self.prefix) and APART not in directory:
+            if len(self._directories) >= MAX_DIRECTORIES:
+                self._directories.clear()
+            self._directories[directory] = found.collection, found.partition
+        return found
+
+    def _read_key(self, key: bytes) -> Key | None:
+        rest = key.removeprefix(self.prefix)
+        if rest.startswith(APART):
+            return from_apart(rest)
+        first, _, below = rest.decode("utf-8", "replace").partition("/")
+        second, _, deeper = below.partition("/")
+        for path, name in ((f"{first}/{second}", deeper), (first, below)):
+            collection = self._collections.get(path)
+            if collection is not None:
+                partition, slash, last = name.rpartition("/")
+                return Key(collection, partition + slash, last) if last and "/" not in partition else None
+        return super().key_of(key)
+
+    def range(self, prefix: Prefix) -> tuple[bytes, bytes] | None:
+        collection, partition = prefix
+        if collection is None:
+            return None
+        first = self.prefix + f"{self._paths.get(collection, collection)}/{partition or ''}".encode()
+        return first, end_of(first)
+
+    def to_etcd(self, key: Key, value: bytes) -> bytes:
+        if not value.startswith(b"{"):
+            return value
+        if key.collection == etcd_definitions.COLLECTION:
+            stored = etcd_definitions.to_etcd(value) + b"\n"
+        elif key.collection not in self._built_in:
+            return value + b"\n"
+        elif self._as_protobuf:
+            stored = etcd_built_in.to_protobuf(key.collection, value)
+        else:
+            return etcd_built_in.to_json(key.collection, value) + b"\n"
+        self._written.remember(stored, value)
+        return stored
+
+    def from_etcd(self, key: Key, value: bytes) -> bytes:
+        if key.collection == etcd_definitions.COLLECTION:
+            known = self._written.get(value)
+            return etcd_definitions.from_etcd(value) if known is None else known
+        if key.collection in self._built_in:
+            known = self._written.get(value) if etcd_built_in.is_protobuf(value) else None
+            return etcd_built_in.from_etcd(key.collection, value) if known is None else known
+        return value[:-1] if value.startswith(b"{") and value.endswith(b"\n") else value
+
+    def weight(self, key: Key, value: bytes) -> int:
+        is_changed = key.collection == etcd_definitions.COLLECTION or (
+            key.collection in self._built_in and (self._as_protobuf or etcd_built_in.is_protobuf(value))
+        )
+        return len(value) if is_changed and self._written.get(value) is None else 0
+
+
+class Written:
+    """The newest values that were changed to be stored, by what is stored. Several threads may use it."""
+
+    def __init__(self, limit: int = MAX_REMEMBERED) -> None:
+        """`limit` is in bytes of both."""
+        self._limit = limit
+        self._values: dict[bytes, bytes] = {}
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, stored: bytes) -> bytes | None:
+        return self._values.get(stored)
+
+    def remember(self, stored: bytes, value: bytes) -> None:
+        with self._lock:
+            self._forget(stored)
+            self._values[stored] = value
+            self._bytes += len(stored) + len(value)
+            while self._bytes > self._limit:
+                self._forget(next(iter(self._values)))
+
+    def _forget(self, stored: bytes) -> None:
+        value = self._values.pop(stored, None)
+        if value is not None:
+            self._bytes -= len(stored) + len(value)

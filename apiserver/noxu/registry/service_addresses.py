@@ -1,0 +1,243 @@
+"""The addresses and node ports of services: which are allocated, and which a new service gets.
+
+Upstream keeps them in objects of their own; here they follow from the stored services. Two writes at the same time must not
+get the same address, so what a write has chosen is reserved until its service is stored, or has been refused. Where several servers
+share a store, it is claimed, too (claims.py).
+
+An address is taken at random from the upper part of the range, and from the rest if that is full: clients that choose
+addresses themselves choose low ones (KEP-3070). A /24 has its first 16 addresses in the lower part, a /16 its first 256.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+import threading
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+from noxu.api import errors, field
+from noxu.api.field import FieldError
+from noxu.kinds.services import HEADLESS, needs_address, needs_health_check, needs_node_ports
+from noxu.records import NamedTuple
+from noxu.values import Object
+
+DEFAULT_RANGE: Final = "10.0.0.0/24"
+NODE_PORTS: Final = range(30_000, 32_768)
+_SERVICE: Final = errors.Qualified("", "Service")
+_TAKEN: Final = "provided IP is already allocated"
+_ATTEMPTS: Final = 16  # random choices before all free ones are listed
+
+
+class Allocated(NamedTuple):
+    """What one service has."""
+
+    addresses: frozenset[str] = frozenset()
+    ports: frozenset[int] = frozenset()
+
+
+NOTHING: Final = Allocated()
+
+
+def allocated(service: Object) -> Allocated:
+    """The addresses and node ports of a service."""
+    spec = service.get("spec") or {}
+    addresses = {address for address in spec.get("clusterIPs") or () if address and address != HEADLESS}
+    ports = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+    if spec.get("healthCheckNodePort"):
+        ports.add(spec["healthCheckNodePort"])
+    return Allocated(frozenset(addresses), frozenset(ports))
+
+
+class Reservation:
+    """What a write has chosen. Calling it ends the reservation."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @property
+    def chosen(self) -> Allocated:
+        return self._pool.held_by(self)
+
+    def is_contested(self) -> bool:
+        """Whether a stored service has some of it, too."""
+        return self._pool.is_contested(self)
+
+    def __call__(self) -> None:
+        self._pool.hold(self, NOTHING)
+
+
+class Pool:
+    """The addresses and node ports of a cluster. Its methods may be called in several threads."""
+
+    def __init__(self, addresses: str = DEFAULT_RANGE, ports: range = NODE_PORTS, seed: int | None = None) -> None:
+        """`addresses` is a network of IPv4; `seed` makes the choices repeatable."""
+        self.network = ipaddress.IPv4Network(addresses)
+        self.ports = ports
+        self._random = random.Random(seed)  # noqa: S311
+        self._owners: dict[Hashable, Allocated] = {}
+        self._taken: Counter[str | int] = Counter()
+        self._lock = threading.Lock()
+
+    def hold(self, owner: Hashable, what: Allocated) -> None:
+        """Set what an owner has; NOTHING if it is gone."""
+        with self._lock:
+            self._hold(owner, what)
+
+    def _hold(self, owner: Hashable, what: Allocated) -> None:
+        before = self._owners.pop(owner, NOTHING)
+        released: tuple[str | int, ...] = (*before.addresses, *before.ports)
+        for taken in released:
+            self._taken[taken] -= 1
+            if not self._taken[taken]:
+                del self._taken[taken]
+        if what != NOTHING:
+            self._owners[owner] = what
+            self._taken.update((*what.addresses, *what.ports))
+
+    def held_by(self, owner: Hashable) -> Allocated:
+        """What an owner has."""
+        with self._lock:
+            return self._owners.get(owner, NOTHING)
+
+    def is_contested(self, owner: Hashable) -> bool:
+        """Whether another owner has some of what an owner has."""
+        with self._lock:
+            own = self._owners.get(owner, NOTHING)
+            taken: tuple[str | int, ...] = (*own.addresses, *own.ports)
+            return any(self._taken[each] > 1 for each in taken)
+
+    def owners(self) -> set[Hashable]:
+        return set(self._owners)
+
+    def allocate(self, new: Object, old: Object | None, owner: Hashable) -> Reservation:
+        """Complete the addresses and ports of a service that is being written, and reserve them. Raises ApiError.
+
+        `owner` has what the stored service has.
+        """
+        ticket = Reservation(self)
+        with self._lock:
+            own = self._owners.get(owner, NOTHING) if old is not None else NOTHING
+            try:
+                self._addresses(new, old, ticket)
+                self._ports(new, own, ticket)
+            except errors.ApiError:
+                self._hold(ticket, NOTHING)
+                raise
+
+        return ticket
+
+    # -- addresses
+
+    def _addresses(self, new: Object, old: Object | None, ticket: object) -> None:
+        spec = new["spec"]
+        had = old is not None and needs_address(old["spec"]) and bool(old["spec"].get("clusterIP"))
+        if not needs_address(spec) or had or spec.get("clusterIP") == HEADLESS:
+            return
+        self._refuse_families(new)
+        if spec.get("clusterIP"):
+            addresses = [address for address in spec.get("clusterIPs") or [spec["clusterIP"]] if address != HEADLESS]
+            for address in addresses:
+                self._take(new, address)
+        else:
+            spec["clusterIP"] = self._free_address(new)
+        spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+        self._hold(ticket, Allocated(frozenset(spec["clusterIPs"])))
+
+    def _refuse_families(self, new: Object) -> None:
+        spec, found = new["spec"], []
+        for n, family in enumerate(spec.get("ipFamilies") or ()):
+            if family == "IPv6":
+                path = field.index("spec.ipFamilies", n)
+                found.append(field.invalid(path, family, "not configured on this cluster"))
+        if spec.get("ipFamilyPolicy") == "RequireDualStack":
+            rule = "this cluster is not configured for dual-stack services"
+            found = [field.invalid("spec.ipFamilyPolicy", "RequireDualStack", rule)]
+        if found:
+            raise _refused(new, found)
+
+    def _take(self, new: Object, address: str) -> None:
+        why = ""
+        try:
+            if ipaddress.IPv4Address(address) not in self.network:
+                why = "the provided network does not match the current range"
+        except ValueError:
+            return  # validation says so
+        if self._taken[address]:
+            why = _TAKEN
+        if why:
+            rule = f"failed to allocate IP {address}: {why}"
+            raise _refused(new, [field.invalid("spec.clusterIPs", new["spec"].get("clusterIPs"), rule)])
+
+    def _free_address(self, new: Object) -> str:
+        size = self.network.num_addresses - 2  # without the network's own and the broadcast address
+        lower = min(max(16, size // 16), 256) if size >= 16 else 0
+        for first, last in ((lower, size), (0, lower)):
+            for _ in range(_ATTEMPTS if last > first else 0):
+                address = self._address(self._random.randrange(first, last))
+                if not self._taken[address]:
+                    return address
+            free = [n for n in range(first, last) if not self._taken[self._address(n)]] if self._is_small() else []
+            if free:
+                return self._address(self._random.choice(free))
+        if not self._is_small():
+            for n in range(size):
+                if not self._taken[address := self._address(n)]:
+                    return address
+        name = new["metadata"].get("name", "")
+        raise errors.internal_error(f'failed to allocate a serviceIP for Service "{name}": range is full')
+
+    def _is_small(self) -> bool:
+        return self.network.num_addresses <= 4096
+
+    def _address(self, n: int) -> str:
+        return str(self.network.network_address + 1 + n)
+
+    # -- ports
+
+    def _ports(self, new: Object, own: Allocated, ticket: object) -> None:
+        spec = new["spec"]
+        chosen: set[int] = set()
+        for n, port in enumerate(spec.get("ports") or () if needs_node_ports(spec) else ()):
+            number = port.get("nodePort", 0)
+            if number and number not in own.ports | chosen:
+                self._take_port(new, n, number)
+            if number:
+                chosen.add(number)
+        for port in spec.get("ports") or () if needs_node_ports(spec) else ():
+            if not port.get("nodePort"):
+                port["nodePort"] = self._free_port(new, chosen | own.ports)
+                chosen.add(port["nodePort"])
+        if needs_health_check(spec) and not spec.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = self._free_port(new, chosen | own.ports)
+            chosen.add(spec["healthCheckNodePort"])
+        reserved = self._owners.get(ticket, NOTHING)
+        self._hold(ticket, reserved._replace(ports=frozenset(chosen - own.ports)))
+
+    def _take_port(self, new: Object, n: int, number: int) -> None:
+        rule = ""
+        if number not in self.ports:
+            limits = f"{self.ports.start}-{self.ports.stop - 1}"
+            rule = f"provided port is not in the valid range. The range of valid ports is {limits}"
+        elif self._taken[number]:
+            rule = "provided port is already allocated"
+        if rule:
+            path = field.child(field.index("spec.ports", n), "nodePort")
+            raise _refused(new, [field.invalid(path, number, rule)])
+
+    def _free_port(self, new: Object, chosen: set[int]) -> int:
+        for number in self._port_candidates():
+            if number not in chosen and not self._taken[number]:
+                return number
+        name = new["metadata"].get("name", "")
+        raise errors.internal_error(f'failed to allocate a nodePort for Service "{name}": range is full')
+
+    def _port_candidates(self) -> Iterator[int]:
+        for _ in range(_ATTEMPTS):
+            yield self._random.choice(self.ports)
+        yield from self.ports
+
+
+def _refused(service: Object, found: list[FieldError]) -> errors.ApiError:
+    return errors.invalid(_SERVICE, service["metadata"].get("name", ""), found)

@@ -1,0 +1,282 @@
+"""Audit events: one line of JSON for each recorded stage of a request (audit.k8s.io/v1 Event).
+
+The order of the fields is that of the Go struct. An event has no header but User-Agent, and bodies only at the levels
+Request and RequestResponse. Upstream: pkg/audit (request.go, format.go), apimachinery's util/net.SourceIPs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+import orjson
+
+from noxu.api import codec
+from noxu.expressions import expression
+from noxu.go.net import parse_sloppy
+from noxu.go.text import quote, trim_space
+from noxu.records import record
+from noxu.registry.access import Attributes, User
+from noxu.security.audit_policy import GROUP_VERSION, LEVEL_NAMES, NO_USER, Recording
+from noxu.values import Json, Object
+
+MAX_USER_AGENT: Final = 1024  # bytes; upstream's maxUserAgentLength
+MAX_FORWARDED: Final = 100  # addresses in X-Forwarded-For; upstream has no limit
+_MAX_CACHED: Final = 260  # characters of headers that are cached with what was read in them
+_TRUNCATED: Final = "...TRUNCATED"
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+def first_event(
+    recording: Recording,
+    audit_id: str,
+    uri: str,
+    asked: Attributes,
+    source_ips: Iterable[str],
+    user_agent: str,
+    received: datetime,
+) -> Object:
+    """An event with what is known when the request arrives. Each stage is a copy with `stage`, `stageTimestamp` and more."""
+    event: Object = {
+        "kind": "Event",
+        "apiVersion": GROUP_VERSION,
+        "level": LEVEL_NAMES[recording.level],
+        "auditID": audit_id,
+        "stage": "",
+        "requestURI": uri,
+        "verb": asked.verb,
+        "user": user_info(asked.user),
+    }
+    event["impersonatedUser"] = None
+    event["authenticationMetadata"] = None
+    event["sourceIPs"] = source_ips
+    if user_agent:
+        event["userAgent"] = truncated(user_agent) if len(user_agent) > MAX_USER_AGENT else user_agent
+    if asked.resource:
+        event["objectRef"] = object_reference(asked)
+    event["responseStatus"] = event["requestObject"] = event["responseObject"] = None
+    event["requestReceivedTimestamp"] = event["stageTimestamp"] = received
+    event["annotations"] = None
+    return event
+
+
+@lru_cache(maxsize=256)
+def user_info(user: User) -> Object:
+    """The UserInfo of a user. It is shared: do not change it."""
+    if user is NO_USER:
+        return {}
+    info: Object = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in sorted(user.extra)}
+    return info
+
+
+def object_reference(asked: Attributes, sent: Object | None = None) -> Object:
+    """The ObjectReference of a request. `sent` has fields of the metadata in its body, which complete it."""
+    sent = sent or {}
+    fields = {
+        "resource": asked.resource,
+        "namespace": asked.namespace or sent.get("namespace"),
+        "name": asked.name or sent.get("name"),
+        "uid": sent.get("uid"),
+        "apiGroup": asked.group,
+        "apiVersion": asked.version,
+        "resourceVersion": sent.get("resourceVersion"),
+        "subresource": asked.subresource,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def response_status(code: int, status: Object | None = None) -> Object:
+    """The responseStatus: of an answer that is a Status its bounded fields, of others the code."""
+    if not status:
+        return {"metadata": {}, "code": code}
+    copied: Object = {"metadata": {}}
+    for name in ("status", "message", "reason", "details"):
+        if status.get(name) is not None:
+            copied[name] = status[name]
+    copied["code"] = code
+    return copied
+
+
+def truncated(user_agent: str) -> str:
+    encoded = user_agent.encode("utf-8", "surrogateescape")
+    if len(encoded) <= MAX_USER_AGENT:
+        return user_agent
+    return encoded[:MAX_USER_AGENT].decode("utf-8", "replace") + _TRUNCATED
+
+
+def micro_time(moment: datetime) -> str:
+    """A metav1.MicroTime; the moment is in UTC."""
+    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"
+
+
+# -- lines ------------------------------------------------------------------------------------------------------------
+
+
+_TIMES: Final = ("requestReceivedTimestamp", "stageTimestamp")
+_JSON: Final = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+
+
+def json_line(event: Object) -> bytes:
+    """The event as encoding/json writes it: without empty fields, HTML characters escaped, a line end at the end."""
+    present = {name: value for name, value in event.items() if value is not None}
+    for name in _TIMES:
+        if name in present and not present[name].microsecond:
+            present[name] = micro_time(present[name])  # orjson would leave out the zeros
+    try:
+        line = orjson.dumps(present, option=_JSON)
+    except TypeError:  # bytes of the client that are no UTF-8
+        line = orjson.dumps(_in_utf8(present), option=_JSON)
+    return codec.escape_html(line)
+
+
+def _in_utf8(value: Json) -> Json:
+    """A value whose strings are valid: Go writes U+FFFD for each byte that is not UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_in_utf8(name): _in_utf8(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_in_utf8(item) for item in value]
+    return value
+
+
+def legacy_line(event: Object) -> bytes:
+    """The event in upstream's format of one line of text, with part of what it knows."""
+    user, impersonated = event["user"], event.get("impersonatedUser")
+    names, groups = ("<none>", "<none>")
+    if user.get("username"):
+        names, groups = user["username"], _groups(user.get("groups")) or "<none>"
+    status = event.get("responseStatus")
+    pairs = (
+        ("id", event["auditID"]),
+        ("stage", event["stage"]),
+        ("ip", next(iter(event["sourceIPs"] or ()), "<unknown>")),
+        ("method", event["verb"]),
+        ("user", names),
+        ("groups", groups),
+        ("as", impersonated["username"] if impersonated else "<self>"),
+        ("asgroups", (_groups(impersonated.get("groups")) if impersonated else "") or "<lookup>"),
+        ("user-agent", event.get("userAgent", "")),
+        ("namespace", event.get("objectRef", {}).get("namespace") or "<none>"),
+        ("uri", event["requestURI"]),
+        ("response", str(status["code"]) if status else "<deferred>"),
+    )
+    received = micro_time(event["requestReceivedTimestamp"])[:-1].rstrip("0").rstrip(".")
+    text = f"{received}Z AUDIT: {' '.join(f'{name}={quote(value)}' for name, value in pairs)}\n"
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _groups(groups: Iterable[str] | None) -> str:
+    return ",".join(map(quote, groups or ()))
+
+
+FORMATS: Final[dict[str, Callable[[Object], bytes]]] = {"json": json_line, "legacy": legacy_line}
+
+
+# -- bodies -----------------------------------------------------------------------------------------------------------
+
+
+@record(slots=True)
+class Body:
+    """The body of a request or an answer, whole or in parts.
+
+    `is_json`: it is known to be valid JSON. `is_patch`: it is no object. `decode` raises ValueError.
+    """
+
+    parts: Sequence[bytes | memoryview]
+    decode: Callable[[bytes], Json]
+    is_json: bool = False
+    is_patch: bool = False
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.parts))
+
+
+def body_json(body: Body, *, omit_managed_fields: bool) -> orjson.Fragment | None:
+    """A body as JSON on one line; None if it cannot be decoded. Takes time in proportion to its size.
+
+    JSON on one line, which is what most clients send and the server answers, is taken over without being decoded.
+    """
+    content = b"".join(body.parts).strip()
+    strips = omit_managed_fields and not body.is_patch
+    if body.is_json and not strips and not _BREAKS.search(content) and _is_utf8(content):
+        return orjson.Fragment(content)
+    try:
+        value = body.decode(content)
+    except ValueError:
+        return None
+    if strips:
+        value = without_managed_fields(value)
+    return orjson.Fragment(codec.encode(value, sort_keys=False))
+
+
+_BREAKS: Final = expression(rb"[\r\n]")
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def without_managed_fields(value: Json) -> Json:
+    """An object, list or table without the managedFields of its objects."""
+    if not isinstance(value, dict):
+        return value
+    for found in (value, *_items(value)):
+        metadata = found.get("metadata") if isinstance(found, dict) else None
+        if isinstance(metadata, dict):
+            metadata.pop("managedFields", None)
+    return value
+
+
+def _items(value: Object) -> Iterator[Json]:
+    """The objects in a list, and those in the rows of a table."""
+    items, rows = value.get("items"), value.get("rows")
+    if isinstance(items, list):
+        yield from items
+    if value.get("kind") == "Table" and isinstance(rows, list):
+        yield from (row.get("object") for row in rows if isinstance(row, dict))
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+
+
+def source_ips(forwarded_for: str, real_ip: str, remote: str) -> Sequence[str]:
+    """The addresses of the client and its proxies, from X-Forwarded-For, X-Real-Ip and the connection, in this order.
+
+    At most MAX_FORWARDED of the first are read.
+    """
+    if len(forwarded_for) + len(real_ip) <= _MAX_CACHED:
+        return _known_source_ips(forwarded_for, real_ip, remote)
+    return _known_source_ips.__wrapped__(forwarded_for, real_ip, remote)
+
+
+@lru_cache(maxsize=256)
+def _known_source_ips(forwarded_for: str, real_ip: str, remote: str) -> Sequence[str]:
+    chain = forwarded_for.split(",", MAX_FORWARDED)[:MAX_FORWARDED]
+    found = [address for part in chain if (address := _address(trim_space(part)))]
+    if (real := _address(real_ip)) and real not in found:
+        found.append(real)
+    if (peer := _address(remote)) and found[-1:] != [peer]:
+        found.append(peer)
+    return found
+
+
+def _address(text: str) -> str:
+    """An address as Go prints it, "" if it is none."""
+    address = parse_sloppy(text)
+    return "" if address is None else str(address)

@@ -1,0 +1,127 @@
+"""Users by client certificate: CN is the name, each O a group (pkg/authentication/request/x509).
+
+Subjects have one reader, `go.distinguished_names`, which the signers of requests for certificates and admission use, too: who
+is in a group here was in it there. TLS has verified the chain. What remains for each request is the time, because a connection may outlive the certificate, and
+which CA has certified it: those of clients and those of front proxies are separate. A certificate is read once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from noxu.go import x509 as go_x509
+from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION
+from noxu.records import NamedTuple
+from noxu.registry.access import User
+from noxu.security.certificates import malformed
+from noxu.security.credentials import Credentials, Rejected, with_authenticated
+
+CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
+UID: Final = "1.3.6.1.4.1.57683.2"
+"""The attribute of the subject that has the uid."""
+_UID: Final = bytes.fromhex("2b0601040183c25302")
+"""Its object identifier as certificates have it."""
+MALFORMED: Final = "x509: malformed certificate"
+MAX_CACHED: Final = 1024  # certificates
+
+Authorities = Callable[[], frozenset[bytes]]
+"""The certificates of CAs in DER, which may change."""
+
+
+class Certificate(NamedTuple):
+    """What is read of a certificate. Times are in seconds since 1970."""
+
+    common_name: str
+    user: User | None
+    """None without a common name."""
+    begins: float
+    ends: float
+    is_for_clients: bool
+
+
+class ClientCertificates:
+    """A `CertificateAuthenticator`."""
+
+    def __init__(self, authorities: Authorities, now: Callable[[], float] = time.time) -> None:
+        """`now` is real time, by which TLS verifies, too."""
+        self._authorities = authorities
+        self._now = now
+
+    def __call__(self, given: Credentials) -> User | None:
+        return verified(given.chain, self._authorities(), self._now()).user
+
+
+def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> Certificate:
+    """The certificate of a client, which one of these CAs has certified. Raises Rejected."""
+    found = read(chain[0])
+    if authorities.isdisjoint(chain) and not (len(chain) == 1 and _is_issued(chain[0], authorities)):
+        raise Rejected("x509: certificate signed by unknown authority")
+    if not found.begins <= now <= found.ends:
+        raise Rejected("x509: certificate has expired or is not yet valid")
+    if not found.is_for_clients:
+        raise Rejected("x509: certificate specifies an incompatible key usage")
+    return found
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _is_issued(der: bytes, authorities: frozenset[bytes]) -> bool:
+    """Whether one of the CAs has issued a certificate itself.
+
+    A session of TLS 1.2 that is resumed has the certificate, which was verified when the session began, but not its chain.
+    """
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+
+    for authority in authorities:
+        try:
+            x509.load_der_x509_certificate(der).verify_directly_issued_by(x509.load_der_x509_certificate(authority))
+        except (ValueError, TypeError, InvalidSignature):
+            continue
+        return True
+    return False
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def read(der: bytes) -> Certificate:
+    """Read a certificate. Raises Rejected."""
+    try:
+        return _read(der)
+    except malformed():
+        raise Rejected(MALFORMED) from None
+
+
+def _read(der: bytes) -> Certificate:
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    found = x509.load_der_x509_certificate(der)
+    subject = go_x509.subject_of(der)
+    name, groups = subject.last(COMMON_NAME), subject.values(ORGANIZATION)
+    uid = _uid(subject.values(_UID))
+    extra = ((CREDENTIAL_ID, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
+    try:
+        usages = list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    except x509.ExtensionNotFound:
+        usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    return Certificate(
+        name,
+        with_authenticated(User(name, uid, groups, extra)) if name else None,
+        found.not_valid_before_utc.timestamp(),
+        found.not_valid_after_utc.timestamp(),
+        any(one in (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE) for one in usages),
+    )
+
+
+def _uid(values: tuple[str, ...]) -> str:
+    """Raises Rejected."""
+    if not values:
+        return ""
+    if len(values) > 1:
+        raise Rejected("expected 1 UID, but found multiple")
+    if not values[0]:
+        raise Rejected("UID cannot be an empty string")
+    return values[0]

@@ -1,0 +1,371 @@
+"""The cells of built-in kinds: functions made from the computations in the data of columns (`kinds/data/columns.json`).
+
+A computation is named by `compute`, works on `of` or `paths`, and shows `missing` where nothing is there:
+
+    {"path": "spec.nodeName", "missing": "<none>"}                               node-1
+    {"compute": "since", "of": "metadata.creationTimestamp", "missing": …}       5m
+    {"compute": "join", "of": "spec.containers[*].name", "by": ","}              web,log
+
+The functions follow upstream's pkg/printers/internalversion/printers.go. They get objects of any server version and also
+the bookmarks of watches, so nothing but `metadata` is certain to be there; types are those of the struct tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from noxu.go.text import trim_space
+from noxu.kinds.selectors import label_selector_errors, selector_text
+from noxu.tables import kind_cells, pod_cells
+from noxu.tables.duration import Age
+from noxu.tables.items import condition, count_of_more, is_true, values_at
+from noxu.values import Json, Object, nested_field
+
+Cell = Callable[[Object], Json | Age]
+
+ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+_NUMBERS_AS_TEXT: Final = frozenset({"spec.minReplicas", "spec.minAvailable", "spec.maxUnavailable"})
+"""The paths whose numbers upstream prints as text; other cells have the type of the field."""
+
+
+def cell(value: Object, kind: str = "string") -> Cell:
+    """The function of a column's `value`; `kind` is the type of the column. Raises KeyError for an unknown computation."""
+    if "path" in value:
+        return _at_path(value, kind)
+    return _COMPUTATIONS[value["compute"]](value)
+
+
+def _at_path(given: Object, kind: str) -> Cell:
+    path = given["path"]
+    missing = given.get("missing", ZERO_TIME if kind == "date" else "")
+    as_text = path in _NUMBERS_AS_TEXT
+
+    def show(value: Object) -> Json:
+        found = nested_field(value, path)
+        if found is None or found == "":
+            return missing
+        return str(found) if as_text else found
+
+    return show
+
+
+# -- any field --------------------------------------------------------------------------------------------------------
+
+
+def _of_text(given: Object, read: Callable[[Object], str]) -> Cell:
+    """A text, or `missing` if it is empty."""
+    missing = given.get("missing", "")
+    return lambda value: read(value) or missing
+
+
+def _since(given: Object) -> Cell:
+    path, missing = given["of"], given["missing"]
+
+    def show(value: Object) -> str | Age:
+        found = nested_field(value, path)
+        return Age(found) if found else missing
+
+    return show
+
+
+def _count(given: Object) -> Cell:
+    paths = given.get("paths") or [given["of"]]
+    return lambda value: sum(len(nested_field(value, path) or ()) for path in paths)
+
+
+def _join(given: Object) -> Cell:
+    path, by, needed = given["of"], given["by"], given.get("unless")
+
+    def text(value: Object) -> str:
+        return str(by.join(values_at(value, path)))
+
+    if needed is None:
+        return _of_text(given, text)
+    return lambda value: given["missing"] if nested_field(value, needed) is None else text(value)
+
+
+def _join_limited(given: Object) -> Cell:
+    path, limit = given["of"], given["limit"]
+    return _of_text(given, lambda value: count_of_more(values_at(value, path), limit, ","))
+
+
+def _first(given: Object) -> Cell:
+    path = given["of"] if "[*]" in given["of"] else f"{given['of']}[*]"
+    return _of_text(given, lambda value: next(iter(values_at(value, path)), ""))
+
+
+def _format(given: Object) -> Cell:
+    """`unless` names what must be there for the text; without it `missing` stands in for each path."""
+    template, paths, needed = given["text"], given["paths"], given.get("unless")
+    missing = given.get("missing", "")
+    instead = missing if needed is None else ""
+
+    def show(value: Object) -> str:
+        if needed is not None and nested_field(value, needed) is None:
+            return str(missing)
+        found = (nested_field(value, path) for path in paths)
+        text: str = template.format(*(instead if each is None else each for each in found))
+        return text
+
+    return show
+
+
+def _bool(given: Object) -> Cell:
+    shown = {True: given["true"], False: given["false"]}
+    return lambda value: shown.get(nested_field(value, given["of"]), given["missing"])
+
+
+def _choose(given: Object) -> Cell:
+    return lambda value: given["otherwise"] if nested_field(value, given["of"]) else given["empty"]
+
+
+def _trim(given: Object) -> Cell:
+    return lambda value: trim_space(nested_field(value, given["of"]) or "")
+
+
+def _suffixed(given: Object) -> Cell:
+    """A suffix for objects with an annotation. One that depends on the whole list is added by `printers`."""
+    name, suffix = given["of"], given["suffix"]
+    annotation, expected = given["when"].get("annotation"), given["when"].get("is")
+
+    def show(value: Object) -> str:
+        text: str = nested_field(value, name) or ""
+        annotations = value["metadata"].get("annotations") or {}
+        return text + suffix if annotation and annotations.get(annotation) == expected else text
+
+    return show
+
+
+def _if_set(given: Object) -> Cell:
+    then = cell(given["value"])
+    return lambda value: then(value) if nested_field(value, given["given"]) else ""
+
+
+def _annotation_or(given: Object) -> Cell:
+    def show(value: Object) -> str:
+        annotations = value["metadata"].get("annotations") or {}
+        found: str = annotations.get(given["annotation"]) or ""
+        return found if given["annotation"] in annotations else nested_field(value, given["of"]) or ""
+
+    return show
+
+
+def _labels(given: Object) -> Cell:
+    def show(value: Object) -> str:
+        labels = nested_field(value, given["of"]) or {}
+        return ",".join(f"{name}={labels[name]}" for name in sorted(labels)) or given["empty"]
+
+    return show
+
+
+def _label_selector(given: Object) -> Cell:
+    def show(value: Object) -> str:
+        selector = nested_field(value, given["of"]) or {}
+        if label_selector_errors(selector, ""):
+            return str(given["invalid"])
+        return selector_text(selector) or given["empty"]
+
+    return show
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+def _condition(given: Object) -> Cell:
+    def show(value: Object) -> str:
+        found = condition(nested_field(value, given["of"]), given["type"])
+        if found is None:
+            return str(given["missing"])
+        return str(given["true"] if found.get("status") == "True" else given["otherwise"])
+
+    return show
+
+
+def _condition_field(given: Object) -> Cell:
+    def show(value: Object) -> str:
+        found = condition(nested_field(value, given["of"]), given["type"])
+        return str(given.get("missing", "") if found is None else found.get(given["field"], ""))
+
+    return show
+
+
+def _condition_status(given: Object) -> Cell:
+    def show(value: Object) -> str:
+        found = condition(nested_field(value, given["of"]), given["type"])
+        if found is None:
+            return str(given["missing"])
+        status, reason = found.get("status", ""), found.get("reason")
+        return f"{status} ({reason})" if reason and status != "True" else status
+
+    return show
+
+
+def _has_condition(given: Object) -> Cell:
+    return lambda value: is_true(nested_field(value, given["of"]), given["type"])
+
+
+def _last_condition_of(given: Object) -> Cell:
+    types, status = given["types"], given.get("status")
+
+    def show(value: Object) -> str:
+        for found in reversed(nested_field(value, given["of"]) or []):
+            if found.get("type") in types and status in (None, found.get("status")):
+                return str(found["type"])
+        return str(given["missing"])
+
+    return show
+
+
+# -- references and addresses -----------------------------------------------------------------------------------------
+
+
+def _reference(write: Callable[[Object], str]) -> Callable[[Object], Cell]:
+    """A computation of a struct at `of`."""
+
+    def make(given: Object) -> Cell:
+        def show(value: Object) -> str:
+            found = nested_field(value, given["of"])
+            return given.get("missing", "") if found is None else write(found)
+
+        return show
+
+    return make
+
+
+def _qualified(name: str, group: str) -> str:
+    return f"{name}.{group}" if group else name
+
+
+def _class_parameters(found: Object) -> str:
+    return f"{_qualified(found.get('kind', ''), found.get('apiGroup', ''))}/{found.get('name', '')}"
+
+
+def _parent_ref(found: Object) -> str:
+    resource = _qualified(found.get("resource", ""), found.get("group", "")).lower()
+    return "/".join(filter(None, (resource, found.get("namespace"), found.get("name"))))
+
+
+def _group_resource(found: Object) -> str:
+    return _qualified(found.get("resource", ""), found.get("group", ""))
+
+
+def _controller(owners: Iterable[Object]) -> str:
+    for owner in owners:
+        if owner.get("controller"):
+            group = owner.get("apiVersion", "").rpartition("/")[0]
+            return f"{_qualified(owner.get('kind', ''), group).lower()}/{owner.get('name', '')}"
+    return ""
+
+
+def _controller_cell(given: Object) -> Cell:
+    return _of_text(given, lambda value: _controller(nested_field(value, given["of"]) or ()))
+
+
+def _param_ref(found: Object) -> str:
+    if found.get("name"):
+        return f"{found.get('namespace') or '*'}/{found['name']}"
+    return "<unset>" if found.get("selector") is None else _go_selector(found["selector"])
+
+
+def _go_selector(selector: Object) -> str:
+    """A LabelSelector as Go's generated String method prints it."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{requirement.get('key', '')},Operator:{requirement.get('operator', '')},"
+        f"Values:[{' '.join(requirement.get('values') or ())}],}},"
+        for requirement in selector.get("matchExpressions") or ()
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def _subjects(given: Object) -> Cell:
+    def show(value: Object) -> str:
+        found = [subject for subject in nested_field(value, given["of"]) or () if subject.get("kind") == given["kind"]]
+        texts = (given["text"].format(name=each.get("name", ""), namespace=each.get("namespace", "")) for each in found)
+        return str(given["by"].join(texts))
+
+    return show
+
+
+def _address(given: Object) -> Cell:
+    def text(value: Object) -> str:
+        found = condition(nested_field(value, given["of"]), given["type"])
+        return "" if found is None else found.get("address", "")
+
+    return _of_text(given, text)
+
+
+# -- computations of single kinds -------------------------------------------------------------------------------------
+
+
+def _whole(show: Cell) -> Callable[[Object], Cell]:
+    """A computation that knows its fields."""
+    return lambda _: show
+
+
+def _part(write: Callable[[Json, Object], str]) -> Callable[[Object], Cell]:
+    """A computation of the value at `of` and of the column's arguments; `missing` stands in for an empty text."""
+    return lambda given: _of_text(given, lambda value: write(nested_field(value, given["of"]) or (), given))
+
+
+_COMPUTATIONS: Final[Mapping[str, Callable[[Object], Cell]]] = {
+    "accessModes": _part(kind_cells.access_modes),
+    "address": _address,
+    "annotationOr": _annotation_or,
+    "bool": _bool,
+    "choose": _choose,
+    "claimState": _whole(kind_cells.claim_state),
+    "classParameters": _reference(_class_parameters),
+    "condition": _condition,
+    "conditionField": _condition_field,
+    "conditionStatus": _condition_status,
+    "controller": _controller_cell,
+    "count": _count,
+    "csrCondition": _whole(kind_cells.request_condition),
+    "endpoints": kind_cells.endpoints,
+    "eventCount": _whole(kind_cells.event_count),
+    "eventFirstSeen": _whole(kind_cells.event_first_seen),
+    "eventLastSeen": _whole(kind_cells.event_last_seen),
+    "eventObject": _whole(kind_cells.event_object),
+    "eventSource": _whole(kind_cells.event_source),
+    "first": _first,
+    "format": _format,
+    "groupResource": _reference(_group_resource),
+    "hasCondition": _has_condition,
+    "hpaTargets": kind_cells.targets,
+    "ifSet": _if_set,
+    "ingressHosts": kind_cells.hosts,
+    "jobCompletions": _whole(kind_cells.job_completions),
+    "jobDuration": _whole(kind_cells.job_duration),
+    "jobStatus": _whole(kind_cells.job_status),
+    "join": _join,
+    "joinLimited": _join_limited,
+    "kernel": kind_cells.kernel,
+    "labelSelector": _label_selector,
+    "labels": _labels,
+    "lastConditionOf": _last_condition_of,
+    "loadBalancerAddresses": _part(kind_cells.load_balancer_addresses),
+    "nodeRoles": kind_cells.node_roles,
+    "nodeStatus": _whole(kind_cells.node_status),
+    "paramRef": _reference(_param_ref),
+    "parentRef": _reference(_parent_ref),
+    "phaseOrTerminating": _whole(kind_cells.phase_or_terminating),
+    "podReady": _whole(pod_cells.ready),
+    "podRestarts": _whole(pod_cells.restarts),
+    "podStatus": _whole(pod_cells.status),
+    "quota": kind_cells.quota,
+    "readinessGates": _whole(pod_cells.readiness_gates),
+    "seconds": kind_cells.seconds,
+    "serviceExternalIP": _whole(kind_cells.service_external_addresses),
+    "servedVersions": _part(kind_cells.served_versions),
+    "servicePorts": _part(kind_cells.service_ports),
+    "since": _since,
+    "slicePorts": _part(kind_cells.slice_ports),
+    "subjects": _subjects,
+    "suffixed": _suffixed,
+    "trim": _trim,
+}

@@ -1,0 +1,187 @@
+"""Python functions in the place of webhooks, without TLS and ports.
+
+A function gets the request of a review, decoded. An async function runs in the server's event loop; a plain one runs in
+a thread, so it may send requests to the server. Its result becomes a JSON patch, a denial or a failed call, which are
+handled as those of a webhook.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, Final
+
+from noxu.admission.hooks import Hook
+from noxu.admission.matching import Criteria, Rule
+from noxu.api import codec
+from noxu.api.difference import difference
+from noxu.containment import Contained
+from noxu.go import base64 as go_base64
+from noxu.http.recent_requests import hook_errors
+from noxu.testing import spelling
+from noxu.values import Json, Object, copy
+from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Endpoint, Reply
+
+Function = Callable[..., Any]
+
+_CALLING: Final = ("noxu.", "asyncio.", "concurrent.futures.")
+"""The modules whose frames are between the server and a function."""
+
+
+class Denied(Exception):
+    """Raised by a function to refuse a request."""
+
+    __module__ = "noxu"  # where it is public: tracebacks show that name
+
+    def __init__(self, message: str = "", *, code: int = 0, reason: str = "") -> None:
+        """Without a code the answer has code 400, as for webhooks."""
+        super().__init__(message)
+        given = {"status": "Failure", "message": message, "code": code, "reason": reason}
+        self.status: Object = {name: value for name, value in given.items() if value}
+
+
+class FunctionError(Exception):
+    """A function has raised an exception other than Denied, or returned something invalid."""
+
+
+@contextlib.contextmanager
+def _function_errors() -> Iterator[None]:
+    """Log any exception of a user's function, and raise FunctionError instead. Denied propagates."""
+    with Contained("a function in place of a webhook", passing=Denied) as contained:
+        try:
+            yield
+        except BaseException as raised:
+            raised.__traceback__ = _of_function(raised.__traceback__)
+            raise
+    if (error := contained.error) is not None:
+        _remember(error)
+        raise FunctionError(f"{type(error).__name__}: {error}") from error.with_traceback(
+            _of_function(error.__traceback__)
+        )
+
+
+def _of_function(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins in the function: neither ours nor that of threads. The whole without such a part."""
+    found = trace
+    while found is not None and found.tb_frame.f_globals.get("__name__", "").startswith(_CALLING):
+        found = found.tb_next
+    return found or trace
+
+
+def _remember(error: Exception) -> None:
+    """Keep an exception of a user's function for the error of the request that it was called for."""
+    errors = hook_errors.get()
+    if errors is not None:
+        errors.append(error)
+
+
+def hook(
+    function: Function,
+    resource: str,
+    *,
+    mutating: bool,
+    operations: Iterable[str] = spelling.WRITES,
+    version: str = spelling.ANY,
+    name: str = "",
+    reinvoke: bool = False,
+) -> Hook:
+    """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
+    plural, group, subresource = spelling.parts(resource)
+    rule = Rule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
+    name = name or getattr(function, "__name__", "function")
+    return Hook(
+        f"in process/{name}/{id(function)}",
+        "in process",
+        name,
+        Criteria((rule,)),
+        Endpoint(f"function://{name}"),
+        caller=_caller(function, _mutation if mutating else _validation),
+        reinvoke=reinvoke,
+    )
+
+
+async def _run(function: Function, *arguments: Json) -> Json:
+    if inspect.iscoroutinefunction(function):
+        return await function(*arguments)
+    return await asyncio.to_thread(function, *arguments)
+
+
+Answer = Callable[[Function, Object], Awaitable[Object]]
+
+
+def _caller(function: Function, answer: Answer) -> Caller:
+    async def call(
+        endpoint: Endpoint,  # noqa: ARG001
+        body: bytes,
+        *,
+        timeout: int,  # noqa: ASYNC109 - as for every caller
+        user_agent: str = USER_AGENT,  # noqa: ARG001
+        limit: int = MAX_ANSWER,  # noqa: ARG001
+    ) -> Reply:
+        review = codec.decode_stored(body)
+        request = review["request"]
+        try:
+            async with asyncio.timeout(timeout):
+                with _function_errors():
+                    response = await answer(function, request)
+        except Denied as denied:
+            _remember(denied)
+            response = {"allowed": False, "status": denied.status}
+        except TimeoutError:
+            raise CallFailed("context deadline exceeded") from None
+        except FunctionError as error:
+            raise CallFailed(str(error)) from error
+        review["response"] = {"uid": request["uid"], **response}
+        return Reply(200, "application/json", codec.encode(review, sort_keys=False))
+
+    return call
+
+
+async def _mutation(function: Function, request: Object) -> Object:
+    """A mutating function changes `request["object"]`, or returns a new object, a JSON patch or a whole response."""
+    before = copy(request["object"])
+    outcome = await _run(function, request)
+    if isinstance(outcome, dict) and "allowed" in outcome:
+        return outcome
+    if not isinstance(outcome, list):
+        after = outcome if isinstance(outcome, dict) else request["object"]
+        outcome = difference(before, after)
+    if not outcome:
+        return {"allowed": True}
+    patch = codec.encode(outcome, sort_keys=False)
+    return {"allowed": True, "patchType": "JSONPatch", "patch": go_base64.encode(patch)}
+
+
+async def _validation(function: Function, request: Object) -> Object:
+    """A validating function returns None or True to allow, False or a message to deny, or a whole response."""
+    outcome = await _run(function, request)
+    if isinstance(outcome, dict):
+        return outcome
+    if isinstance(outcome, str):
+        return {"allowed": False, "status": Denied(outcome).status}
+    return {"allowed": outcome is not False}
+
+
+def converter(function: Function) -> Callable[[str, Object], Awaitable[Object]]:
+    """A function (object, apiVersion) → object as a converter; it may also change the object and return None."""
+
+    async def convert(_: str, request: Object) -> Object:
+        api_version, converted = request["desiredAPIVersion"], []
+        try:
+            with _function_errors():
+                for value in request["objects"]:
+                    new = await _run(function, value, api_version)
+                    new = value if new is None else new
+                    new["apiVersion"] = api_version
+                    converted.append(new)
+        except Denied as denied:
+            _remember(denied)
+            return {"uid": request["uid"], "result": denied.status}
+        except FunctionError as error:
+            return {"uid": request["uid"], "result": {"status": "Failure", "message": str(error)}}
+        return {"uid": request["uid"], "convertedObjects": converted, "result": {"status": "Success"}}
+
+    return convert

@@ -1,0 +1,367 @@
+"""A server for a test: in this process, in memory, on a free port, stopped at the end of the test.
+
+It runs in a thread of its own, so sync and async tests can use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+from weakref import WeakSet
+
+from noxu import admission_plugins, features, process_limits
+from noxu.authorization_modes import modes
+from noxu.clock import SYSTEM_CLOCK, Clock
+from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
+from noxu.controllers import manager
+from noxu.features import Features
+from noxu.files import write_whole
+from noxu.http.recent_requests import RecentRequests, RecordedRequest
+from noxu.kubeconfig import Access, write_kubeconfig
+from noxu.manifests import LoadError
+from noxu.server import Server, StartError
+from noxu.testing import addresses, calls, spelling, users
+from noxu.testing.addresses import Address
+from noxu.testing.calls import Answered
+from noxu.testing.circumstances import time_of
+from noxu.testing.client import USER_AGENT, Client
+from noxu.testing.errors import hidden
+from noxu.testing.registration import Registration
+from noxu.testing.runner import Runner
+from noxu.testing.session import Session
+from noxu.testing.source_paths import Source as Source
+from noxu.testing.source_paths import names, several
+from noxu.testing.sources import documents as documents
+from noxu.testing.users import TestUser
+from noxu.testing.verbs import Verbs, selectors
+from noxu.values import Object
+
+if TYPE_CHECKING:
+    from noxu.testing.calls import AwaitableNone, AwaitableObjects, AwaitableRequests
+    from noxu.testing.factory import AwaitableNoxu
+
+__tracebackhide__ = hidden
+
+T = TypeVar("T")
+KUBECONFIG: Final = "kubeconfig"
+USERS: Final = "users"
+"""The directory of their files."""
+Users = Iterable[str] | Mapping[str, Iterable[str]]
+
+
+running: WeakSet[Noxu] = WeakSet()
+"""The servers of this process that run."""
+
+
+class Noxu(Registration, Verbs):
+    """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
+
+    Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
+    """
+
+    url: str
+    kubeconfig: Path
+    users: dict[str, TestUser]
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        manifests: Iterable[Source] = (),
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        profile: Profile = "local",
+        controllers: Iterable[str] | None = None,
+        disable_admission_plugins: Iterable[str] = (),
+        enable_admission_plugins: Iterable[str] = (),
+        gates: Mapping[str, bool] | None = None,
+        authentication: Authentication = DEFAULT_AUTHENTICATION,
+        tls: bool = False,
+        authorization_modes: Iterable[str] | None = None,
+        data: str | os.PathLike[str] | None = None,
+        users: Users = (),
+        strict: bool = False,
+    ) -> None:
+        """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
+
+        `manifests` are loaded before the server answers. `profile`, `controllers`, `disable_admission_plugins` and
+        `enable_admission_plugins` are those of `noxu serve`; `controllers` None: those of the profile. `gates` are feature
+        gates. `data` is a directory for the objects; None: they are in memory. `users` are names, or names with their groups.
+        `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
+        users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
+
+        Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
+        read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
+        """
+        controllers = None if controllers is None else names(controllers)
+        try:
+            manager.check_profile(profile)
+            manager.check_controllers(controllers or ())
+            config = Config(
+                port=0,
+                profile=profile,
+                controllers=controllers,
+                admission_plugins=admission_plugins.select(
+                    names(enable_admission_plugins),
+                    names(disable_admission_plugins),
+                    controllers=manager.has_accounts(profile, controllers),
+                ),
+                features=_features(gates or {}),
+                authentication=authentication,
+                authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
+                tls=Tls() if tls else None,
+                data=None if data is None else Path(data),
+            )
+            found = documents(*several(manifests))
+        except (ValueError, LoadError) as error:
+            raise error.with_traceback(None) from None  # what the caller has given is wrong: it sees no frame of ours
+        self._directory = None if directory is None else Path(directory)
+        if self._directory is not None:
+            self.kubeconfig = self._directory / "kubeconfig"
+        self._temporary = False
+        self._wanted = _with_groups(users)
+        self._made = 0
+        self._named: set[str] = set()
+        self._files: dict[str, bytes] = {}  # by their paths below the directory; those of a server that is stopped
+        self._has_begun = False
+        self._announced = []
+        self._strict = strict
+        self._requests = RecentRequests(USER_AGENT)
+        self._runner = Runner(config, found, clock, self._requests)
+        self._clients: list[Client] = []
+        self._session = self._session_of(Access(""))  # until it is started
+        self.users = {}
+
+    def __repr__(self) -> str:
+        return f"<Noxu {self.url}>" if self._runner.is_running else "<Noxu, which does not run>"
+
+    def start(self) -> AwaitableNoxu:
+        """Return when the server is ready; at once if it runs. Raises StartError.
+
+        A server that was stopped is restarted at the same address: with its objects, also those in memory, with its users,
+        certificates and functions, and without loading its manifests again. Clients find what they would after a restart of a
+        real server: connections are lost, and a watch can go on from the last resourceVersion that it has seen.
+        """
+        return cast("AwaitableNoxu", self._sync_or_awaited("start", self._start))
+
+    def stop(self) -> AwaitableNone:
+        """Stop the server: its thread ends, its port is free, the kubeconfig is removed. It may be called twice.
+
+        `start` makes it run again.
+        """
+        return cast("AwaitableNone", self._sync_or_awaited("stop", self._stop))
+
+    def _sync_or_awaited(self, name: str, work: Callable[[], T]) -> T | Coroutine[Any, Any, T]:
+        return calls.pending(name, asyncio.to_thread(work)) if calls.in_coroutine() else work()
+
+    def _start(self) -> Self:
+        if self._runner.is_running:
+            return self
+        self._runner.start()
+        try:
+            if self._has_begun:
+                self._restore_files()
+            else:
+                self._begin()
+            self._follow_catalog()
+            running.add(self)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        """What is done at the first start."""
+        access = self._server.access()
+        self.url = self._server.url
+        if self._directory is None:
+            self._directory, self._temporary = _temporary_directory(), True
+            self.kubeconfig = self._directory / KUBECONFIG
+        write_kubeconfig(self.kubeconfig, access)
+        self._session = self._session_of(access)
+        self.users = {name: self.user(name, groups) for name, groups in self._wanted.items()}
+        self._has_begun = True
+
+    def _stop(self) -> None:
+        running.discard(self)
+        if self._runner.is_running:
+            self._runner.submit(self._close_clients()).result()
+            self._runner.stop()
+            self._remember_files()
+        if self._directory is None:
+            return
+        (self._directory / KUBECONFIG).unlink(missing_ok=True)
+        shutil.rmtree(self._directory / USERS, ignore_errors=True)
+        if self._temporary:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _remember_files(self) -> None:
+        """Keep the kubeconfig and the files of users for a restart."""
+        if self._directory is not None:
+            below = self._directory
+            found = [below / KUBECONFIG, *(path for path in (below / USERS).rglob("*") if path.is_file())]
+            self._files = {str(path.relative_to(below)): path.read_bytes() for path in found if path.exists()}
+
+    def _restore_files(self) -> None:
+        assert self._directory is not None
+        for name, content in self._files.items():
+            path = self._directory / name
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(path, content)
+
+    def __enter__(self) -> Self:
+        return self._start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+        if error is None:
+            self._check_announced()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self._start)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.__exit__, kind, error, trace)
+
+    # -- what happened
+
+    def events(self, what: str | Object | None = None, name: str = "", /, *, namespace: str = "") -> AwaitableObjects:
+        """The Events about an object, or all of them, the oldest first: what `kubectl events` shows."""
+        fields = {}
+        if what is not None:
+            address = addresses.of(self._session.catalog, what, name, namespace or None)
+            fields = {"involvedObject.kind": address.resource.kind, "involvedObject.name": address.name}
+            namespace = address.namespace or namespace
+        events = Address(addresses.find(self._session.catalog, "events"), namespace)
+        return cast("AwaitableObjects", self._ask("events", self._events, events, selectors("", fields)))
+
+    async def _events(self, address: Address, query: Mapping[str, str]) -> Answered[list[Object]]:
+        found = await self._list(address, query)
+        return Answered(sorted(found.value, key=time_of))
+
+    def requests(
+        self,
+        what: str | Object = "",
+        name: str = "",
+        /,
+        *,
+        namespace: str | None = None,
+        verb: str = "",
+        subresource: str | None = None,
+        code: int = 0,
+        user: str = "",
+        by_handle: bool | None = False,
+    ) -> AwaitableRequests:
+        """What clients asked, in the order of arrival, and how they were answered; every argument selects (an object: about this one).
+
+        `verb` is the API's: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. The requests of
+        the handle itself are left out (`by_handle=None`: they are included, True: only they). A request is listed before its
+        client has the answer. The newest 10,000 are kept. Raises UnknownKind, and ValueError for a verb, a subresource, a code,
+        a namespace or a user that nothing has.
+        """
+        spelling.verb(verb)
+        spelling.code(code)
+        resource = None
+        if what:
+            address = addresses.of_any(self._session.catalog, what, name, namespace)
+            resource, name = str(address.resource.group_resource), address.name
+            namespace = namespace if isinstance(what, str) else address.namespace
+        wanted = {
+            "resource": resource,
+            "name": name or None,
+            "namespace": namespace,
+            "verb": verb or None,
+            "subresource": spelling.subresource(subresource, self._session.catalog, resource),
+            "code": code or None,
+            "user": user or None,
+            "by_handle": by_handle,
+        }
+        selected = {field: value for field, value in wanted.items() if value is not None}
+        return cast("AwaitableRequests", self._ask("requests", self._recorded, selected))
+
+    async def _recorded(self, selected: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
+        await self._session.check_namespace(str(selected.get("namespace", "")))
+        await self._session.check_user(str(selected.get("user", "")))
+        return Answered(
+            [
+                request
+                for request in self._requests.since()
+                if all(getattr(request, field) == value for field, value in selected.items())
+            ]
+        )
+
+    # -- users
+
+    def user(self, name: str, groups: Iterable[str] = (), *, uid: str = "") -> TestUser:
+        """A user of the server, with a kubeconfig: over HTTP with a random token, over TLS with a client certificate.
+
+        It has the verbs of the handle, as that user. `system:authenticated` is added to its groups. It may do what the mode of
+        authorization allows. Raises ValueError for a group `system:…` that Kubernetes does not have.
+        """
+        assert self._directory is not None
+        groups = spelling.groups(groups)
+        self._made += 1
+        self._named.add(name)
+        return users.make(self._server, self._directory / USERS / str(self._made), name, groups, uid, self._session_of)
+
+    def _session_of(self, access: Access) -> Session:
+        return Session(self._runner, self._client(access), self._requests, self._strict, self._named)
+
+    def _client(self, access: Access) -> Client:
+        client = Client(access, self._requests)
+        self._clients.append(client)
+        return client
+
+    async def _close_clients(self) -> None:
+        for client in self._clients:
+            await client.close()
+
+    # -- the server
+
+    @property
+    def _server(self) -> Server:
+        return self._runner.running
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        return self._runner.loop
+
+    @property
+    def _config(self) -> Config:
+        return self._runner.config
+
+    @_config.setter
+    def _config(self, config: Config) -> None:
+        self._runner.config = config
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the loop of the server."""
+        return calls.blocking(self._runner.submit(work))
+
+
+def _temporary_directory() -> Path:
+    """Raises StartError."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="noxu-"))
+    except OSError as error:
+        raise StartError(f"there is no place for the kubeconfig: {process_limits.sentence(error)}") from None
+
+
+def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:
+    """The groups of each user. Raises ValueError."""
+    if not isinstance(users, Mapping):
+        return dict.fromkeys(names(users), ())
+    return {name: spelling.groups(groups) for name, groups in users.items()}
+
+
+def _features(gates: Mapping[str, bool]) -> Features:
+    return features.parse([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])

@@ -1,0 +1,394 @@
+"""The pytest plugin: `noxu` is a server for one test.
+
+    def test_widgets(noxu):
+        noxu.apply("crds/", {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+        subprocess.run(["kubectl", "--kubeconfig", noxu.kubeconfig, "get", "widgets"], check=True)
+
+`noxu_class`, `noxu_module` and `noxu_session` are servers for the tests of a class, a module, the session. `make_noxu(…)`
+makes further ones for a test. `@pytest.mark.noxu("crds/", profile="envtest", …)` on a function, a class or a module
+says what its servers load at their start, and how they differ; the keywords are those of `Noxu`. The options in `OPTIONS`
+are for all servers.
+
+The report of a failed test shows the last requests and why writes were refused. A call that a coroutine does not await
+fails its test. Every pytest run imports this module, whether it uses a server or not: it imports little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+import pytest
+
+from noxu.testing import unrewritten
+
+unrewritten.install()
+
+from noxu.records import NamedTuple  # noqa: E402 - not rewritten
+from noxu.testing.source_paths import Source, names, path_of, several  # noqa: E402
+
+if TYPE_CHECKING:
+    from noxu.testing.factory import MakeNoxu
+    from noxu.testing.handle import Noxu
+
+
+def __tracebackhide__(info: Any) -> bool:  # noqa: N807 - pytest's name
+    """For pytest, which looks it up in the globals of a frame: see `errors.hidden`."""
+    from noxu.testing.errors import hidden
+
+    return hidden(info)
+
+
+_MARKER: Final = (
+    "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
+    "Noxu server loads at its start, and further arguments of Noxu"
+)
+_BEFORE: Final = pytest.StashKey[dict[Any, int]]()
+"""Of an item: the newest requests before it."""
+_REFUSED: Final = pytest.StashKey[str]()
+"""Of an item: why it cannot run."""
+
+
+class Option(NamedTuple):
+    """An option for all servers. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
+
+    name: str
+    type: Literal["args", "bool", "paths", "string"]
+    help: str
+
+
+OPTIONS: Final = (
+    Option("manifests", "paths", "files and directories that every Noxu server loads"),
+    Option("profile", "string", "the profile of Noxu servers: local (default) or envtest"),
+    Option("controllers", "args", "the controllers of Noxu servers, as in `noxu serve --controllers`"),
+    Option(
+        "disable_admission_plugins", "args", "admission plug-ins that no Noxu server runs, such as NamespaceLifecycle"
+    ),
+    Option("feature_gates", "args", "the feature gates of Noxu servers: GATE=true, GATE=false"),
+    Option("authorization_modes", "args", "who decides what users may do: AlwaysAllow (default), RBAC"),
+    Option("tls", "bool", "Noxu servers serve HTTPS"),
+    Option("strict", "bool", "Noxu servers refuse unknown fields, where a call does not say otherwise"),
+    Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
+)
+SHOWN_REQUESTS: Final = 10
+_CONFIGURED: Final = re.compile(r"^[ \t]*\"?(noxu_\w+)\"?[ \t]*[=:]", re.MULTILINE)
+_MARKED: Final = {"noxu", "noxu_class", "noxu_module"}
+"""The fixtures whose servers a mark is about."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("noxu", "Noxu, the Kubernetes API for tests")
+    for option in OPTIONS:
+        parser.addini(f"noxu_{option.name}", option.help, type=option.type, default=None)
+        flag, destination = f"--noxu-{option.name.replace('_', '-')}", f"noxu_{option.name}"
+        if option.type == "bool":
+            group.addoption(flag, dest=destination, action="store_true", default=None, help=option.help)
+        elif option.type == "string":
+            group.addoption(flag, dest=destination, default=None, help=option.help)
+        else:
+            group.addoption(flag, dest=destination, action="append", default=None, help=f"{option.help} (repeatable)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+    _check_names(config)
+    _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
+    _check_options(config)
+
+
+def _check_names(config: pytest.Config) -> None:
+    """Raises UsageError for a misspelt option in the configuration; on the command line pytest does so itself."""
+    text = config.inipath.read_text("utf-8", "replace") if config.inipath is not None else ""
+    given = [*_CONFIGURED.findall(text), *_CONFIGURED.findall("\n".join(config.getoption("override_ini") or ()))]
+    known = [f"noxu_{option.name}" for option in OPTIONS]
+    for name in given:
+        if name not in known:
+            from noxu.similar_names import listed, meant
+
+            raise pytest.UsageError(f"{name} is no option: there are {listed(known)}{meant(name, known)}")
+
+
+def _check_options(config: pytest.Config) -> None:
+    """Raises UsageError for options with invalid values."""
+    requests = str(_option(config, "requests") or 0)
+    if not requests.isdecimal():
+        raise pytest.UsageError(f"noxu_requests: {requests} is no number of requests")
+    for gate in _option(config, "feature_gates") or ():
+        if gate.partition("=")[2].lower() not in ("true", "false"):
+            raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
+    given = {name: value for name in _CHECKED if (value := _option(config, name))}
+    if given:
+        from noxu.testing.handle import Noxu
+
+        try:
+            Noxu(**_arguments(config) | {"manifests": ()})
+        except ValueError as error:
+            raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in given)}: {error}") from None
+
+
+_CHECKED: Final = ("profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes")
+"""Options that a server checks, which is imported only if there is one."""
+
+
+@pytest.hookimpl(trylast=True)  # after tests were deselected
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in item.iter_markers("noxu"):
+            try:
+                _refuse_missing(_sources(mark), f"{item.nodeid}: @pytest.mark.noxu", config.rootpath)
+            except pytest.UsageError as error:
+                if not hasattr(config, "workerinput"):
+                    raise
+                item.stash[_REFUSED] = str(error)  # a worker of xdist cannot report it here: the test fails
+
+
+def _uses(item: pytest.Item, fixtures: set[str]) -> bool:
+    """Whether a test uses one of the fixtures, or may ask for any."""
+    own = inspect.signature(item.obj).parameters if isinstance(item, pytest.Function) else ()
+    return "request" in own or not fixtures.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> None:
+    """Raises UsageError for a source that does not exist, or is none."""
+    for source in sources:
+        try:
+            path = path_of(source)
+        except TypeError as error:
+            raise pytest.UsageError(f"{place}: {error}") from None
+        if path is not None and not (directory / path).exists():
+            raise pytest.UsageError(f"{place}: {path}: no such file or directory")
+
+
+def _option(config: pytest.Config, name: str) -> Any:
+    """The value on the command line, or else in the configuration; None if it is in neither. Lists are those of both."""
+    given, configured = config.getoption(f"noxu_{name}"), config.getini(f"noxu_{name}")
+    if name == "manifests":
+        return [*(configured or ()), *(config.invocation_params.dir / path for path in given or ())]
+    if isinstance(given, list):
+        return [part for text in given for part in text.split(",") if part]
+    if given is None and isinstance(configured, list):
+        return [part for text in configured for part in text.split(",") if part]
+    return configured if given is None else given
+
+
+def _arguments(config: pytest.Config) -> dict[str, Any]:
+    """The arguments of `Noxu` that the options give."""
+    found: dict[str, Any] = {
+        name: value
+        for name in ("profile", "controllers", "authorization_modes", "tls", "strict")
+        if (value := _option(config, name)) is not None
+    }
+    if gates := _option(config, "feature_gates"):
+        pairs = (gate.partition("=") for gate in gates)
+        found["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
+    found["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
+    found["manifests"] = _option(config, "manifests") or []
+    return found
+
+
+def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:
+    """The arguments of `Noxu` that the options and the marks of a node give; the closest mark counts."""
+    found = _arguments(config)
+    marks = list(node.iter_markers("noxu"))
+    disabled = [name for mark in marks for name in names(mark.kwargs.get("disable_admission_plugins", ()))]
+    sources = [_below(config.rootpath, source) for mark in marks for source in _sources(mark)]
+    manifests = found["manifests"] + sources
+    disabled += found["disable_admission_plugins"]
+    for mark in reversed(marks):
+        found |= mark.kwargs
+    return found | {"manifests": manifests, "disable_admission_plugins": disabled}
+
+
+def _sources(mark: pytest.Mark) -> tuple[Source, ...]:
+    return (*mark.args, *several(mark.kwargs.get("manifests", ())))
+
+
+def _below(directory: Path, source: Source) -> Source:
+    path = path_of(source)
+    return source if path is None else directory / path
+
+
+# -- fixtures ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def noxu(request: pytest.FixtureRequest) -> Iterator[Noxu]:
+    """A server for this test only: in this process, in memory, on a free port."""
+    with _running(request, _marked(request.node, request.config)) as server:
+        yield server
+
+
+@pytest.fixture(scope="class")
+def noxu_class(request: pytest.FixtureRequest) -> Iterator[Noxu]:
+    """One server for all tests of the class."""
+    with _running(request, _marked(request.node, request.config)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def noxu_module(request: pytest.FixtureRequest) -> Iterator[Noxu]:
+    """One server for all tests of the module."""
+    with _running(request, _marked(request.node, request.config)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def noxu_session(request: pytest.FixtureRequest) -> Iterator[Noxu]:
+    """One server for all tests of the session."""
+    with _running(request, _arguments(request.config)) as server:
+        yield server
+
+
+@pytest.fixture
+def make_noxu(request: pytest.FixtureRequest) -> Iterator[MakeNoxu]:
+    """`make_noxu(manifests=…, gates=…, profile=…, data=…, users=…)`: further servers, until the end of the test.
+
+    The arguments are those of `Noxu`. In a coroutine it is awaited.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def make(**arguments: Any) -> Noxu:
+            configured = _arguments(request.config)
+            manifests = [*configured["manifests"], *several(arguments.pop("manifests", ()))]
+            given = stack.enter_context(_with_directory(request, {**configured, **arguments, "manifests": manifests}))
+            return stack.enter_context(_server(given))
+
+        yield cast("MakeNoxu", _sync_or_awaited(make))
+
+
+def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:
+    """A function that starts a server; in a coroutine it is awaited."""
+
+    def call(**arguments: Any) -> Any:
+        from noxu.testing import calls
+
+        if not calls.in_coroutine():
+            return make(**arguments)
+        return calls.pending("make_noxu", asyncio.to_thread(make, **arguments))
+
+    return call
+
+
+@contextlib.contextmanager
+def _running(request: pytest.FixtureRequest, arguments: Mapping[str, Any]) -> Iterator[Noxu]:
+    """A server that runs. The report of one that does not start is its message."""
+    with _with_directory(request, arguments) as given:
+        started = _started(given)
+        if isinstance(started, str):
+            pytest.fail(started, pytrace=False)
+        with started:
+            yield started
+
+
+@contextlib.contextmanager
+def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The arguments of a server, whose directory is among those of pytest, which removes them even if a run is killed."""
+    if arguments.get("directory") is not None:
+        yield arguments
+        return
+    directory = cast("pytest.TempPathFactory", request.getfixturevalue("tmp_path_factory")).mktemp("noxu")
+    try:
+        yield {**arguments, "directory": directory}
+    finally:
+        with contextlib.suppress(OSError):
+            directory.rmdir()  # what others have put there stays
+
+
+def _started(arguments: Mapping[str, Any]) -> Noxu | str:
+    """A server that runs, or why it does not."""
+    from noxu.testing.errors import EXPECTED
+    from noxu.testing.handle import Noxu
+
+    try:
+        inspect.signature(Noxu).bind(**arguments)
+    except TypeError as error:
+        from noxu.similar_names import meant
+
+        known = inspect.signature(Noxu).parameters
+        unknown = [meant(name, known) for name in arguments if name not in known]
+        return f"@pytest.mark.noxu {error}{''.join(unknown)}"
+    try:
+        return _server(arguments).__enter__()
+    except (*EXPECTED, ValueError) as error:
+        return f"noxu does not start: {error}"
+
+
+def _server(arguments: Mapping[str, Any]) -> Noxu:
+    """A server that is not started yet."""
+    from noxu.testing import calls
+    from noxu.testing.handle import Noxu
+
+    calls.collect()
+    return Noxu(**arguments)
+
+
+# -- reports ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if message := item.stash.get(_REFUSED, ""):
+        pytest.fail(message, pytrace=False)
+    if any(mark.name == "noxu" for mark in item.own_markers) and not _uses(item, _MARKED):
+        text = f"{item.nodeid}: @pytest.mark.noxu has no effect: it is about {', '.join(sorted(_MARKED))}"
+        item.warn(pytest.PytestWarning(f"{text}, and the test uses none of them"))
+    if _if_used("handle"):
+        from noxu.testing import reports
+
+        item.stash[_BEFORE] = reports.marks()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _all_awaited(item, "call"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _all_awaited(item, "teardown"))
+
+
+def _all_awaited(item: pytest.Item, when: str) -> Generator[None, object, object]:
+    """Fail if a call was not awaited until now."""
+    try:
+        result = yield
+    except BaseException:
+        if message := _forgotten():
+            item.add_report_section(when, "noxu", message)
+        raise
+    if message := _forgotten():
+        pytest.fail(message, pytrace=False)
+    return result
+
+
+def _forgotten() -> str:
+    calls = _if_used("calls")
+    if calls is None or not (found := calls.forgotten()):
+        return ""
+    from noxu.testing import reports
+
+    return reports.forgotten(found)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and call.when != "teardown" and _if_used("handle"):
+        from noxu.testing import reports
+
+        shown = int(_option(item.config, "requests") or SHOWN_REQUESTS)
+        report.sections += reports.sections(item.stash.get(_BEFORE, {}), shown)
+    return report
+
+
+def _if_used(module: str) -> Any:
+    """A module of this package, None if it was not imported: no test has used a server."""
+    return sys.modules.get(f"noxu.testing.{module}")

@@ -1,0 +1,175 @@
+"""The functions that a test registers in the place of webhooks, and whether they will ever be called.
+
+What a function is for must exist when it is registered, or be announced (`later=True`). What was announced and is never
+served is an error at the end: the function was never called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from noxu.records import NamedTuple
+from noxu.registry.catalog import Catalog
+from noxu.testing import calls, spelling
+from noxu.testing.errors import UnknownKind, hidden
+from noxu.testing.runner import Runner
+
+__tracebackhide__ = hidden
+
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+
+class Announced(NamedTuple):
+    """A function for what is defined later: how a message names both, and whether that is served in a catalog."""
+
+    text: str
+    is_served: Callable[[Catalog], bool]
+
+
+class Registration:
+    """The part of the handle that registers functions."""
+
+    _runner: Runner
+    _announced: list[Announced]
+    """What has not been served yet."""
+
+    def mutating(
+        self,
+        resource: str,
+        *,
+        operations: Iterable[str] = spelling.WRITES,
+        version: str = spelling.ANY,
+        name: str = "",
+        reinvoke: bool = False,
+        later: bool = False,
+    ) -> Callable[[F], F]:
+        """Decorates a function that is called like a mutating webhook; see docs/testing.md.
+
+        `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`; `*` stands for any of the
+        three names. `operations` are `CREATE`, `UPDATE`, `DELETE`, `CONNECT` or `*`. The function gets objects in `version`
+        (`*`: in the version of the request). `reinvoke`: reinvocationPolicy IfNeeded. `later`: the resource is defined later;
+        if it never is, that is an error at the end.
+
+        Raises UnknownKind for a resource that is not served, and ValueError for other names that are unknown, and if the
+        plug-in that calls mutating webhooks is disabled.
+        """
+        return self._registering(True, resource, operations, version, name, reinvoke, later)
+
+    def validating(
+        self,
+        resource: str,
+        *,
+        operations: Iterable[str] = spelling.WRITES,
+        version: str = spelling.ANY,
+        name: str = "",
+        later: bool = False,
+    ) -> Callable[[F], F]:
+        """Decorates a function that is called like a validating webhook; see `mutating`."""
+        return self._registering(False, resource, operations, version, name, False, later)
+
+    def converting(self, definition: str, *, later: bool = False) -> Callable[[F], F]:
+        """Decorates a function (object, apiVersion) → object that converts the objects of a CRD.
+
+        It takes the place of the CRD's `spec.conversion`. `definition` is the name of the CRD; `later`: see `mutating`.
+        Raises UnknownKind for a CRD that is not served.
+        """
+        _require_text(definition, "definition")
+        plane = self._runner.running.plane
+        if not later:
+            spelling.definition(definition, plane.catalog.current)
+
+        def register(function: F) -> F:
+            from noxu.testing import functions
+
+            convert = functions.converter(function)
+            if later:
+                self._announce(Announced(f"converting {definition}", lambda catalog: definition in catalog.defined))
+            self._soon(lambda: plane.convert_in_process(definition, convert))
+            return function
+
+        return register
+
+    def _registering(
+        self,
+        mutating: bool,
+        resource: str,
+        operations: str | Iterable[str],
+        version: str,
+        name: str,
+        reinvoke: bool,
+        later: bool,
+    ) -> Callable[[F], F]:
+        verb, plugin = ("mutating", "Mutating") if mutating else ("validating", "Validating")
+        if f"{plugin}AdmissionWebhook" not in self._runner.config.admission_plugins:
+            raise ValueError(
+                f"the function would not be called: the admission plug-in {plugin}AdmissionWebhook is disabled"
+            )
+        _require_text(resource, "resource")
+        chosen = spelling.operations(operations)
+        rule = spelling.Rule(resource, version, chosen)
+        plane = self._runner.running.plane
+        if not later:
+            rule.check(plane.catalog.current)
+        chain = plane.admission
+
+        def register(function: F) -> F:
+            from noxu.testing import functions
+
+            hook = functions.hook(
+                function,
+                resource,
+                mutating=mutating,
+                operations=chosen,
+                version=version,
+                name=name,
+                reinvoke=reinvoke,
+            )
+            if later:
+                self._announce(Announced(f"{verb} {resource}, {hook.name}", rule.is_served))
+            (chain.local_mutating if mutating else chain.local_validating).append(hook)
+            return function
+
+        return register
+
+    def _soon(self, register: Callable[[], object]) -> None:
+        """Register in the loop of the server, before any request that is sent from now on."""
+        done: Future[None] = Future()
+
+        def run() -> None:
+            register()
+            done.set_result(None)
+
+        self._runner.loop.call_soon_threadsafe(run)
+        if not calls.in_coroutine():
+            done.result()
+
+    # -- what is defined later
+
+    def _announce(self, announced: Announced) -> None:
+        self._announced.append(announced)
+        self._soon(self._see_catalog)
+
+    def _follow_catalog(self) -> None:
+        """See each catalog of the server, which has just started."""
+        catalog = self._runner.running.plane.catalog
+        self._soon(lambda: catalog.followers.append(self._see_catalog))
+
+    def _see_catalog(self) -> None:
+        catalog = self._runner.running.plane.catalog.current
+        self._announced = [each for each in self._announced if not each.is_served(catalog)]
+
+    def _check_announced(self) -> None:
+        """Raises UnknownKind for functions that were never called, because what they are for was never served."""
+        never, self._announced = self._announced, []
+        if never:
+            texts = "; ".join(each.text for each in never)
+            raise UnknownKind(f"never called: no such resource was served until the end: {texts}")
+
+
+def _require_text(given: object, what: str) -> None:
+    """Raises TypeError, as for a decorator without its argument."""
+    if not isinstance(given, str):
+        raise TypeError(f"the {what} is missing: its name comes first, and not {given!r}")

@@ -1,0 +1,61 @@
+"""What the report of a failed test shows: the last requests with their codes, and why writes were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from noxu.http.recent_requests import Refusal
+from noxu.testing import handle
+from noxu.testing.calls import Call
+from noxu.testing.handle import Noxu
+
+MAX_REFUSALS = 5
+MAX_LINE = 300  # characters
+
+Section = tuple[str, str]
+"""A title and a text."""
+
+
+def marks() -> dict[Noxu, int]:
+    """The newest request of each server that runs, so that later ones can be told apart."""
+    return {server: server._requests.last for server in handle.running}  # noqa: SLF001
+
+
+def sections(before: dict[Noxu, int], shown: int) -> list[Section]:
+    """The sections about the requests since `before`, for each server the last `shown` of them."""
+    found: list[Section] = []
+    for server in sorted(handle.running, key=lambda server: server.url):
+        number = before.get(server, 0)
+        requests = server._requests.since(number)  # noqa: SLF001
+        if requests and shown:
+            lines = [_cut(str(request)) for request in requests[-shown:]]
+            if len(requests) > shown:
+                lines.insert(0, f"… {len(requests) - shown} before these")
+            found.append((f"noxu requests ({server.url})", "\n".join(lines)))
+        refused = server._requests.refused(number)[-MAX_REFUSALS:]  # noqa: SLF001
+        explained = ["\n".join(lines) for refusal in refused if len(lines := list(_lines(refusal))) > 1]
+        if explained:
+            found.append(("noxu refused writes", "\n".join(explained)))
+    return found
+
+
+def _lines(refusal: Refusal) -> Iterator[str]:
+    """The request, and what is known about its refusal."""
+    request = refusal.request
+    yield _cut(f"{request.code}  {request.method} {request.path}")
+    for note in refusal.notes():
+        advice = f" ({note.hint})" if note.hint else ""
+        yield f"  {note.path}: {note.message}{advice}"
+        if note.rule and note.rule not in note.message:
+            yield f"    rule: {note.rule}"
+        yield from (f"    {name} = {value}" for name, value in note.values.items())
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+
+
+def forgotten(calls: Sequence[Call]) -> str:
+    """The message about calls that are not awaited."""
+    lines = [f"{call.place}: noxu.{call.name}(…) is not awaited, so it has done nothing" for call in calls]
+    return "\n".join([*lines, "In a coroutine, write `await noxu.…(…)`."])

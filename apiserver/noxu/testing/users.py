@@ -1,0 +1,68 @@
+"""Users of a server for a test: what a client needs to be one of them.
+
+Over HTTP a user has a random token, over TLS a client certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from pathlib import Path
+
+from noxu.files import write_whole
+from noxu.kubeconfig import Access, write_kubeconfig
+from noxu.records import record
+from noxu.registry.access import User
+from noxu.server import Server
+from noxu.testing.session import Session
+from noxu.testing.verbs import Verbs
+
+
+@record(slots=True, eq=False)
+class TestUser(Verbs):
+    """A user of a running server: what it may do is tested with its verbs, `jane.get("secrets", "a")`.
+
+    `kubeconfig` is for kubectl and client libraries. For other clients there are `url`, and `headers` over HTTP or the files
+    `certificate_authority`, `certificate` and `key` (PEM) over TLS, which are None over HTTP.
+    """
+
+    __test__ = False  # pytest would take the class for one of tests
+
+    name: str
+    groups: tuple[str, ...]
+    url: str
+    kubeconfig: Path
+    _session: Session = field(repr=False)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    certificate_authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+def make(
+    running: Server,
+    directory: Path,
+    name: str,
+    groups: Iterable[str],
+    uid: str,
+    session_of: Callable[[Access], Session],
+) -> TestUser:
+    """A user, whose files are written to the directory. Raises ValueError for a name that no certificate can have."""
+    groups = tuple(groups)
+    kubeconfig = directory / "kubeconfig"
+    if running.secured is None:
+        token = running.plane.static_tokens.issue(User(name, uid, groups))
+        access = Access(running.url, token=token)
+        write_kubeconfig(kubeconfig, access)
+        headers = {"Authorization": f"Bearer {token}"}
+        return TestUser(name, groups, running.url, kubeconfig, session_of(access), headers)
+    if uid:
+        raise ValueError("the certificates of users have no uid")
+    identity = running.secured.own().authority.issue_client(name, groups)
+    access = Access(running.url, running.secured.certificate_authority, identity.certificate, identity.key)
+    write_kubeconfig(kubeconfig, access)
+    files = [directory / file for file in ("ca.crt", "client.crt", "client.key")]
+    contents = (access.certificate_authority, access.client_certificate, access.client_key)
+    for file, content in zip(files, contents, strict=True):
+        write_whole(file, content)
+    return TestUser(name, groups, running.url, kubeconfig, session_of(access), {}, *files)

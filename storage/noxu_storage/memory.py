@@ -1,0 +1,242 @@
+"""A store without a file: the promises of a store for as long as the process lives.
+
+A write is committed synchronously on the event loop, so no write is ever pending, and no outcome is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Iterator, Sequence
+from operator import attrgetter
+from typing import Final, TypeAlias
+
+from noxu_storage.key_order import KeyOrder
+from noxu_storage.log import Log
+from noxu_storage.types import (
+    EVERYTHING,
+    Batch,
+    Conflict,
+    Event,
+    FutureRevision,
+    Key,
+    KeyValue,
+    Page,
+    Prefix,
+    Revision,
+    Status,
+)
+
+COMPACTION_SPAN: Final = 1_000  # revisions that compaction handles before other tasks run
+SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
+
+
+_revision = attrgetter("revision")
+
+_History: TypeAlias = Event | list[Event]
+"""The states of a key: the changes that made them, without what these replaced, which compaction drops. `value` None: deleted.
+
+Most keys are written once, so a single state is not in a list. The state at a revision is the last one whose revision is not
+greater, which a bisection finds:
+
+    revisions   3    7    9
+    states      A    B    None
+
+    at(2)   bisect_right = 0: None, the key did not exist
+    at(7)   bisect_right = 2: states[1] = B
+    at(8)   bisect_right = 2: states[1] = B
+    at(9)   bisect_right = 3: states[2] = None, deleted
+
+    compacted(8)   drops A: B is the state at 8 and stays
+    compacted(9)   drops everything: at 9 the key is deleted
+"""
+
+
+def _states(history: _History) -> list[Event]:
+    return history if isinstance(history, list) else [history]
+
+
+def _at(history: _History, revision: Revision) -> KeyValue | None:
+    states = _states(history)
+    position = bisect_right(states, revision, key=_revision)
+    return _shown(states[position - 1]) if position else None
+
+
+def _shown(state: Event) -> KeyValue | None:
+    return None if state.value is None else KeyValue(state.key, state.value, state.revision)
+
+
+def _compacted(history: _History, revision: Revision) -> list[Event]:
+    """Without the states that were superseded at or before a revision, and without a delete at or before it."""
+    states = _states(history)
+    position = bisect_right(states, revision, key=_revision)
+    if position and states[position - 1].value is not None:
+        position -= 1
+    return states[position:]
+
+
+class _Collection:
+    """The histories of a collection's keys, including those of deleted keys."""
+
+    __slots__ = ("_order", "histories")
+
+    def __init__(self) -> None:
+        self.histories: dict[Key, _History] = {}
+        self._order = KeyOrder()
+
+    def change(self, event: Event) -> None:
+        key, revision, value, previous = event
+        state = event if previous is None else Event(key, revision, value, None)
+        known = self.histories.get(key)
+        if known is None:
+            self.histories[key] = state
+            self._order.append(key)
+        elif isinstance(known, list):
+            known.append(state)
+        else:
+            self.histories[key] = [known, state]
+
+    def compact(self, key: Key, revision: Revision) -> None:
+        history = self.histories.get(key)
+        if history is None:
+            return
+        kept = _compacted(history, revision)
+        if kept:
+            self.histories[key] = kept[0] if len(kept) == 1 else kept
+        else:
+            del self.histories[key]
+            self._order.clear()
+
+    def keys(self, partition: str | None, after: Key | None) -> list[Key]:
+        """The keys of a partition, or of all, after a key, in order; including deleted ones."""
+        return self._order.select(self.histories, partition, after)
+
+
+class MemoryStore:
+    """See store.py for its promises. `MemoryStore()` is ready for use."""
+
+    shared = False
+    groups_writes = False
+
+    def __init__(self) -> None:
+        self._log = Log()
+        self._collections: dict[str, _Collection] = {}
+        self._compacting = asyncio.Lock()
+        self._keys = 0  # that exist
+        self._bytes = 0  # of their values
+
+    @property
+    def revision(self) -> Revision:
+        return self._log.revision
+
+    @property
+    def compacted(self) -> Revision:
+        return self._log.compacted
+
+    async def get(self, key: Key) -> KeyValue | None:
+        self._log.require_open()
+        return self._current(key)
+
+    async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
+        self._log.require_open()
+        revision = self._log.read_revision(revision)
+        items: list[KeyValue] = []
+        remaining = 0
+        for state in self._states(prefix, revision, after):
+            if limit and len(items) == limit:
+                remaining += 1
+            else:
+                items.append(state)
+        return Page(items, revision, remaining)
+
+    async def count(self, prefix: Prefix) -> int:
+        self._log.require_open()
+        return sum(1 for _ in self._states(prefix, self._log.revision, None))
+
+    async def scan(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
+        for collection in list(self._collections.values()):
+            keys = list(collection.histories)
+            for start in range(0, len(keys), SCAN_SPAN):
+                self._log.require_open()
+                states = [self._current(key) for key in keys[start : start + SCAN_SPAN]]
+                yield [state for state in states if state and any(text in state.value for text in texts)]
+                await asyncio.sleep(0)
+
+    async def catch_up(self) -> None:
+        self._log.require_open()
+
+    async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
+        return await self._write(key, value, expected)
+
+    async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
+        return await self._write(key, None, expected)
+
+    def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
+        return self._log.watch(prefix, after)
+
+    async def compact(self, revision: Revision) -> None:
+        log = self._log
+        log.require_open()
+        if revision > log.revision:
+            raise FutureRevision(log.revision)
+        async with self._compacting:
+            while log.compacted < revision:
+                upto = min(log.compacted + COMPACTION_SPAN, revision)
+                for superseding in range(log.compacted + 1, upto + 1):
+                    if (event := log.find(superseding)) is not None:
+                        self._compact(event.key, upto)
+                log.compacted = upto
+                await asyncio.sleep(0)
+            log.trim(log.compacted)
+
+    def _compact(self, key: Key, revision: Revision) -> None:
+        collection = self._collections.get(key.collection)
+        if collection is not None:
+            collection.compact(key, revision)
+            if not collection.histories:
+                del self._collections[key.collection]
+
+    async def compact_in_turn(self, revision: Revision) -> None:
+        await self.compact(revision)
+
+    async def status(self) -> Status:
+        self._log.require_open()
+        return Status("memory", self.revision, self.compacted, self._keys, self._bytes)
+
+    async def close(self) -> None:
+        self._log.close()
+
+    def reopen(self) -> None:
+        """Use the closed store again, perhaps in another event loop, with its contents and its history."""
+        self._log.reopen()
+        self._compacting = asyncio.Lock()
+
+    def _current(self, key: Key) -> KeyValue | None:
+        collection = self._collections.get(key.collection)
+        history = collection.histories.get(key) if collection is not None else None
+        return None if history is None else _shown(_states(history)[-1])
+
+    def _states(self, prefix: Prefix, revision: Revision, after: Key | None) -> Iterator[KeyValue]:
+        names = sorted(self._collections) if prefix.collection is None else [prefix.collection]
+        for name in names:
+            if (collection := self._collections.get(name)) is not None:
+                for key in collection.keys(prefix.partition, after):
+                    if (state := _at(collection.histories[key], revision)) is not None:
+                        yield state
+
+    async def _write(self, key: Key, value: bytes | None, expected: Revision) -> Revision:
+        self._log.require_open()
+        current = self._current(key)
+        if (current.revision if current else 0) != expected or (current is None and value is None):
+            raise Conflict(key, current)
+        revision = self._log.revision + 1
+        collection = self._collections.get(key.collection)
+        if collection is None:
+            collection = self._collections[key.collection] = _Collection()
+        event = Event(key, revision, value, current)
+        collection.change(event)
+        self._keys += (value is not None) - (current is not None)
+        self._bytes += len(value or b"") - (len(current.value) if current else 0)
+        if self._log.publish((event,)):
+            await asyncio.sleep(0)  # waiting watches get this event before the writer continues
+        return revision

@@ -1,0 +1,70 @@
+"""The current states of all keys, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noxu_storage.key_order import KeyOrder
+from noxu_storage.types import Key, KeyValue, Prefix
+
+
+class _Collection:
+    __slots__ = ("_order", "states")
+
+    def __init__(self) -> None:
+        self.states: dict[Key, KeyValue] = {}
+        self._order = KeyOrder()
+
+    def put(self, state: KeyValue) -> None:
+        if state.key not in self.states:
+            self._order.append(state.key)
+        self.states[state.key] = state
+
+    def remove(self, key: Key) -> None:
+        del self.states[key]
+        self._order.clear()
+
+    def keys(self, partition: str | None, after: Key | None) -> list[Key]:
+        """The keys of a partition, or of all, after a key, in order."""
+        return self._order.select(self.states, partition, after)
+
+
+class States:
+    """The state of every key that exists."""
+
+    def __init__(self) -> None:
+        self._collections: dict[str, _Collection] = {}
+
+    def get(self, key: Key) -> KeyValue | None:
+        collection = self._collections.get(key.collection)
+        return collection.states.get(key) if collection is not None else None
+
+    def put(self, state: KeyValue) -> None:
+        collection = self._collections.get(state.key.collection)
+        if collection is None:
+            collection = self._collections[state.key.collection] = _Collection()
+        collection.put(state)
+
+    def remove(self, key: Key) -> None:
+        """Remove a key, if it exists."""
+        if self.get(key) is not None:
+            self._collections[key.collection].remove(key)
+
+    def keys(self, prefix: Prefix, after: Key | None = None) -> Iterator[Key]:
+        """The keys of a prefix after a key, in order. The states must not change meanwhile."""
+        names = sorted(self._collections) if prefix.collection is None else [prefix.collection]
+        for name in names:
+            if (collection := self._collections.get(name)) is not None:
+                yield from collection.keys(prefix.partition, after)
+
+    def select(self, prefix: Prefix, after: Key | None = None, limit: int = 0) -> tuple[list[KeyValue], int]:
+        """(At most `limit` states (0: all) of a prefix after a key, in order; how many more there are)."""
+        keys = list(self.keys(prefix, after))
+        shown = keys[:limit] if limit else keys
+        return [self._collections[key.collection].states[key] for key in shown], len(keys) - len(shown)
+
+    def count(self, prefix: Prefix) -> int:
+        if prefix.partition is not None:
+            return sum(1 for _ in self.keys(prefix))
+        names = self._collections if prefix.collection is None else [prefix.collection]
+        return sum(len(self._collections[name].states) for name in names if name in self._collections)
