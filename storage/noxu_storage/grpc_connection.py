@@ -82,7 +82,13 @@ class Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._flushing = False
-        if self._transport is not None and self.http2.has_output() and not self.http2.blocked:
+        self._write()
+
+    def _write(self) -> None:
+        """Send what there is, unless the peer does not read or is gone: a closed transport of uvloop refuses to be written."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self.http2.has_output() and not self.http2.blocked:
             self._transport.write(self.http2.take())
 
     # Events.
@@ -232,9 +238,8 @@ class Connection(asyncio.Protocol):
     def lose(self, text: str) -> None:
         """Cut the connection."""
         self._end(text)
+        self._write()
         if self._transport is not None:
-            if self.http2.has_output() and not self.http2.blocked:
-                self._transport.write(self.http2.take())
             self._transport.abort()
 
     def _end(self, text: str) -> None:

@@ -10,7 +10,7 @@ from struct import pack
 
 import pytest
 
-from tests.timing import HANGS_AFTER, eventually_async, hang_guard
+from tests.timing import HANGS_AFTER, eventually_async, hang_guard, loop_turns
 
 pytest.importorskip("hpack", reason="package: hpack")
 
@@ -284,6 +284,27 @@ async def test_a_connection_that_breaks_loses_its_calls() -> None:
         with pytest.raises(Lost):
             await channel.unary(PATH, b"", 10)
         assert len(peers) == 2
+
+
+async def test_what_is_left_is_not_written_to_a_transport_that_is_closed() -> None:
+    """uvloop closes it when the peer resets the connection, before it says so; then it raises RuntimeError for a write."""
+
+    class Closed(asyncio.Transport):
+        def is_closing(self) -> bool:
+            return True
+
+        def write(self, data: object) -> None:
+            raise RuntimeError("unable to perform operation; the handler is closed")
+
+        def abort(self) -> None:
+            pass
+
+    connection = grpc_connection.Connection(lambda ended: None)
+    connection.connection_made(Closed())  # which flushes the beginning of HTTP/2
+    connection.resume_writing()
+    await loop_turns()
+    connection.lose("no answer")
+    assert connection.http2.has_output()
 
 
 async def test_a_server_that_does_not_answer_pings_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
