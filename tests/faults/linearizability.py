@@ -60,7 +60,7 @@ class State(NamedTuple):
 
 
 ABSENT: Final = State()
-MAX_STEPS: Final = 3_000_000
+MAX_STEPS: Final = 12_000_000  # a slow disk leaves many requests without an answer, and so more orders to try
 
 
 class Undecided(Exception):

@@ -18,7 +18,7 @@ import pytest
 
 from tests.faults.concurrent_clients import CLIENTS, REQUESTS, change, winners
 from tests.faults.keepalive import Connection
-from tests.faults.linearizability import Undecided, is_linearizable
+from tests.faults.linearizability import is_linearizable
 from tests.faults.server_process import MAPS, Process
 
 HISTORIES = int(os.environ.get("NOXU_HISTORIES", "9"))
@@ -36,17 +36,14 @@ def test_what_concurrent_clients_see_could_have_happened_one_after_another(
     started: Process, record_property: Callable[[str, object], None]
 ) -> None:
     servers, random = [started], Random(os.urandom(8))
-    operations = cancelled = killed = undecided = 0
+    operations = cancelled = killed = 0
     try:
         for number in range(HISTORIES):
             disturb = partial(killed_and_restarted, servers) if number % 3 == 2 else None
             changed = asyncio.run(change(started.port, f"object{number}", random, disturb))
             replaced = winners(changed.history)
             assert len(set(replaced)) == len(replaced), "two writers have replaced the same revision"
-            try:
-                assert is_linearizable(changed.history), changed.history
-            except Undecided:  # too many requests without an answer on a slow disk
-                undecided += 1
+            assert is_linearizable(changed.history), changed.history
             operations += len(changed.history)
             cancelled += changed.cancelled
             killed += changed.killed
@@ -55,7 +52,6 @@ def test_what_concurrent_clients_see_could_have_happened_one_after_another(
     assert "Traceback" not in output, output
     assert operations > HISTORIES * CLIENTS * REQUESTS * 0.8
     assert killed
-    assert undecided < HISTORIES / 3
     record_property("histories", HISTORIES)
     record_property("operations", operations)
     record_property("cancelled requests", cancelled)

@@ -123,11 +123,11 @@ def answer(request: bytes, data: bytes) -> bytes:
 
 
 def parent() -> int:
-    """The process with which this one ends, 0 for none. The launcher has told it: it may have ended meanwhile."""
+    """The process with which this one ends, 0 for none. The launcher passes it on, since it may have ended meanwhile."""
     if os.environ.get(EXIT_WITH_PARENT, "true") in _FALSE:
         return 0
-    told = os.environ.get(PARENT, "")
-    return int(told) if told.isdecimal() else os.getppid()
+    launcher = os.environ.get(PARENT, "")
+    return int(launcher) if launcher.isdecimal() else os.getppid()
 
 
 def serve(listener: _socket.socket, data: bytes, parent: int = 0) -> None:

@@ -1,6 +1,6 @@
 """Entries written to the store: optimistic locking by revision, and readable when the call returns.
 
-Whoever is overtaken by another writer repeats its work with the newer object. How often depends on others, so it is
+A writer that another one overtakes repeats its work with the newer object. How often depends on others, so it is
 counted (`attempt_again`): a change of one object waits for at most MAX_ATTEMPTS others, and is refused then. Upstream
 repeats it until the request's deadline.
 """
