@@ -16,7 +16,7 @@ import pytest
 
 from noxu_storage.check import check
 from noxu_storage.sqlite import SqliteStore
-from noxu_storage.types import EVERYTHING, Event, Key, KeyValue, Revision
+from noxu_storage.types import EVERYTHING, FIRST, Event, Key, KeyValue, Revision
 
 KILLS = int(os.environ.get("NOXU_KILLS", "10"))
 HERE = Path(__file__)
@@ -58,13 +58,24 @@ async def inspect(file: Path) -> tuple[SqliteStore, dict[Revision, Event], dict[
     page = await store.list(EVERYTHING)
     assert time.process_time() - began < 2  # recovery takes a few milliseconds
     events: dict[Revision, Event] = {}
-    reached = store.compacted
+    reached = max(store.compacted, FIRST)  # an empty store has this revision, and no event
     watch = store.watch(after=reached)
     while reached < store.revision:
         batch = await anext(watch)
         events |= {event.revision: event for event in batch.events}
         reached = batch.revision
     return store, events, {item.key.name: item for item in page.items}
+
+
+@pytest.mark.timeout(60)
+def test_a_store_that_was_killed_before_its_first_write_is_empty(tmp_path: Path) -> None:
+    asyncio.run(_create(tmp_path / "noxu.db"))
+    assert asyncio.run(_verify(tmp_path / "noxu.db", [], {}, FIRST)) == FIRST
+
+
+async def _create(file: Path) -> None:
+    store = await SqliteStore.open(file)
+    await store.close()
 
 
 @pytest.mark.timeout(300 + 60 * KILLS)

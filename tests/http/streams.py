@@ -23,7 +23,7 @@ from noxu.registry.listing import Selection
 from noxu.registry.resource import Resource
 from noxu.server import Server
 from noxu_storage.store import Store
-from noxu_storage.types import Key, Prefix
+from noxu_storage.types import FIRST, Key, Prefix
 from tests.timing import hang_guard
 
 Json = Any
@@ -204,7 +204,7 @@ async def history_of(store: Store, collection: str, upto: int = 0) -> list[Step]
     """Every change of a collection that the store's log still has."""
     upto = upto or store.revision
     steps: list[Step] = []
-    if upto <= store.compacted:
+    if upto <= max(store.compacted, FIRST):
         return steps
     async for batch in store.watch(Prefix(collection), after=store.compacted):
         for event in batch.events:
