@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -28,7 +28,6 @@ from noxu.apply.three_way import three_way
 from noxu.control_plane import ControlPlane
 from noxu.loading import MANAGER, name_of, namespace_of, resource_of, write
 from noxu.manifests import Document
-from noxu.records import NamedTuple
 from noxu.registry.draft import ENCODED, Action, Body, Options, WriteRequest, Written
 from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import DEFINITION, Resource

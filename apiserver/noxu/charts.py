@@ -15,10 +15,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 CHART: Final = "Chart.yaml"

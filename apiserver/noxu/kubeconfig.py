@@ -6,18 +6,17 @@ import base64
 import json
 import os
 import stat
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import orjson
 
 from noxu.files import write_whole
-from noxu.records import record
 from noxu.values import Json, Object
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Access:
     """What a client needs to use a server, as its administrator. Certificates and the key are in PEM, empty without TLS."""
 

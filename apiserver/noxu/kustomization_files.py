@@ -17,10 +17,9 @@ import os.path
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 NAMES: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})

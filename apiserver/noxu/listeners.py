@@ -15,13 +15,12 @@ import stat
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.hosts import is_loopback
 from noxu.config import Config, StartError
 from noxu.expressions import expression
 from noxu.files import locked
-from noxu.records import NamedTuple
 from noxu_storage.types import reason
 
 BACKLOG: Final = 1024  # connections that the kernel accepts before the server does

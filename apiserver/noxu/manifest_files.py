@@ -15,11 +15,10 @@ import re
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu import charts, kustomization_files
 from noxu.kustomization_files import NAMES as KUSTOMIZATIONS
-from noxu.records import NamedTuple
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 COMPRESSED: Final = ".gz"

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu import manifest_files, tool_files
 from noxu.api import codec
@@ -23,7 +23,6 @@ from noxu.manifest_files import LoadError as LoadError
 from noxu.manifest_files import Skipped
 from noxu.manifest_files import content as content
 from noxu.positions import Position, Text
-from noxu.records import NamedTuple
 from noxu.tool_files import CRD as CRD
 from noxu.values import Json, Object
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
 from yaml.error import MarkedYAMLError, YAMLError
@@ -32,7 +32,6 @@ from yaml.events import (
 
 from noxu.api.field import ROOT, Path, key
 from noxu.go import libyaml
-from noxu.records import NamedTuple
 
 _Event: TypeAlias = Any  # one of libyaml's; its attributes depend on its type
 

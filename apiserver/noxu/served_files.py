@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -21,7 +21,6 @@ from noxu.config import Config
 from noxu.control_plane import ControlPlane
 from noxu.files import write_whole
 from noxu.manifests import Document
-from noxu.records import NamedTuple
 from noxu.registry.entry import key_of
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ import ipaddress
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.config import Authentication, Config, Tls
 from noxu.kubeconfig import Access
-from noxu.records import NamedTuple
 from noxu.secret_files import warn_if_shared
 from noxu.security import pki
 from noxu.security.authentication import CertificateAuthenticator

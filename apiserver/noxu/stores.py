@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.config import Config, Etcd, StartError
-from noxu.records import NamedTuple
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.server_leases import LEASE_SECONDS
 from noxu.registry.stored_objects import SERVER_LEASES

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from re import DOTALL, Match, Pattern
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import NIL, ROOT, Path, child, index, key
 from noxu.expressions import expression
 from noxu.go.structs import json_type
-from noxu.records import NamedTuple
 from noxu.values import Json
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.commands import findings, inputs, reports, results, rewriting, shards
@@ -24,7 +24,6 @@ from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
 from noxu.crd import v1beta1
 from noxu.manifests import Document, is_crd
-from noxu.records import NamedTuple
 from noxu.schema.completion import Note
 from noxu.schema.lint import REMARKS
 from noxu.values import Json, Object

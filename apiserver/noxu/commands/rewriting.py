@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.api import codec
 from noxu.charts import is_packed
@@ -35,7 +35,6 @@ from noxu.manifests import (
     looks_like_json,
     no_manifest,
 )
-from noxu.records import NamedTuple
 from noxu.values import Json, copy
 
 if TYPE_CHECKING:
