@@ -11,11 +11,11 @@ from typing import Final, Literal, NamedTuple
 
 from noxu.api.field import NIL, ROOT, FieldError, Path
 from noxu.crd.lint import as_written
-from noxu.manifests import Document, is_crd
-from noxu.positions import Position
+from noxu.manifests.documents import Document, is_crd
+from noxu.manifests.positions import Position
+from noxu.manifests.wording import Said, plain, without_rule
 from noxu.schema.narrowing import Narrowing
 from noxu.values import Json, Object
-from noxu.wording import Said, plain, without_rule
 
 Level = Literal["error", "warning"]
 Result = Literal["valid", "refused", "skipped", "unreadable"]

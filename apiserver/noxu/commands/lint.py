@@ -23,7 +23,7 @@ from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
 from noxu.crd import v1beta1
-from noxu.manifests import Document, is_crd
+from noxu.manifests.documents import Document, is_crd
 from noxu.schema.completion import Note
 from noxu.schema.lint import REMARKS
 from noxu.values import Json, Object

@@ -9,7 +9,7 @@ from noxu.api.errors import ApiError
 from noxu.commands import findings, inputs
 from noxu.commands.findings import Checked, Finding, Verb
 from noxu.features import Features
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.schema.narrowing import Narrowing
 from noxu.values import Json, Object
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from noxu.manifests import Document, is_crd
+from noxu.manifests.documents import Document, is_crd
 
 _BUILT_IN: Final = ""
 _KUBERNETES: Final = ".k8s.io"

@@ -22,7 +22,7 @@ from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
 from noxu.crd import types, v1beta1
 from noxu.go.structs import Decoded, decode
-from noxu.manifests import NO_KIND, Document, is_crd, joined, split
+from noxu.manifests.documents import NO_KIND, Document, is_crd, joined, split
 from noxu.schema.skeleton import restriction_1_violations, skeleton
 from noxu.values import Json, Object
 from noxu_storage.types import Progress

@@ -21,7 +21,7 @@ from noxu import key_files
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.http.recent_requests import RecentRequests
-from noxu.kubeconfig import Access
+from noxu.process.kubeconfig import Access
 from noxu.values import Json, Object
 
 USER_AGENT: Final = "noxu-handle"

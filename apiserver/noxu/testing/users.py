@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from noxu.files import write_whole
-from noxu.kubeconfig import Access, write_kubeconfig
+from noxu.process.kubeconfig import Access, write_kubeconfig
 from noxu.registry.access import User
 from noxu.server import Server
 from noxu.testing.session import Session

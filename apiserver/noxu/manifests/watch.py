@@ -20,15 +20,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from noxu import kustomizations, loading, manifest_files, manifests
 from noxu.api import codec
-from noxu.applying import Applying
 from noxu.containment import Contained
 from noxu.control_plane import ControlPlane
-from noxu.manifest_files import LoadError
-from noxu.manifests import STDIN, Document
-from noxu.served_files import Loaded, Origins, ServedFiles
-from noxu.watched_paths import Signatures, WatchedPaths
+from noxu.manifests import documents as manifests
+from noxu.manifests import files as manifest_files
+from noxu.manifests import kustomizations, loading
+from noxu.manifests.applying import Applying
+from noxu.manifests.documents import STDIN, Document
+from noxu.manifests.files import LoadError
+from noxu.manifests.served_files import Loaded, Origins, ServedFiles
+from noxu.manifests.watched_paths import Signatures, WatchedPaths
 
 EVERY: Final = 0.5  # seconds
 SETTLED: Final = 0.15  # seconds without a change

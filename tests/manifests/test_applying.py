@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import pytest
 
-from noxu import applying, loading, manifests, served_files
 from noxu.apply.lastapplied import ANNOTATION
-from noxu.applying import Applying
 from noxu.config import Config
 from noxu.control_plane import ControlPlane, assemble, running
-from noxu.manifests import Document
+from noxu.manifests import applying, loading, served_files
+from noxu.manifests import documents as manifests
+from noxu.manifests.applying import Applying
+from noxu.manifests.documents import Document
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import object_at
 from noxu.values import Json

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from noxu import loading
-from noxu.applying import Applying
 from noxu.config import Config
 from noxu.control_plane import ControlPlane
 from noxu.files import write_whole
-from noxu.manifests import Document
+from noxu.manifests import loading
+from noxu.manifests.applying import Applying
+from noxu.manifests.documents import Document
 from noxu.registry.entry import key_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu import charts, kustomization_files
-from noxu.kustomization_files import NAMES as KUSTOMIZATIONS
+from noxu.manifests import charts, kustomization_files
+from noxu.manifests.kustomization_files import NAMES as KUSTOMIZATIONS
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 COMPRESSED: Final = ".gz"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.signals import STOPPING, on_stop
+from noxu.process.signals import STOPPING, on_stop
 from tests.timing import HANGS_AFTER
 
 
@@ -63,7 +63,7 @@ def test_they_include_those_of_the_terminal_and_of_supervisors() -> None:
 
 STUCK = """
 import asyncio, contextlib, signal, sys
-from noxu.signals import end_if_stuck, on_stop
+from noxu.process.signals import end_if_stuck, on_stop
 
 async def main():
     loop, stop = asyncio.get_running_loop(), asyncio.Event()

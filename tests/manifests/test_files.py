@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu import manifest_files
-from noxu.manifest_files import LoadError, content, files
-from noxu.manifests import read_paths
+from noxu.manifests import files as manifest_files
+from noxu.manifests.documents import read_paths
+from noxu.manifests.files import LoadError, content, files
 
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu import Noxu, process_limits
+from noxu import Noxu
 from noxu.config import Config
+from noxu.process import limits as process_limits
 from noxu.server import Server, StartError, place_of_kubeconfig
 from noxu_storage import database
 
@@ -102,7 +103,7 @@ def test_a_server_with_too_few_files_does_not_start(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
 
     command = [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0"]
-    ended = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, check=False, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
+    ended = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, check=False, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])})  # fmt: skip
     assert ended.returncode == 1
     assert ended.stderr == f"noxu: {_too_few(12)}\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.positions import Text
+from noxu.manifests.positions import Text
 
 YAML = """\
 kind: Widget

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from noxu.config import Authentication, Config, Tls
-from noxu.kubeconfig import Access
+from noxu.process.kubeconfig import Access
 from noxu.secret_files import warn_if_shared
 from noxu.security import pki
 from noxu.security.authentication import CertificateAuthenticator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from noxu.manifests.wording import Said, located, plain, without_rule
 from noxu.values import Json
-from noxu.wording import Said, located, plain, without_rule
 
 MESSAGES: list[tuple[str, list[Said]]] = [
     ("name or generateName is required", [Said("name or generateName is required")]),

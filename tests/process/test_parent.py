@@ -13,7 +13,7 @@ from tests.timing import HANGS_AFTER
 # The grandchild reports its id, then waits for the end of its parent, which is killed meanwhile.
 GRANDCHILD = """
 import asyncio, os
-from noxu import parent
+from noxu.process import parent
 {change}
 started_by = os.getppid()
 print(os.getpid(), flush=True)
@@ -46,5 +46,5 @@ def test_the_end_of_a_killed_parent(start: str, change: str) -> None:
 
 
 def test_a_parent_that_has_ended_already() -> None:
-    program = "import asyncio\nfrom noxu.parent import ended\nasyncio.run(ended(1 << 22))"
+    program = "import asyncio\nfrom noxu.process.parent import ended\nasyncio.run(ended(1 << 22))"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=HANGS_AFTER)

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from noxu import loading, manifests
 from noxu.control_plane import assemble, resource_of, running
-from noxu.manifests import Document
+from noxu.manifests import documents as manifests
+from noxu.manifests import loading
+from noxu.manifests.documents import Document
 from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
 from noxu.values import Json

@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from noxu import manifest_files, tool_files
 from noxu.api import codec
 from noxu.api.codec import Decoded
 from noxu.api.field import ROOT, child, index
 from noxu.api.field import Path as FieldPath
-from noxu.manifest_files import LoadError as LoadError
-from noxu.manifest_files import Skipped
-from noxu.manifest_files import content as content
-from noxu.positions import Position, Text
-from noxu.tool_files import CRD as CRD
+from noxu.manifests import files as manifest_files
+from noxu.manifests import tool_files
+from noxu.manifests.files import LoadError as LoadError
+from noxu.manifests.files import Skipped
+from noxu.manifests.files import content as content
+from noxu.manifests.positions import Position, Text
+from noxu.manifests.tool_files import CRD as CRD
 from noxu.values import Json, Object
 
 STDIN: Final = "-"

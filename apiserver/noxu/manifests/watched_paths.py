@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from noxu.api import codec
-from noxu.kustomization_files import NAMES as KUSTOMIZATIONS
-from noxu.manifest_files import COMPRESSED, SUFFIXES
+from noxu.manifests.files import COMPRESSED, SUFFIXES
+from noxu.manifests.kustomization_files import NAMES as KUSTOMIZATIONS
 from noxu.values import Json
 
 Signature = tuple[int, int, int, int]

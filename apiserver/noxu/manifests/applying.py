@@ -26,8 +26,8 @@ from noxu.apply.lastapplied import ANNOTATION, MAX_ANNOTATIONS
 from noxu.apply.owned_fields import leaves, owned_part, value_at
 from noxu.apply.three_way import three_way
 from noxu.control_plane import ControlPlane
-from noxu.loading import MANAGER, name_of, namespace_of, resource_of, write
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
+from noxu.manifests.loading import MANAGER, name_of, namespace_of, resource_of, write
 from noxu.registry.draft import ENCODED, Action, Body, Options, WriteRequest, Written
 from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import DEFINITION, Resource

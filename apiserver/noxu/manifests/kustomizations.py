@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from noxu import manifests
-from noxu.kustomization_files import NAMES
-from noxu.manifests import Document
+from noxu.manifests import documents as manifests
+from noxu.manifests.documents import Document
+from noxu.manifests.kustomization_files import NAMES
 
 PROGRAMS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
 """In this order; the directory is their last argument."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu import listeners
 from noxu.config import Config, StartError
-from noxu.listeners import host_address, inherited, listen, opened, own_names, parse, unix
+from noxu.process import listeners
+from noxu.process.listeners import host_address, inherited, listen, opened, own_names, parse, unix
 
 # -- addresses
 

@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from noxu import kubeconfig_text, merged_kubeconfig
 from noxu.config import StartError
 from noxu.files import in_use
-from noxu.kubeconfig import Access
-from noxu.kubeconfig_text import LISTS, entry_named, read, with_current, with_entry, without_entry
-from noxu.merged_kubeconfig import UsersKubeconfig, users_kubeconfig
+from noxu.process import kubeconfig_text, merged_kubeconfig
+from noxu.process.kubeconfig import Access
+from noxu.process.kubeconfig_text import LISTS, entry_named, read, with_current, with_entry, without_entry
+from noxu.process.merged_kubeconfig import UsersKubeconfig, users_kubeconfig
 
 KUBECTL: Final = """\
 apiVersion: v1

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu import charts, manifest_files
-from noxu.charts import NotInstalled
-from noxu.manifests import read_paths
+from noxu.manifests import charts
+from noxu.manifests import files as manifest_files
+from noxu.manifests.charts import NotInstalled
+from noxu.manifests.documents import read_paths
 
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: g}\n"
 SUB = {"charts/s/Chart.yaml": "name: s", "charts/s/crds/a.yaml": CRD}

@@ -25,11 +25,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu import kubeconfig_text
 from noxu.config import StartError
 from noxu.files import is_in_use, write_whole
-from noxu.kubeconfig import Access, kubeconfig
-from noxu.kubeconfig_text import CURRENT, LISTS, entry_named
+from noxu.process import kubeconfig_text
+from noxu.process.kubeconfig import Access, kubeconfig
+from noxu.process.kubeconfig_text import CURRENT, LISTS, entry_named
 from noxu.values import Json, Object
 
 EXTENSION: Final = "noxu.dev/server"

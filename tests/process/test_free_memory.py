@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from noxu import free_memory
+from noxu.process import free_memory
 
 
 def test_all_that_is_free_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
