@@ -22,8 +22,7 @@ from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
 from noxu.registry.definition import definitions_resource
-from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
-from noxu.registry.resource import Resource
+from noxu.registry.resource import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES, Resource
 
 PAGE: Final = Path(__file__).with_name("http.md")
 _HEAD: Final = """# HTTP

@@ -29,7 +29,7 @@ LATE: Final = {
     "help, and arguments that are not spelled out": ("argparse", "noxu.arguments.parsers"),
     "lists of plug-ins": ("csv",),
     "requests": ("noxu.http.application", "noxu.http.handlers"),
-    "writes": ("noxu.registry.write", "noxu.registry.stages"),
+    "writes": ("noxu.registry.write", "noxu.registry.strategies"),
     "WebSockets": ("aiohttp.web_ws",),
     "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
     "conversion by webhooks": ("noxu.registry.conversion.review_converter",),

@@ -41,7 +41,7 @@ from noxu.registry.cache import WatchCache
 from noxu.registry.catalog import Catalog, LiveCatalog
 from noxu.registry.conversion.converters import Conversions, InProcess
 from noxu.registry.definition import definitions_resource
-from noxu.registry.draft import Act, Draft, Environment
+from noxu.registry.draft import Act, Draft, WriteEnvironment, Writer
 from noxu.registry.entry import key_of
 from noxu.registry.group_priorities import AGGREGATOR
 from noxu.registry.persistence import Persistence
@@ -49,7 +49,6 @@ from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.separated_collections import separate
 from noxu.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
-from noxu.registry.writer import Writer
 from noxu.security import settings
 from noxu.security.authentication import Authenticators
 from noxu.security.authorization import RulesOf, authorizer, rules_of
@@ -243,7 +242,7 @@ def assemble(
         certificates=authentication.certificates,
         anonymous=authentication.anonymous,
     )
-    environment = Environment(
+    environment = WriteEnvironment(
         reader,
         persistence,
         catalog,

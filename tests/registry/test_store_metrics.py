@@ -8,8 +8,7 @@ import pytest
 
 from noxu.registry.cache import WatchCache
 from noxu.registry.entry import Entry
-from noxu.registry.persistence import Persistence
-from noxu.registry.store_metrics import StoreMetrics
+from noxu.registry.persistence import Persistence, StoreMetrics
 from noxu_storage.types import Conflict, Key, Unavailable
 from tests.faults.flaky import FlakyStore
 

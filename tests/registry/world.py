@@ -22,9 +22,10 @@ from noxu.registry.draft import (
     Admission,
     Body,
     Draft,
-    Environment,
     Options,
     Outcome,
+    WriteEnvironment,
+    Writer,
     WriteRequest,
     Written,
 )
@@ -33,7 +34,6 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.trace import Trace
-from noxu.registry.writer import Writer
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
@@ -136,7 +136,7 @@ class World:
             Catalog([definitions_resource(), *built_in_versions()], {f"widgets.{GROUP}": defined})
         )
         self.widgets = defined.storage
-        self.environment = Environment(
+        self.environment = WriteEnvironment(
             self.reader,
             self.persistence,
             self.catalog,

@@ -115,7 +115,7 @@ class Chain:
             await self._consult(request)
         if not plugins:
             return
-        draft.admission_state = request
+        draft.admission = request
         owners = _owners(draft)
         await self._admit(plugins, request)
         if request.reinvoke:
@@ -145,7 +145,7 @@ class Chain:
         for name, rules in self._consulted.rules(draft.resource.collection):
             if rules.mutate is None:
                 continue
-            before = copy(draft.new) if draft.trace is not None else None
+            before = copy(draft.new) if draft.outcome.trace is not None else None
             with self.metrics.plugin(name, "admit", request.operation):
                 await rules.mutate(request)
             if before is not None:
@@ -176,7 +176,7 @@ class Chain:
         plugins = await self._active(draft, self.validating)
         if not plugins and not is_consulted:
             return
-        request = draft.admission_state = self._attributes(draft)
+        request = draft.admission = self._attributes(draft)
         request.refresh()
         if is_consulted:
             for name, rules in self._consulted.rules(draft.resource.collection):
@@ -191,7 +191,7 @@ class Chain:
         """What plug-ins see of a write; one object for all of them."""
         from noxu.admission.attributes import Attributes  # with the first write, not at the start
 
-        known = draft.admission_state
+        known = draft.admission
         return known if isinstance(known, Attributes) else Attributes(draft, self.metrics)
 
     def check_again(self, draft: Draft) -> None:

@@ -28,8 +28,8 @@ class NamespaceLifecycle:
         """Check a write; the result is awaitable if the namespaces are not loaded yet. Raises ApiError to refuse."""
         resource = draft.resource
         if resource is self._namespaces:
-            if draft.operation == "DELETE" and draft.name in IMMORTAL:
-                raise errors.forbidden(resource.group_resource, draft.name, "this namespace may not be deleted")
+            if draft.operation == "DELETE" and draft.request.admitted_name in IMMORTAL:
+                raise errors.forbidden(resource.group_resource, draft.request.name, "this namespace may not be deleted")
             return None
         if draft.operation != "CREATE" or not resource.namespaced or resource.group_resource in _ACCESS_REVIEWS:
             return None
@@ -73,7 +73,9 @@ def is_terminating(entry: Entry, namespaces: Resource) -> bool:
 def _terminating(draft: Draft) -> ApiError:
     namespace = draft.request.namespace
     metadata = draft.new.get("metadata") or {}
-    name = draft.name or metadata.get("name") or metadata.get("generateName") or "Unknown"  # NewForbidden's order
+    name = (
+        draft.request.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+    )  # NewForbidden's order
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     error = errors.forbidden(draft.request.target.group_resource, name, why)
     cause = {

@@ -31,8 +31,8 @@ from noxu.registry.custom import versions_of
 from noxu.registry.definition import definitions_resource
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Versions
-from noxu.registry.revalidation import revalidate
 from noxu.registry.storage_form import as_json
+from noxu.registry.strategies import revalidate
 from noxu.schema.structural import NoStructuralForm
 from noxu.values import Json, Object
 from noxu_storage.types import (

@@ -18,11 +18,10 @@ from noxu.controllers.controller import Controller
 from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.registry.access import User
 from noxu.registry.change import Change
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import Key
 

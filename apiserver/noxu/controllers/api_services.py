@@ -21,12 +21,11 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.group_priorities import AGGREGATOR, CUSTOM, PRIORITIES
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object
 
 GroupVersion = tuple[str, str]

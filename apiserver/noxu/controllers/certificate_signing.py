@@ -18,11 +18,10 @@ from noxu.controllers.controller import Controller
 from noxu.go import base64
 from noxu.go.time import format_time
 from noxu.registry.change import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Key
 

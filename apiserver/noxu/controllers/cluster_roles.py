@@ -14,12 +14,10 @@ from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.registry.change import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.entry import object_at
-from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
+from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.values import Json, Object, equal
 from noxu_storage.types import Key
 

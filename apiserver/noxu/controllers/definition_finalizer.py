@@ -20,13 +20,12 @@ from noxu.crd.conditions import Condition
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
 from noxu.registry.deletion import delete_all
-from noxu.registry.draft import Action, WriteRequest
+from noxu.registry.draft import Action, Writer, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object
 
 IN_PROGRESS_FOR: Final = 0.06

@@ -38,7 +38,7 @@ from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.revalidation import revalidate
+from noxu.registry.strategies import revalidate
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key, Revision
 

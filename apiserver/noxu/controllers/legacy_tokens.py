@@ -15,12 +15,10 @@ from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Reconciler
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.entry import object_at
-from noxu.registry.patch_types import MERGE_PATCH
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
+from noxu.registry.resource import MERGE_PATCH, Resource
 
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from noxu.controllers.certificate_issuing import SigningCA
     from noxu.controllers.controller import Reconciler
     from noxu.registry.catalog import LiveCatalog
+    from noxu.registry.draft import Writer
     from noxu.registry.persistence import Persistence
     from noxu.registry.reader import Reader
     from noxu.registry.resource import Resource
-    from noxu.registry.writer import Writer
     from noxu.values import Object
 
 ALL: Final = "*"

@@ -20,11 +20,10 @@ from noxu.controllers.default_objects import SYSTEM_NAMESPACES
 from noxu.controllers.first_objects import FirstObject, template
 from noxu.registry.access import User
 from noxu.registry.change import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object
 
 

@@ -29,12 +29,11 @@ from noxu.kinds.core import NAMESPACE_FINALIZER
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
 from noxu.registry.deletion import delete_all
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, WriteRequest
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Writer, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import StoreError
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from noxu.api import codec
 from noxu.registry.draft import Body
-from noxu.registry.patch_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from noxu.registry.resource import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from noxu.values import Json, Object
 from noxu_storage.types import Revision
 

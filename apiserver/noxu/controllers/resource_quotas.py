@@ -18,9 +18,8 @@ from noxu.registry.catalog import LiveCatalog
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
-from noxu.registry.preparation import prepared
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.resource import Resource, prepared
 from noxu.values import Json
 from noxu_storage.types import Event, Key, Revision
 

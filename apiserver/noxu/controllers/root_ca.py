@@ -11,9 +11,9 @@ from typing import Final
 from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.namespace_objects import NamespaceObjectController
+from noxu.registry.draft import Writer
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object
 
 DESCRIBED: Final = "kubernetes.io/description"

@@ -32,14 +32,12 @@ from noxu.go.time import format_time, unix_nanos
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
 from noxu.registry.corrupt_objects import unlistable
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
-from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.registry.rewriting import outdated, rewrite
-from noxu.registry.writer import Writer
 from noxu.values import Object
 
 RUNNING: Final = "Running"

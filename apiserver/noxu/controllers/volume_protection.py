@@ -15,11 +15,10 @@ from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.registry.access import User
 from noxu.registry.change import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Key
 

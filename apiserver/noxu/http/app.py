@@ -30,7 +30,7 @@ from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
 from noxu.registry.freshness import be_fresh
 from noxu.registry.offload import offload
-from noxu.registry.preparation import prepared
+from noxu.registry.resource import prepared
 from noxu.security.audit_log import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError

@@ -22,8 +22,7 @@ from noxu.http.options import ListOptions
 from noxu.http.request import first
 from noxu.kinds import options as option_kinds
 from noxu.registry.bodies import decode_body, read_kind
-from noxu.registry.delete_options import delete_body_from_object, delete_options
-from noxu.registry.deletion import delete_keys
+from noxu.registry.deletion import delete_body_from_object, delete_keys, delete_options
 from noxu.registry.draft import (
     NO_BODY,
     NO_DELETE_OPTIONS,
@@ -47,8 +46,15 @@ from noxu.registry.entry import (
 )
 from noxu.registry.listing import list_entries
 from noxu.registry.offload import LOOP_LIMIT, offload, offload_briefly
-from noxu.registry.patch_types import APPLY_CBOR, APPLY_PATCHES, BUILT_IN_PATCHES, CUSTOM_PATCHES
-from noxu.registry.resource import CUSTOM, DEFINITION, Resource
+from noxu.registry.resource import (
+    APPLY_CBOR,
+    APPLY_PATCHES,
+    BUILT_IN_PATCHES,
+    CUSTOM,
+    CUSTOM_PATCHES,
+    DEFINITION,
+    Resource,
+)
 from noxu.tables.table import include_object
 from noxu.values import Object
 

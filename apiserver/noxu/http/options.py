@@ -17,7 +17,7 @@ from noxu.go.duration import SECOND, parse_duration
 from noxu.go.strconv import parse_int, parse_uint
 from noxu.go.text import quote
 from noxu.http.request import Query, first
-from noxu.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
+from noxu.registry.deletion import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import Options
 from noxu.registry.listing import Selection, Window, decode_token
 from noxu.registry.resource import Resource

@@ -20,7 +20,7 @@ from noxu.http.exchange import Exchange
 from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
 from noxu.registry.catalog import Catalog
-from noxu.registry.patch_types import APPLY_PATCH
+from noxu.registry.resource import APPLY_PATCH
 
 COMPONENT: Final = "apiserver"
 _SECONDS: Final = (

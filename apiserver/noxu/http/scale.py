@@ -20,7 +20,7 @@ from noxu.http.negotiation import Accepted
 from noxu.registry import scale
 from noxu.registry.draft import Action, Body, Written
 from noxu.registry.entry import object_at
-from noxu.registry.patch_types import APPLY_PATCHES
+from noxu.registry.resource import APPLY_PATCHES
 from noxu.values import Object
 
 

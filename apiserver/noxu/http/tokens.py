@@ -18,7 +18,7 @@ from noxu.http.handlers import accept, body_format, namespace_of, receive_body
 from noxu.identifiers import new_uuid
 from noxu.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.registry.bodies import decode_body
-from noxu.registry.draft import Action, WriteRequest, draft_of
+from noxu.registry.draft import Action, Draft, WriteRequest
 from noxu.registry.entry import check_path_name, object_at
 from noxu.security.claims import Reference
 from noxu.security.tokens import UNBOUND, Bound
@@ -54,7 +54,7 @@ async def create(exchange: Exchange) -> Answer:
     metadata = request.get("metadata") or {}
     creation = WriteRequest(Action.CREATE, resource, namespace, info.name, info.subresource)
     environment = backend.writer.environment
-    environment.admission.check_again(draft_of(creation, environment))  # raises Forbidden in a terminating namespace
+    environment.admission.check_again(Draft(creation, environment))  # raises Forbidden in a terminating namespace
     _check_names(metadata, namespace, info.name)
     entry = await backend.reader.get(resource, namespace, info.name)  # raises NotFound
     account = object_at(entry, resource)

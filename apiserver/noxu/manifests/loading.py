@@ -35,8 +35,7 @@ from noxu.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRe
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.persistence import attempt_again
-from noxu.registry.preparation import prepared
-from noxu.registry.resource import DEFINITION, Resource
+from noxu.registry.resource import DEFINITION, Resource, prepared
 from noxu.registry.trace import Trace
 from noxu.values import Object
 from noxu_storage.types import Key

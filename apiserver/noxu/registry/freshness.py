@@ -7,10 +7,10 @@ Requests that arrive together share one question to the store.
 
 from __future__ import annotations
 
-from noxu.registry.draft import Environment, Follower
+from noxu.registry.draft import Follower, WriteEnvironment
 
 
-async def be_fresh(environment: Environment, definitions: str, name: str) -> None:
+async def be_fresh(environment: WriteEnvironment, definitions: str, name: str) -> None:
     """Wait for all that was answered before, by whatever server. Raises ApiError, StoreError.
 
     `definitions` is the collection of definitions. Of these, that of the request has the `name`; others are not waited for.

@@ -13,7 +13,7 @@ from noxu.go import json as go_json
 from noxu.go.fmt import default_format
 from noxu.go.structs import Struct, decode
 from noxu.registry.entry import in_declared_order
-from noxu.registry.patch_types import (
+from noxu.registry.resource import (
     APPLY_CBOR,
     APPLY_PATCH,
     JSON_PATCH,

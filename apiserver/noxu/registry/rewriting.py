@@ -13,12 +13,10 @@ from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.registry.draft import Action, Body, Writer, WriteRequest
 from noxu.registry.entry import Entry
 from noxu.registry.offload import offload
-from noxu.registry.patch_types import MERGE_PATCH
-from noxu.registry.resource import Resource
-from noxu.registry.writer import Writer
+from noxu.registry.resource import MERGE_PATCH, Resource
 from noxu.values import Json, Object
 
 BATCH_SIZE: Final = 32  # objects that are written concurrently, and share a transaction

@@ -15,8 +15,7 @@ from noxu.api.errors import ApiError
 from noxu.registry.conversion.converters import convert_one
 from noxu.registry.entry import Entry, converted_entry, render, served_bytes
 from noxu.registry.offload import offload
-from noxu.registry.preparation import prepared
-from noxu.registry.resource import Converted, Converter, Resource, Versions
+from noxu.registry.resource import Converted, Converter, Resource, Versions, prepared
 from noxu.values import Object
 
 MAX_OBJECTS: Final = 128  # in one review

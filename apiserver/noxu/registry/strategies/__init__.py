@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from noxu.registry.draft import Draft
-from noxu.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType
+from noxu.api.field import FieldError, Path
+from noxu.registry import reading
+from noxu.registry.custom import shape_stored
+from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType, Versions
 from noxu.registry.strategies import builtin, custom, definition
 from noxu.values import Object
 
@@ -51,3 +54,29 @@ _FINALIZATIONS: Final = {
 def finalization_of(resource: Resource) -> Finalization | None:
     """The finalization of a resource, None if only finalizers in the metadata count."""
     return _FINALIZATIONS.get(resource.collection)
+
+
+class Revalidation(NamedTuple):
+    """The errors of an object, and the paths of the fields that pruning hides."""
+
+    resource: Resource
+    errors: list[FieldError]
+    hidden: list[Path]
+
+
+def revalidate(stored: Object, versions: Versions) -> Revalidation:
+    """Validate a stored custom resource by the current schema of its CRD; it is changed in place.
+
+    When the schema of a CRD changes, stored objects are not rewritten. A read prunes them and fills in defaults, so fields that
+    the schema no longer describes are hidden until the next write removes them. Nothing validates them before the next write,
+    and then ratcheting may ignore errors. Here the object, as a read returns it, is validated like a new object, at its stored
+    version, or at the storage version if its own version no longer exists.
+    """
+    resource = versions.of(stored)
+    stored["apiVersion"] = resource.api_version
+    hidden = shape_stored(resource, stored)
+    reading.read(resource, stored)
+    draft = Draft(WriteRequest(Action.CREATE, resource))
+    draft.new = stored
+    STRATEGIES[resource.type].validate(draft)
+    return Revalidation(resource, draft.outcome.errors, hidden)
