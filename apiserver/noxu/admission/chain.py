@@ -10,11 +10,13 @@ consulted for their resources, and cost other writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Container, Sequence
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Container, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.admission.builtin.table import Consulted
-from noxu.admission.metrics import AdmissionMetrics
+from noxu.admission.metrics import STEP_BUCKETS, AdmissionMetrics, Step
 from noxu.admission.namespaces import NamespaceLifecycle
 from noxu.admission_plugins import GROUP
 from noxu.api.errors import Qualified
@@ -80,12 +82,15 @@ class Chain:
         """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
         lifecycle = "NamespaceLifecycle" in enabled
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
+        self.check_again: Callable[[Draft], None] = self._lifecycle.check_again if self._lifecycle else _nothing
+        """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
         self._consulted = Consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
         self._kinds = [kind for kind in catalog.resources if kind.group == GROUP and not kind.is_custom]
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(catalog, "", "resourcequotas"))
         self.metrics = AdmissionMetrics()
+        self._counted: dict[tuple[Step, str], list[float]] = {}
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
         self.validating: list[Validating] = []
@@ -95,6 +100,15 @@ class Chain:
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
+        began = perf_counter()
+        if draft.resource.collection not in self._consulted.collections and self.is_idle(draft.environment.reader):
+            lifecycle = self._lifecycle
+            if lifecycle is None or lifecycle.passes(draft):
+                series = self._counted.get(("admit", draft.operation)) or self._series("admit", draft.operation)
+                seconds = perf_counter() - began
+                series[bisect_left(STEP_BUCKETS, seconds)] += 1  # shared with `AdmissionMetrics.steps`
+                series[-1] += seconds
+                return None
         return self.metrics.step("admit", draft.operation, self._begin_mutating, draft)
 
     def _begin_mutating(self, draft: Draft) -> Awaitable[None] | None:
@@ -103,6 +117,11 @@ class Chain:
         if waits is None and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._mutate(draft, waits, is_consulted)
+
+    def _series(self, step: Step, operation: str) -> list[float]:
+        """The numbers of a step that had nothing to do, as nearly all have (see `Histogram.series`)."""
+        series = self._counted[step, operation] = self.metrics.steps.series((step, operation, "false"))
+        return series
 
     async def _mutate(self, draft: Draft, lifecycle: Awaitable[None] | None, is_consulted: bool) -> None:
         if lifecycle is not None:
@@ -156,6 +175,16 @@ class Chain:
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
+        began, resource = perf_counter(), draft.resource
+        is_checked = (
+            self._checks_owners or resource.group == GROUP or resource.collection in self._consulted.collections
+        )
+        if not is_checked and self.is_idle(draft.environment.reader):
+            series = self._counted.get(("validate", draft.operation)) or self._series("validate", draft.operation)
+            seconds = perf_counter() - began
+            series[bisect_left(STEP_BUCKETS, seconds)] += 1
+            series[-1] += seconds
+            return None
         return self.metrics.step("validate", draft.operation, self._begin_validating, draft)
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
@@ -194,11 +223,6 @@ class Chain:
         known = draft.admission
         return known if isinstance(known, Attributes) else Attributes(draft, self.metrics)
 
-    def check_again(self, draft: Draft) -> None:
-        """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
-        if self._lifecycle is not None:
-            self._lifecycle.check_again(draft)
-
     def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""
         collections = self._collections
@@ -229,6 +253,9 @@ class Chain:
         reader = draft.environment.reader
         await self._load(reader)
         return [plugin for plugin in plugins if not plugin.is_idle(reader)]
+
+
+def _nothing(_: Draft) -> None: ...
 
 
 def _owners(draft: Draft) -> Json:

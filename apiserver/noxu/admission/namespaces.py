@@ -24,6 +24,18 @@ class NamespaceLifecycle:
     def __init__(self, namespaces: Resource) -> None:
         self._namespaces = namespaces
 
+    def passes(self, draft: Draft) -> bool:
+        """Whether one look shows that `admit` has nothing to refuse, and need not wait; False says nothing."""
+        if draft.operation != "CREATE":
+            return draft.resource is not self._namespaces
+        if not draft.resource.namespaced:
+            return True
+        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+        if collection is None:
+            return False
+        entry = collection.entries.get(Key(collection.name, "", draft.request.namespace))
+        return entry is not None and b"Terminating" not in entry.stored
+
     def admit(self, draft: Draft) -> Awaitable[None] | None:
         """Check a write; the result is awaitable if the namespaces are not loaded yet. Raises ApiError to refuse."""
         resource = draft.resource
@@ -48,9 +60,10 @@ class NamespaceLifecycle:
         Nothing waits between this and the write's place in the store's queue. So everything that was admitted before a
         namespace became terminating is stored before what its controller writes, which therefore finds it.
         """
-        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
-        if draft.resource.namespaced and collection is not None:  # None: the cache was reset meanwhile
-            self._check(draft, collection)
+        if draft.resource.namespaced and not self.passes(draft):
+            collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+            if collection is not None:  # None: the cache was reset meanwhile
+                self._check(draft, collection)
 
     def _namespace(self, draft: Draft, collection: Collection) -> Entry | None:
         return collection.entries.get(Key(collection.name, "", draft.request.namespace))

@@ -97,7 +97,8 @@ class Persistence:
         entries = self._cache.expected
         entries[entry.key] = entry
         try:
-            put = self._store.put(entry.key, entry.written, expected=expected, replaced=replaced)
+            stored = entry.stored if entry.cbor is None else entry.cbor
+            put = self._store.put(entry.key, stored, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
             if entry.revision > self._cache.revision:
                 await self._cache.reached(entry.revision)

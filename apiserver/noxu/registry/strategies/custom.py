@@ -35,7 +35,7 @@ def prepare(draft: Draft) -> None:
     if draft.request.subresource == "status" and old is not None:
         draft.new = _only_status(new, old)
         return
-    if resource.has_status:
+    if "status" in resource.subresources:
         if old is not None and "status" in old:
             new["status"] = old["status"]
         else:
@@ -103,7 +103,10 @@ def validate(draft: Draft) -> None:
     clean = draft.form is not UNKNOWN and _stays_clean(draft)
     if draft.form is not UNKNOWN:
         draft.form = _form_to_store(draft, resource) if clean else CLEAN
-    found = _type_errors(resource, new) or of_metadata + _content_errors(draft, status=status, clean=clean)
+    is_of_type = new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version
+    found = [] if is_of_type else _type_errors(resource, new)
+    if not found:
+        found = of_metadata if clean and resource.scale is None else of_metadata + _content_errors(draft, status, clean)
     if schema is not None:
         if resource.has_embedded and not status and not clean:
             found += embedded.validate(new, schema)
@@ -148,14 +151,14 @@ def _stays_clean(draft: Draft) -> bool:
     if fast is None or draft.request.subresource:
         return draft.request.subresource == "status"  # only the status is validated, and it has not changed
     is_kept = old is not None and new.get("status") is old.get("status") and _old_is_valid(draft)
-    if resource.has_status and "status" in new and not is_kept:
+    if "status" in new and "status" in resource.subresources and not is_kept:
         status = copy(new["status"])
         if not (fast.accepts_status(status) and equal(status, new["status"])):  # a default is missing
             return False
     return fast.is_complete is None or fast.is_complete(new)
 
 
-def _content_errors(draft: Draft, *, status: bool, clean: bool) -> list[FieldError]:
+def _content_errors(draft: Draft, status: bool, clean: bool) -> list[FieldError]:
     """The errors of the schema and of scale."""
     new, old, resource = draft.new, draft.old, draft.resource
     found: list[FieldError] = []

@@ -113,7 +113,8 @@ async def write(
         is_certain = error.code < 500
         raise
     finally:
-        decide.release(draft, is_certain=is_certain)
+        if draft.chosen.reservation is not None:
+            decide.release(draft, is_certain=is_certain)
         if draft.outcome is not outcome:
             outcome.take(draft.outcome)
     written = draft.written

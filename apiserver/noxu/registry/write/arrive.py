@@ -61,7 +61,8 @@ def read_body(draft: Draft) -> None:
         return
     resource = draft.resource
     strict = validation != "Ignore"
-    decoded = decode_body(content, media_type, resource.gvk, strict=strict, typed=not resource.is_custom)
+    read = codec.read_object if media_type == codec.JSON else decode_body
+    decoded = read(content, media_type, resource.gvk, strict=strict, typed=not resource.is_custom)
     draft.new = decoded.value
     draft.outcome.complaints = list(decoded.strict if validation == "Strict" else decoded.duplicates)
     if draft.outcome.sent is not None:
@@ -444,8 +445,7 @@ def check_url(draft: Draft) -> None:
             raise errors.bad_request(text)
     elif not draft.resource.is_custom:
         _convert_patched(draft)
-    put_into_namespace(draft)
-    metadata = metadata_of(draft)
+    metadata = put_into_namespace(draft)
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
             if name != "uid" or draft.request.subresource not in _WITH_UID:
@@ -471,14 +471,16 @@ def metadata_of(draft: Draft) -> Object:
     return metadata
 
 
-def put_into_namespace(draft: Draft) -> None:
-    metadata = metadata_of(draft)
+def put_into_namespace(draft: Draft) -> Object:
+    """Give the object the namespace of the URL: its metadata. Raises ApiError if it has another one."""
+    metadata, namespace = metadata_of(draft), draft.request.namespace
     if not draft.resource.namespaced:
         metadata.pop("namespace", None)
     elif not metadata.get("namespace"):
-        metadata["namespace"] = draft.request.namespace
-    else:
-        check_namespace(metadata, draft.request.namespace)
+        metadata["namespace"] = namespace
+    elif metadata["namespace"] != namespace:
+        check_namespace(metadata, namespace)
+    return metadata
 
 
 def check_namespace(metadata: Object, namespace: str) -> None:

@@ -37,9 +37,10 @@ from noxu.values import Json, Object, copy
 
 def drop_duplicate_owners(draft: Draft) -> None:
     """Remove duplicate owner references, with a warning."""
-    if "ownerReferences" in metadata_of(draft):
+    metadata = draft.new.get("metadata")
+    if metadata and "ownerReferences" in metadata:
         after_admission = draft.mutated or isinstance(draft.sent, ObjectPatch)
-        draft.outcome.warnings += meta.drop_duplicate_owners(metadata_of(draft), after_admission=after_admission)
+        draft.outcome.warnings += meta.drop_duplicate_owners(metadata, after_admission=after_admission)
 
 
 def track_managers(draft: Draft) -> Awaitable[None] | None:
@@ -120,7 +121,7 @@ def _refuse_malformed(draft: Draft) -> None:
         error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise errors.invalid(draft.resource.group_resource, draft.request.name, [error])
     if unstructured.mismatch(OBJECT_META, metadata):
-        _complete(draft)  # this may repair it
+        _complete(draft, metadata)  # this may repair it
         if wrong := unstructured.mismatch(OBJECT_META, metadata):
             raise _malformed(draft, metadata.get("name"), wrong)
         draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
@@ -151,7 +152,7 @@ def check_resource_version(draft: Draft) -> None:
 
     A replace or apply that creates the object may have any number.
     """
-    metadata, stored = metadata_of(draft), draft.stored
+    metadata, stored = draft.new["metadata"], draft.stored
     if stored is not None and metadata.get("resourceVersion") == str(stored.entry.revision):
         return
     sent = _revision(metadata)
@@ -177,15 +178,15 @@ def _revision(metadata: Object) -> int:
 
 def set_system_fields(draft: Draft) -> None:
     """Set uid, creationTimestamp and generation of a new object; restore immutable metadata of an updated one."""
-    metadata = metadata_of(draft)
+    metadata = draft.new["metadata"]
     if draft.old is None and not metadata.get("name") and metadata.get("generateName"):
         name = generate_name(metadata["generateName"], draft.environment.identifiers.new_suffix())
         metadata["name"], draft.chosen = name, Chosen(name)
-    _complete(draft)
+    _complete(draft, metadata)
 
 
-def _complete(draft: Draft) -> None:
-    metadata = metadata_of(draft)
+def _complete(draft: Draft, metadata: Object) -> None:
+    """Set the fields that depend on whether the object exists, in place."""
     if not isinstance(metadata.get("selfLink", ""), str):
         del metadata["selfLink"]
     if draft.old is None:
@@ -248,7 +249,7 @@ def validate(draft: Draft) -> None:
         kind, api_version = draft.new.get("kind") or "", draft.new.get("apiVersion") or ""
         named = errors.Qualified(api_version.rpartition("/")[0], kind)  # by the object, not by the resource
         what = draft.outcome.of_kind or named
-        raise errors.invalid(what, metadata_of(draft).get("name", ""), draft.outcome.errors)
+        raise errors.invalid(what, draft.new["metadata"].get("name", ""), draft.outcome.errors)
 
 
 def authorize_creation(draft: Draft) -> None:

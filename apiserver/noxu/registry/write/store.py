@@ -57,10 +57,9 @@ def encode(draft: Draft) -> Awaitable[None] | None:
     resource, new = draft.resource, draft.new
     if draft.request.action is Action.CREATE and "resourceVersion" in metadata and not is_dry_run(draft):
         _refuse_resource_version(metadata)
-    key = stored.entry.key if stored is not None else key_of(resource, draft.request.namespace, metadata["name"])
     if resource.versions.converter is not None and resource.versions.storage is not resource:
-        return _encode_converted(draft, key)
-    draft.written = Written(_entry(resource, key, new, draft))
+        return _encode_converted(draft)
+    draft.written = Written(_entry(draft, new))
     return None
 
 
@@ -77,23 +76,25 @@ def _refuse_resource_version(metadata: Object) -> None:
         raise errors.plain_error("resourceVersion should not be set on objects to be created")
 
 
-async def _encode_converted(draft: Draft, key: Key) -> None:
+async def _encode_converted(draft: Draft) -> None:
     [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
-    draft.written = Written(await offload(weight, _entry, draft.resource, key, value, draft))
+    draft.written = Written(await offload(weight, _entry, draft, value))
 
 
-def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> Entry:
+def _entry(draft: Draft, value: Object) -> Entry:
     """The entry of a draft's object, which is at the resource's version or already at the storage version.
 
     Its defaults are filled in, unless it is a write to /scale, which may create maps; then the next read does it.
     """
-    complete, persistence = not isinstance(draft.sent, NewScale), draft.environment.persistence
+    resource, persistence, stored = draft.resource, draft.environment.persistence, draft.stored
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
         value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
-    served_as_stored = complete and storage is resource and resource.serves_as_stored
+    is_complete = not isinstance(draft.sent, NewScale)
+    served_as_stored = is_complete and storage is resource and resource.serves_as_stored
+    name = draft.new["metadata"]["name"]
     entry = new_entry(
-        key,
+        key_of(resource, draft.request.namespace, name) if stored is None else stored.entry.key,
         storage,
         value,
         served_as_stored=served_as_stored,
@@ -139,17 +140,16 @@ async def _claimed(claiming: Awaitable[None]) -> None:
         raise Superseded from None
 
 
-async def persist(draft: Draft) -> None:
+def persist(draft: Draft) -> Awaitable[None]:
     """Write to the store if the stored object is still the one that was found. Raises Superseded if not."""
     entry = None if draft.written is None else draft.written.entry
     if entry is None:
-        await _remove(draft)
-    elif draft.stored is None:
-        await _create(draft, entry)
-    else:
-        await _replace(draft, draft.stored, entry)
-        if draft.operation == "DELETE" and _is_over(draft):
-            await _remove_marked(draft, entry)
+        return _remove(draft)
+    if draft.stored is None:
+        return _create(draft, entry)
+    if draft.operation == "DELETE" and _is_over(draft):
+        return _mark_and_remove(draft, draft.stored, entry)
+    return _replace(draft, draft.stored, entry)
 
 
 def _is_over(draft: Draft) -> bool:
@@ -171,7 +171,7 @@ async def _create(draft: Draft, entry: Entry) -> None:
         version = draft.new["metadata"].get("resourceVersion") or ""
         draft.written = Written(entry, created=True, unstored_version=version)
         return
-    if len(entry.written) > SIZE_CHECKED:
+    if len(entry.stored if entry.cbor is None else entry.cbor) > SIZE_CHECKED:
         check_size(resource, entry, update=False)
     if not draft.request.internal:
         draft.environment.admission.check_again(draft)
@@ -210,7 +210,7 @@ async def _replace(draft: Draft, stored: Stored, entry: Entry) -> None:
         draft.note(UNCHANGED)
         draft.written = Written(stored.shown)
         return
-    if draft.operation != "DELETE" and len(entry.written) > SIZE_CHECKED:
+    if draft.operation != "DELETE" and len(entry.stored if entry.cbor is None else entry.cbor) > SIZE_CHECKED:
         check_size(draft.resource, entry, update=True)
     if not await draft.environment.persistence.replace(before, entry):
         raise Superseded
@@ -234,8 +234,9 @@ async def _remove(draft: Draft) -> None:
     draft.written = Written(None, draft.new, deleted=True)
 
 
-async def _remove_marked(draft: Draft, entry: Entry) -> None:
-    """Remove an object that has been marked as being deleted. Another client may have done it meanwhile."""
+async def _mark_and_remove(draft: Draft, stored: Stored, entry: Entry) -> None:
+    """Store that an object is being deleted, then remove it. Another client may have done it meanwhile."""
+    await _replace(draft, stored, entry)
     revision = entry.revision
     if not is_dry_run(draft):
         revision = await draft.environment.persistence.remove(entry)
