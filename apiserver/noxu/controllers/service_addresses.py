@@ -14,11 +14,11 @@ from noxu.api import codec
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.registry.change import Change
-from noxu.registry.claims import SWEEP_EVERY, Claimed, Claims
+from noxu.registry.claims import SWEEP_EVERY, Claimed, KeyClaims
 from noxu.registry.entry import Entry
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.service_addresses import NOTHING, Allocated, Pool, Reservation, allocated
+from noxu.registry.service_addresses import NOTHING, Allocated, HeldAddresses, Pool, allocated
 from noxu.values import Object
 from noxu_storage.types import Key, Revision
 
@@ -31,7 +31,7 @@ _SWEEP: Final = Key("ranges", "", "")  # the key of the controller whose reconci
 class _Reserved:
     """A reservation, which `claim` makes known to other servers. See `draft.Reservation`."""
 
-    def __init__(self, controller: ServiceAddressController, chosen: Reservation) -> None:
+    def __init__(self, controller: ServiceAddressController, chosen: HeldAddresses) -> None:
         self._controller = controller
         self._chosen = chosen
         self._made: dict[Key, Revision] = {}
@@ -63,7 +63,7 @@ class ServiceAddressController(Controller[Key]):
     def __init__(self, reader: Reader, services: Resource, pool: Pool, clock: Clock) -> None:
         super().__init__(reader, services, clock)
         self.pool = pool
-        self.claims = Claims(reader.store, reader.cache)
+        self.claims = KeyClaims(reader.store, reader.cache)
 
     def allocate(self, new: Object, old: Object | None, key: Key) -> _Reserved:
         """Complete a service that is being written. Raises ApiError."""

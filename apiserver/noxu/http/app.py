@@ -16,7 +16,7 @@ from aiohttp import web_request, web_response
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.config import DEFAULT_REQUESTS, Requests
-from noxu.containment import Contained, call_all
+from noxu.containment import call_all, log_bug
 from noxu.http import auditing, documents, filters, routing, traces
 from noxu.http.access_metrics import AccessMetrics
 from noxu.http.answer import Answer, Answered
@@ -127,23 +127,25 @@ class App:
         """Enter the filters, answer, and leave those that were entered."""
         answer: Answer | web_response.StreamResponse | None = None
         try:
-            with Contained(exchange, passing=ConnectionError) as contained:
-                try:
-                    for number, enter in self._enter:
-                        exchange.passed = number  # those before it, also without an `enter` of their own
-                        waiting = enter(exchange)
-                        if waiting is not None:
-                            await waiting
-                    exchange.passed = len(self.filters)
-                    answer = await self._route(exchange, time)
-                except Answered as answered:
-                    answer = answered.answer
-                except ApiError as error:
-                    exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
-                except StoreError as failure:
-                    log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
-                    exchange.error = errors.internal_error(f"the storage failed: {failure}")
-            if contained.error is not None:
+            try:
+                for number, enter in self._enter:
+                    exchange.passed = number  # those before it, also without an `enter` of their own
+                    waiting = enter(exchange)
+                    if waiting is not None:
+                        await waiting
+                exchange.passed = len(self.filters)
+                answer = await self._route(exchange, time)
+            except Answered as answered:
+                answer = answered.answer
+            except ApiError as error:
+                exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
+            except StoreError as failure:
+                log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
+                exchange.error = errors.internal_error(f"the storage failed: {failure}")
+            except ConnectionError:  # the client is gone
+                raise
+            except Exception as bug:  # noqa: BLE001 - the only place where a bug becomes an answer
+                log_bug(exchange, bug)
                 exchange.panicked = True
                 exchange.error = errors.internal_error("this is a bug in the server; its log says more")
             if answer is None:

@@ -97,7 +97,7 @@ async def delete_keys(
                 raise
         finally:
             if outcome is not None:
-                outcome.warnings += own.warnings
+                outcome.warnings += own.warnings  # in the order of the answers: each deletion has its own outcome
 
     def none_is_refused() -> bool:
         environment = writer.environment
@@ -130,7 +130,7 @@ async def delete_all(reader: Reader, writer: Writer, request: WriteRequest, name
             try:
                 stored = (await offload(len(entry.stored), render, entry, versions)).resource
             except ApiError:
-                await persistence.remove(entry)
+                await persistence.remove(entry)  # without stages: its finalizers cannot be read
             else:
                 readable.setdefault(stored or request.resource, []).append(entry.key)
         for version, batch in readable.items():

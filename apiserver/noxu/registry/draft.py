@@ -239,8 +239,8 @@ class Outcome:
 
     def take(self, other: Outcome) -> None:
         """Take over what the last attempt has found, for the caller, who knows this outcome and its lists."""
-        self.warnings[:] = other.warnings
-        self.audit_annotations.clear()
+        self.warnings[:] = other.warnings  # in place: filters hold the list
+        self.audit_annotations.clear()  # in place, too: the record of the audit log holds the dict
         self.audit_annotations |= other.audit_annotations
         self.errors, self.unknown, self.complaints = other.errors, other.unknown, other.complaints
         self.failed_rules, self.compile_seconds = other.failed_rules, other.compile_seconds
@@ -466,17 +466,18 @@ class Draft:
         self.outcome = Outcome() if outcome is None else outcome
         self.now = now
         """The time of the write in RFC 3339, the same for all fields of the object."""
-        self.weight = weight or request.weight
+        self.weight = weight or request.weight  # only ever increases
         """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
+        # replaced as a whole by the stage that uses it up
         self.sent: ObjectPatch | Configuration | Merged | NewScale | None = None
         """What the body has instead of an object. A patch is kept for errors about the patched object, which quote it."""
         self.stored: Stored | None = None
         """The stored object, None if it does not exist."""
-        self.old: Object | None = None
+        self.old: Object | None = None  # never changed; its sets of owned fields are shared with other objects
         """The stored object at the request's version, None if it does not exist."""
-        self.new: Object = {}
+        self.new: Object = {}  # changed in place by nearly every stage
         """The new object, which stages change in place. Empty for a delete that removes the object at once."""
-        self.form = UNKNOWN
+        self.form = UNKNOWN  # set again by every stage after which it may not hold
         """What the fast path has found about `new`."""
         self.mutated = False
         """Mutating admission has changed the object."""
@@ -490,13 +491,14 @@ class Draft:
     def note(self, message: str) -> None:
         """Add a note about the current stage to the trace."""
         if self.outcome.trace is not None:
-            self.outcome.notes.append(Note("", message))
+            self.outcome.notes.append(Note("", message))  # `explain` takes them when the stage ends
 
     def record(
         self, stage: str, *, patch: Sequence[Object] = (), notes: Sequence[Note] = (), seconds: float = 0.0
     ) -> None:
         """Add a step below the current stage to the trace: a webhook or a policy."""
         if self.outcome.trace is not None:
+            # a copy of the patch: its values change later
             self.outcome.trace.append(Step(stage, seconds, shown_patch(self.resource, patch), notes))
 
 
@@ -547,5 +549,5 @@ class Writer:
     ) -> Written:
         """Import the driver, and write."""
         driver: Driver = (await imported("noxu.registry.write")).write
-        self._driver = driver
+        self._driver = driver  # from the second write on, one call less
         return await driver(environment, request, outcome, trace)

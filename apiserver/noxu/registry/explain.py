@@ -56,7 +56,8 @@ async def run(draft: Draft, stages: Sequence[Stage], drive: Driver) -> None:
         nested = len(trace) > place  # webhooks and policies record their own steps
         step = await offload(draft.weight, _step, draft, stage.__name__, before, failure, nested)
         notes = [*step.notes, *outcome.notes, *(Note("", text) for text in outcome.warnings[warned:])]
-        outcome.notes.clear()
+        outcome.notes.clear()  # they were those of this stage
+        # before the steps of its webhooks, which are there already
         trace.insert(place, step._replace(seconds=seconds, notes=notes))
         if failure is not None:
             raise failure
@@ -70,7 +71,7 @@ _DERIVING: Final = ("patch", "merge", "set_scale", "patch_scale", "merge_scale",
 
 def _before(draft: Draft, stage: Stage) -> Object:
     """The object to which the patch of a stage applies."""
-    value: Object = copy((draft.old or {}) if stage.__name__ in _DERIVING else draft.new)
+    value: Object = copy((draft.old or {}) if stage.__name__ in _DERIVING else draft.new)  # stages change it in place
     return value
 
 
@@ -197,7 +198,7 @@ def _ratcheted(draft: Draft) -> Iterator[Note]:
         return
     strict = shallow_copy(draft)
     strict.request = draft.request._replace(features=Features(ratcheting=False))
-    strict.new, strict.outcome = copy(draft.new), Outcome()
+    strict.new, strict.outcome = copy(draft.new), Outcome()  # validation must not add to what the client gets
     STRATEGIES[draft.resource.type].validate(strict)
     reported = set(map(str, draft.outcome.errors))
     for error in strict.outcome.errors:

@@ -30,6 +30,7 @@ _types: WeakKeyDictionary[Resource, Type] = WeakKeyDictionary()
 def tracker(resource: Resource, subresource: str) -> Tracker:
     """The tracker of a subresource, created by the first write."""
     if subresource not in resource.trackers:
+        # shared by all writes; two threads may make it twice
         resource.trackers[subresource] = _new_tracker(resource, subresource)
     return resource.trackers[subresource]
 
@@ -94,7 +95,7 @@ class _Conversions:
             [self._results[needed.key]], weight = await convert_one(needed.value, target, weight)
             self.weight = max(self.weight, weight)
         except ApiError as error:
-            self._results[needed.key] = error
+            self._results[needed.key] = error  # raised when the computation is repeated
 
 
 def _new_tracker(resource: Resource, subresource: str) -> Tracker:
@@ -132,6 +133,7 @@ def _type(resource: Resource) -> Type:
     found = _types.get(resource)
     if found is None:
         struct = resource.behaviour.struct
+        # kept as long as the resource
         found = _types[resource] = of_schema(resource.schema) if struct is None else of_struct(struct)
     return found
 
@@ -172,7 +174,7 @@ def owned_scale(value: Object, resource: Resource) -> Object:
     shown = scale_of(value, resource, missing=UNSET)
     owners = scale.to_scale(value["metadata"].get("managedFields"), replicas_paths(resource))
     if owners:
-        shown["metadata"]["managedFields"] = owners
+        shown["metadata"]["managedFields"] = owners  # the Scale was made above: in place
     return shown
 
 

@@ -95,12 +95,13 @@ class Persistence:
     async def _put(self, entry: Entry, expected: Revision, replaced: bytes | None) -> None:
         """Store an entry, and wait until the cache has it. Raises Conflict, ApiError."""
         entries = self._cache.expected
+        # so the cache takes this entry, with its rendering, instead of decoding what the log brings
         entries[entry.key] = entry
         try:
             stored = entry.stored if entry.cbor is None else entry.cbor
             put = self._store.put(entry.key, stored, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
-            if entry.revision > self._cache.revision:
+            if entry.revision > self._cache.revision:  # else the cache was told meanwhile, as in memory
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
             raise unknown_outcome() from None
@@ -108,8 +109,8 @@ class Persistence:
             raise errors.plain_error(str(refused)) from None
         finally:
             if entries.get(entry.key) is entry:
-                del entries[entry.key]
-            entry.cbor = None
+                del entries[entry.key]  # unless a later write has put its own there
+            entry.cbor = None  # it was for the store only: reads are served from JSON
 
     async def remove(self, entry: Entry) -> Revision:
         """Delete an entry: the revision of the deletion, 0 if `entry` is no longer the stored one.
@@ -195,11 +196,11 @@ class StoreMetrics:
             seconds = perf_counter() - began
             series = self._known.get((operation, key.collection)) or self._series(operation, key.collection)
             series[0 if seconds <= _FIRST else bisect_left(BUCKETS, seconds)] += 1
-            series[-1] += seconds
+            series[-1] += seconds  # a list that `_durations` shares: what a scrape reads
 
     def _series(self, operation: Operation, collection: str) -> list[float]:
         if len(self._known) >= MAX_SERIES:
-            self._known.clear()
+            self._known.clear()  # they are made again from `_durations`, which bounds them
         found = self._known[operation, collection] = self._durations.series(_labels(operation, collection))
         return found
 

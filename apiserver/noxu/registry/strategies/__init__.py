@@ -75,8 +75,8 @@ def revalidate(stored: Object, versions: Versions) -> Revalidation:
     resource = versions.of(stored)
     stored["apiVersion"] = resource.api_version
     hidden = shape_stored(resource, stored)
-    reading.read(resource, stored)
+    reading.read(resource, stored)  # prunes it and fills in defaults, in place
     draft = Draft(WriteRequest(Action.CREATE, resource))
-    draft.new = stored
+    draft.new = stored  # validated only: no stage changes it
     STRATEGIES[resource.type].validate(draft)
     return Revalidation(resource, draft.outcome.errors, hidden)

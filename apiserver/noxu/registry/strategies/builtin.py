@@ -13,7 +13,7 @@ from noxu.values import Object
 
 def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and set those that the server determines."""
-    prepare_object(_table(draft), draft.new, draft.old, _context(draft))
+    prepare_object(_table(draft), draft.new, draft.old, _context(draft))  # in place
 
 
 def validate(draft: Draft) -> None:
@@ -65,7 +65,7 @@ def begin_delete_namespace(namespace: Object, now: str, finalizers: list[str]) -
     metadata = namespace["metadata"]
     if metadata.get("deletionTimestamp"):
         return held(namespace)
-    metadata["deletionTimestamp"] = now
+    metadata["deletionTimestamp"] = now  # in place: `finalize` passes its own copy
     namespace.setdefault("status", {})["phase"] = "Terminating"
     if set(finalizers) != set(metadata.get("finalizers") or ()):
         metadata["finalizers"] = finalizers

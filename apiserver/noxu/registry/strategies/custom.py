@@ -33,14 +33,15 @@ def prepare(draft: Draft) -> None:
     if new.get("apiVersion") != resource.api_version or new.get("kind") != resource.kind:
         draft.outcome.of_kind = _claimed(new)  # a write to /status restores the old ones below
     if draft.request.subresource == "status" and old is not None:
-        draft.new = _only_status(new, old)
+        draft.new = _only_status(new, old)  # a new dict; it shares its parts with both
         return
     if "status" in resource.subresources:
         if old is not None and "status" in old:
-            new["status"] = old["status"]
+            new["status"] = old["status"]  # the same dict in both: from here on no stage may change it
         else:
-            new.pop("status", None)
+            new.pop("status", None)  # in place
     if old is not None and _differ(new, old):
+        # in place: the metadata is its own
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 
@@ -64,7 +65,7 @@ def _only_status(new: Object, old: Object) -> Object:
     value.pop("status", None)
     if "status" in new:
         value["status"] = new["status"]
-    value["metadata"].pop("managedFields", None)
+    value["metadata"].pop("managedFields", None)  # of the copy above, not of the old object
     if "managedFields" in new["metadata"]:
         value["metadata"]["managedFields"] = new["metadata"]["managedFields"]
     return value
@@ -102,6 +103,7 @@ def validate(draft: Draft) -> None:
         generic, of_metadata = _metadata_update_errors(draft, old["metadata"])
     clean = draft.form is not UNKNOWN and _stays_clean(draft)
     if draft.form is not UNKNOWN:
+        # set again if the stage is repeated in a thread
         draft.form = _form_to_store(draft, resource) if clean else CLEAN
     is_of_type = new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version
     found = [] if is_of_type else _type_errors(resource, new)

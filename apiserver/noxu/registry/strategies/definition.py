@@ -24,7 +24,7 @@ def prepare(draft: Draft) -> None:
     if not draft.request.features.field_selectors:
         draft.new = update.drop_selectable_fields(draft.new, draft.old)
     if draft.old is None:
-        draft.new = update.prepare_for_create(draft.new)
+        draft.new = update.prepare_for_create(draft.new)  # each of these returns a new dict that shares what it keeps
     elif draft.request.subresource == "status":
         draft.new = update.prepare_for_status_update(draft.new, draft.old)
     else:
@@ -79,12 +79,12 @@ def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noq
     metadata = value["metadata"]
     if metadata.get("deletionTimestamp"):
         return False
-    metadata["deletionTimestamp"] = now
+    metadata["deletionTimestamp"] = now  # in place: `finalize` passes its own copy
     metadata["finalizers"] = [
         *(name for name in metadata.get("finalizers", ()) if name != conditions.CLEANUP_FINALIZER),
         conditions.CLEANUP_FINALIZER,
     ]
-    conditions.set_condition(value, conditions.DELETION_PENDING, now)
+    conditions.set_condition(value, conditions.DELETION_PENDING, now)  # in place, too
     return True
 
 

@@ -56,7 +56,7 @@ def begin(resource: Resource, value: Object, given: int | None, now: str) -> Gra
     if not ends:
         _mark(metadata, now, period_of(value, given), 0)
         if metadata.get("generation", 0) > 0:
-            metadata["generation"] += 1
+            metadata["generation"] += 1  # in place, as `_mark`: the object is a copy of `finalize`
         return Grace.BEGUN
     current = _seconds(metadata.get("deletionGracePeriodSeconds"))
     if not current:

@@ -90,7 +90,7 @@ async def write(
     if not resource.versions.is_prepared:
         await prepared(resource.versions)
     stages = WRITE_STAGES[request.action]
-    outcome.trace, warned = trace, len(outcome.warnings)
+    outcome.trace, warned = trace, len(outcome.warnings)  # the first ones are those of the request itself
     draft = Draft(request, environment, outcome, format_time(environment.clock.now()))
     names, attempts, is_certain = 1, 1, False
     try:
@@ -106,22 +106,23 @@ async def write(
                 pass
             decide.release(draft)
             attempts = await attempt_again(attempts, resource.group_resource, request.name)
-            now = format_time(environment.clock.now())
+            now = format_time(environment.clock.now())  # each attempt is a new write, at its own time
+            # nothing of the last attempt remains but what it took
             draft = Draft(request, environment, draft.outcome.of_next_attempt(warned), now, draft.weight)
         is_certain = True
     except ApiError as error:
-        is_certain = error.code < 500
+        is_certain = error.code < 500  # else the object may be stored later: its addresses stay taken
         raise
     finally:
         if draft.chosen.reservation is not None:
             decide.release(draft, is_certain=is_certain)
         if draft.outcome is not outcome:
-            outcome.take(draft.outcome)
+            outcome.take(draft.outcome)  # the caller holds the first one, and its lists
     written = draft.written
     assert written is not None
     shown = None if draft.stored is None else draft.stored.shown
     if resource.versions.converter is not None and written.entry not in (None, shown):
-        written.entry = await entry_at(written.entry, resource)
+        written.entry = await entry_at(written.entry, resource)  # the stored entry itself is shared with the cache
     return written
 
 
@@ -133,13 +134,13 @@ async def run(draft: Draft, stages: Sequence[Stage]) -> None:
             if loop_turn.is_over:
                 await loop_turn.free()
             budget = LoopBudget()
-            token = CURRENT.set(budget)
+            token = CURRENT.set(budget)  # what loops asks it, wherever it is (`noxu.cpu_budget`)
             try:
                 at, waits = _run_until_wait(draft, stages, at)
             finally:
                 CURRENT.reset(token)
                 if budget.until:
-                    loop_turn.spend(budget.seconds())
+                    loop_turn.spend(budget.seconds())  # other requests come first, if it was long
         else:
             at, waits = await offload(draft.weight, _run_until_wait, draft, stages, at)
         if waits is not None:
@@ -155,7 +156,7 @@ def _run_until_wait(draft: Draft, stages: Sequence[Stage], at: int) -> tuple[int
         try:
             waits = stages[at](draft)
         except LoopBudgetExceeded:
-            draft.weight = LOOP_LIMIT + 1
+            draft.weight = LOOP_LIMIT + 1  # the stage may have changed the draft, and is repeated as a whole
             return at, None
         at += 1
         if waits is not None:

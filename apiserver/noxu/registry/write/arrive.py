@@ -63,7 +63,7 @@ def read_body(draft: Draft) -> None:
     strict = validation != "Ignore"
     read = codec.read_object if media_type == codec.JSON else decode_body
     decoded = read(content, media_type, resource.gvk, strict=strict, typed=not resource.is_custom)
-    draft.new = decoded.value
+    draft.new = decoded.value  # made for this draft: stages change it in place
     draft.outcome.complaints = list(decoded.strict if validation == "Strict" else decoded.duplicates)
     if draft.outcome.sent is not None:
         _keep_sent(draft.outcome.sent, draft.new)
@@ -75,7 +75,7 @@ def _keep_sent(kept: dict[str, str], value: Object) -> None:
     if isinstance(metadata, dict):
         for name in ("name", "namespace", "uid", "resourceVersion"):
             if isinstance(metadata.get(name), str):
-                kept[name] = metadata[name]
+                kept[name] = metadata[name]  # the dict belongs to the exchange, which the audit log reads
 
 
 def read_patch(draft: Draft) -> None:
@@ -145,8 +145,8 @@ async def _convert_found(draft: Draft, entry: Entry) -> None:
 
 
 def _show(draft: Draft, stored: Stored, old: Object) -> None:
-    draft.stored, draft.old = stored, old
-    draft.weight = max(draft.weight, len(stored.shown.stored))
+    draft.stored, draft.old = stored, old  # old may share its owners with other objects: nothing changes it
+    draft.weight = max(draft.weight, len(stored.shown.stored))  # a small patch of a large object is large work
     if draft.request.action in (Action.REPLACE, Action.REPLACE_SCALE):
         _check_uid(draft, old)
 
@@ -161,10 +161,10 @@ def _may_create(draft: Draft) -> bool:
 
 
 def _become_create(draft: Draft) -> None:
-    draft.operation = "CREATE"
+    draft.operation = "CREATE"  # admission sees a create, and authorization is asked for one
     if draft.request.action is Action.REPLACE:
         for name in _SYSTEM_FIELDS:
-            metadata_of(draft).pop(name, None)
+            metadata_of(draft).pop(name, None)  # of the sent object, before it is compared with nothing
 
 
 def _check_uid(draft: Draft, old: Object) -> None:
@@ -193,11 +193,11 @@ def patch(draft: Draft) -> None:
     assert old is not None
     is_shared = draft.resource.is_custom and draft.outcome.trace is None and _has_defaults(draft, stored)
     patched = change.apply(old if is_shared else object_at(stored.shown, draft.resource))
-    draft.new = patched.value
+    draft.new = patched.value  # shares with the patched object what the patch leaves alone
     if is_shared:
         metadata = draft.new.get("metadata")  # stages change it in place: it is not shared
         draft.new = {**draft.new, "metadata": dict(metadata)} if isinstance(metadata, dict) else dict(draft.new)
-        draft.stored = stored._replace(is_shared=True)
+        draft.stored = stored._replace(is_shared=True)  # from here on, only the metadata may change in place
         if change.moves_values:  # a shared part may be in another place, with other defaults
             separate(draft)
     strict = draft.request.options.field_validation == "Strict"
@@ -213,6 +213,7 @@ def separate(draft: Draft) -> None:
     """Decode the stored object again, if the new one shares parts with it and is about to be changed in place."""
     stored = draft.stored
     if stored is not None and stored.is_shared:
+        # a second decoding: `new` keeps the parts of the first
         draft.old, draft.stored = object_at(stored.shown, draft.resource), stored._replace(is_shared=False)
 
 
@@ -249,7 +250,7 @@ def _keep_merged(draft: Draft, merged: manager.Applied) -> None:
         draft.old = object_at(stored.shown, draft.resource)  # defaults are filled in where the new one shares parts
     report_repeated_keys(draft)
     own = dict if draft.resource.is_custom else copy  # admission changes built-in objects in place
-    draft.new = {name: own(item) if name == "metadata" else item for name, item in new.items()}
+    draft.new = {name: own(item) if name == "metadata" else item for name, item in new.items()}  # metadata is its own
     if draft.old is None and (uid := (draft.new.get("metadata") or {}).get("uid")):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise errors.conflict(draft.resource.group_resource, draft.request.name, why)
@@ -314,7 +315,7 @@ def prune(draft: Draft) -> None:
     """Remove what the schema does not describe (KEP-2332)."""
     if draft.form is UNKNOWN:
         try:
-            draft.outcome.unknown += draft.resource.behaviour.prune(draft.resource, draft.new)
+            draft.outcome.unknown += draft.resource.behaviour.prune(draft.resource, draft.new)  # in place
         except ValueError as error:
             raise _undecodable(draft, str(error)) from None
 
@@ -330,7 +331,7 @@ def form_of(draft: Draft) -> Form:
     old = draft.old if draft.stored is not None and _old_is_valid(draft) else None
     if old is None and _keeps_defaults_out(draft):
         return UNKNOWN
-    return CLEAN if resource.behaviour.accept(resource, draft.new, old=old) else UNKNOWN
+    return CLEAN if resource.behaviour.accept(resource, draft.new, old=old) else UNKNOWN  # fills in defaults, in place
 
 
 def _old_is_valid(draft: Draft) -> bool:
@@ -358,6 +359,7 @@ def retype(draft: Draft) -> None:
     draft.form = form_of(draft)
     if draft.form is UNKNOWN:
         with suppress(ValueError):  # reported by validation
+            # a merged object has metadata of its own
             draft.new["metadata"] = coerce(draft.new.get("metadata")).metadata
 
 
@@ -384,7 +386,7 @@ def refuse_unknown(draft: Draft) -> None:
     if not complaints:
         return
     if mode == "Warn":
-        outcome.warnings += complaints
+        outcome.warnings += complaints  # the list that the handler sends as headers
         return
     why = codec.strict_decoding_error(complaints)
     if draft.resource.is_custom and not isinstance(draft.sent, ObjectPatch):  # the error names the kind in the object
@@ -419,7 +421,7 @@ def default(draft: Draft) -> None:
     if draft.form is not UNKNOWN or _keeps_defaults_out(draft):
         return
     if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:  # else it has no schema
-        resource.behaviour.default(resource, new)
+        resource.behaviour.default(resource, new)  # in place; defaults are copied from the schema
 
 
 # -- what the URL says --------------------------------------------------------------------------------------------------
@@ -449,7 +451,7 @@ def check_url(draft: Draft) -> None:
     if draft.operation == "CREATE":
         for name in _SYSTEM_FIELDS:
             if name != "uid" or draft.request.subresource not in _WITH_UID:
-                metadata.pop(name, None)
+                metadata.pop(name, None)  # a client cannot choose them
         if draft.request.action is not Action.APPLY:
             return
     check_name(metadata, draft.request.name)
@@ -460,6 +462,7 @@ def _convert_patched(draft: Draft) -> None:
     resource = draft.resource
     if draft.new["apiVersion"] != resource.api_version:
         converted = resource.behaviour.convert(resource, draft.new)
+        # a new dict; its parts are shared
         draft.new = converted | {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
@@ -467,7 +470,7 @@ def metadata_of(draft: Draft) -> Object:
     """`metadata` of the new object, created if it is absent."""
     metadata: Object | None = draft.new.get("metadata")
     if metadata is None:
-        metadata = draft.new["metadata"] = {}
+        metadata = draft.new["metadata"] = {}  # put into the object: callers change it
     return metadata
 
 
@@ -475,9 +478,9 @@ def put_into_namespace(draft: Draft) -> Object:
     """Give the object the namespace of the URL: its metadata. Raises ApiError if it has another one."""
     metadata, namespace = metadata_of(draft), draft.request.namespace
     if not draft.resource.namespaced:
-        metadata.pop("namespace", None)
+        metadata.pop("namespace", None)  # of a cluster-scoped object
     elif not metadata.get("namespace"):
-        metadata["namespace"] = namespace
+        metadata["namespace"] = namespace  # which a client may leave out
     elif metadata["namespace"] != namespace:
         check_namespace(metadata, namespace)
     return metadata

@@ -40,6 +40,7 @@ def drop_duplicate_owners(draft: Draft) -> None:
     metadata = draft.new.get("metadata")
     if metadata and "ownerReferences" in metadata:
         after_admission = draft.mutated or isinstance(draft.sent, ObjectPatch)
+        # removes them in place
         draft.outcome.warnings += meta.drop_duplicate_owners(metadata, after_admission=after_admission)
 
 
@@ -58,6 +59,7 @@ def track_managers(draft: Draft) -> Awaitable[None] | None:
             draft, lambda tracker: manager.update(old, new, tracker, manager=by, now=now, valid=valid)
         )
     tracker = resource.trackers.get(request.subresource) or ownership.tracker(resource, request.subresource)
+    # a new dict with new metadata; the rest is shared
     draft.new = manager.update(old, new, tracker, manager=by, now=now, valid=valid)
     return None
 
@@ -98,7 +100,7 @@ def prune_mutated(draft: Draft) -> None:
     """
     if not draft.mutated:
         return
-    draft.form = form_of(draft)
+    draft.form = form_of(draft)  # what was found before admission no longer holds
     if draft.form is UNKNOWN:
         draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
         _refuse_malformed(draft)
@@ -163,7 +165,7 @@ def check_resource_version(draft: Draft) -> None:
         if not draft.resource.behaviour.unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(draft.resource.group_resource, draft.request.name, [error])
-        metadata["resourceVersion"] = str(revision)
+        metadata["resourceVersion"] = str(revision)  # an unconditional update: of what was found, or it is superseded
     elif sent != revision:
         raise errors.modified(draft.resource.group_resource, draft.request.name)
 
@@ -190,13 +192,13 @@ def _complete(draft: Draft, metadata: Object) -> None:
     if not isinstance(metadata.get("selfLink", ""), str):
         del metadata["selfLink"]
     if draft.old is None:
-        metadata["uid"] = draft.environment.identifiers.new_uid()
+        metadata["uid"] = draft.environment.identifiers.new_uid()  # that of a body is overwritten
         metadata["creationTimestamp"] = draft.now
-        metadata["generation"] = 1
+        metadata["generation"] = 1  # `prepare` increments that of an update
         return
     old = draft.old["metadata"]
     if old.get("uid"):
-        metadata.setdefault("uid", old["uid"])
+        metadata.setdefault("uid", old["uid"])  # another one is refused by validation
     for name in ("creationTimestamp", "generation"):
         _restore(metadata, old, name)
     if old.get("deletionTimestamp") is not None:
@@ -207,7 +209,7 @@ def _complete(draft: Draft, metadata: Object) -> None:
 
 def _restore(metadata: Object, old: Object, name: str) -> None:
     if name in old:
-        metadata[name] = old[name]
+        metadata[name] = old[name]  # a number or a text: nothing is shared that could change
     else:
         metadata.pop(name, None)
 
@@ -227,7 +229,7 @@ def allocate(draft: Draft) -> None:
         release(draft)  # the stage may be repeated in a thread
         namespace = draft.new["metadata"].get("namespace", "")
         key = key_of(resource, namespace, draft.new["metadata"].get("name", ""))
-        draft.chosen = draft.chosen._replace(reservation=take(draft.new, draft.old, key))
+        draft.chosen = draft.chosen._replace(reservation=take(draft.new, draft.old, key))  # sets the fields, in place
 
 
 def release(draft: Draft, *, is_certain: bool = True) -> None:
@@ -235,7 +237,7 @@ def release(draft: Draft, *, is_certain: bool = True) -> None:
     reservation = draft.chosen.reservation
     if reservation is not None:
         reservation.end(is_certain=is_certain)
-        draft.chosen = draft.chosen._replace(reservation=None)
+        draft.chosen = draft.chosen._replace(reservation=None)  # it ends once
 
 
 # -- validation, and validating admission -------------------------------------------------------------------------------
@@ -273,6 +275,7 @@ def admit(draft: Draft) -> Awaitable[None] | None:
 def keep_times(draft: Draft) -> None:
     """Restore the old times of managers if nothing else has changed, so that nothing is written."""
     if draft.old is not None:
+        # if only times differ, its bytes are those stored: no write
         draft.new = manager.keep_times(draft.old, draft.new)
 
 
@@ -322,7 +325,7 @@ def await_grace(draft: Draft) -> None:
     """Leave an object as it is if it waits for the end of its grace period, which the deletion does not make shorter."""
     assert draft.old is not None
     if grace.is_pending(draft.resource, draft.old, draft.request.delete_options.grace):
-        draft.new = copy(draft.old)
+        draft.new = copy(draft.old)  # so nothing differs, and nothing is written
 
 
 def _is_pending(draft: Draft) -> bool:
@@ -345,11 +348,11 @@ def finalize(draft: Draft) -> None:
     finalization, seconds = finalization_of(draft.resource), draft.request.delete_options.grace
     if finalization is None and not finalizers and not grace.has_periods(draft.resource):
         return
-    value = copy(draft.old)
+    value = copy(draft.old)  # marked below, in place
     if grace.begin(draft.resource, value, seconds, draft.now) is Grace.BEGUN:
         if set(finalizers) != set(had):
             value["metadata"]["finalizers"] = finalizers
-        draft.new = value
+        draft.new = value  # marked, to be stored, and removed then if its period is 0
         return
     if finalization is None and not finalizers:
         return
@@ -381,7 +384,7 @@ def _finalizers_after(finalizers: list[str], propagation: str, default_policy: P
 def _mark_deleted(metadata: Object, now: str) -> None:
     marked = metadata.get("deletionTimestamp")
     if not marked and metadata.get("generation", 0) > 0:
-        metadata["generation"] += 1
+        metadata["generation"] += 1  # upstream counts the deletion as a change of the spec
     if not marked or unix_nanos(marked) > unix_nanos(now):
         metadata["deletionTimestamp"] = now
     metadata["deletionGracePeriodSeconds"] = 0
@@ -402,7 +405,7 @@ async def act(draft: Draft) -> None:
 
 async def answer(draft: Draft) -> None:
     """Compute the status of a review, which is not stored."""
-    draft.new["status"] = await draft.environment.reviewer(draft)
+    draft.new["status"] = await draft.environment.reviewer(draft)  # the answer is the object of the body, completed
     draft.written = Written(None, draft.new)
 
 

@@ -48,7 +48,7 @@ def read_scale(draft: Draft) -> None:
     if decoded.error or (complaints and draft.request.options.field_validation == "Strict"):
         raise errors.bad_request(_UNDECODABLE)
     draft.outcome.warnings += complaints
-    draft.sent = NewScale(decoded.value)
+    draft.sent = NewScale(decoded.value)  # until `set_scale`: then with the owners of its replicas
     _check_url(draft, decoded.value["metadata"])
 
 
@@ -101,7 +101,7 @@ def _check_url(draft: Draft, metadata: Object) -> None:
     request = draft.request
     check_namespace(metadata, request.namespace)
     if request.namespace:
-        metadata["namespace"] = request.namespace
+        metadata["namespace"] = request.namespace  # of the Scale, in place
     check_name(metadata, request.name)
 
 
@@ -169,7 +169,7 @@ def merge_scale(draft: Draft) -> None:
 def _stored(draft: Draft) -> Object:
     """A copy of the stored object, to be changed."""
     assert draft.stored is not None
-    return object_at(draft.stored.shown, draft.resource)
+    return object_at(draft.stored.shown, draft.resource)  # decoded for this draft: `put` changes it in place
 
 
 def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None = None) -> None:
@@ -183,6 +183,6 @@ def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None 
     stored["metadata"]["managedFields"] = to_parent(
         stored["metadata"].get("managedFields"), owners, resource.api_version, paths
     )
-    scale.put(stored, resource, new)
-    draft.new = stored
+    scale.put(stored, resource, new)  # in place: replicas, and the resourceVersion to compare
+    draft.new = stored  # the changed copy; `draft.old` is another
     draft.sent = NewScale({**new, "metadata": {**metadata, "managedFields": owners}} if owners else new)

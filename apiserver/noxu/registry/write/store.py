@@ -59,7 +59,7 @@ def encode(draft: Draft) -> Awaitable[None] | None:
         _refuse_resource_version(metadata)
     if resource.versions.converter is not None and resource.versions.storage is not resource:
         return _encode_converted(draft)
-    draft.written = Written(_entry(draft, new))
+    draft.written = Written(_entry(draft, new))  # from here on the object is bytes; `draft.new` is for messages
     return None
 
 
@@ -104,7 +104,7 @@ def _entry(draft: Draft, value: Object) -> Entry:
         as_protobuf=persistence.as_protobuf,
     )
     if not served_as_stored:
-        render(entry, storage.versions)
+        render(entry, storage.versions)  # before it is shared: a read finds it rendered
     return entry
 
 
@@ -167,14 +167,14 @@ async def _create(draft: Draft, entry: Entry) -> None:
         existing = (await draft.environment.reader.collection(resource)).entries.get(entry.key)
         if existing is not None:
             raise _key_exists(draft, entry.key, existing.stored)
-        draft.note(DRY_RUN)
+        draft.note(DRY_RUN)  # nothing reaches the store
         version = draft.new["metadata"].get("resourceVersion") or ""
         draft.written = Written(entry, created=True, unstored_version=version)
         return
     if len(entry.stored if entry.cbor is None else entry.cbor) > SIZE_CHECKED:
         check_size(resource, entry, update=False)
     if not draft.request.internal:
-        draft.environment.admission.check_again(draft)
+        draft.environment.admission.check_again(draft)  # nothing waits between this and the place in the queue
     try:
         await draft.environment.persistence.create(entry)
     except Conflict as conflict:
@@ -187,7 +187,7 @@ async def _create(draft: Draft, entry: Entry) -> None:
         raise unreadable(resource, entry.key, corrupt.keys.get(entry.key, 0)) from None
     if draft.outcome.trace is not None:
         draft.note(f"created at resourceVersion {entry.revision}")
-    draft.written = Written(entry, created=True)
+    draft.written = Written(entry, created=True)  # the cache has this entry by now: reads share its bytes
 
 
 def _is_terminating_now(draft: Draft) -> bool:
@@ -203,16 +203,16 @@ def _is_terminating_now(draft: Draft) -> bool:
 async def _replace(draft: Draft, stored: Stored, entry: Entry) -> None:
     before = stored.entry
     if is_dry_run(draft):
-        entry.revision = before.revision
+        entry.revision = before.revision  # the entry is not shared yet: a dry run shows the old number
         draft.note(DRY_RUN)
         return
     if entry.stored == before.stored and entry.is_cbor == before.is_cbor:
         draft.note(UNCHANGED)
-        draft.written = Written(stored.shown)
+        draft.written = Written(stored.shown)  # the entry of the cache itself, whose bytes are sent
         return
     if draft.operation != "DELETE" and len(entry.stored if entry.cbor is None else entry.cbor) > SIZE_CHECKED:
         check_size(draft.resource, entry, update=True)
-    if not await draft.environment.persistence.replace(before, entry):
+    if not await draft.environment.persistence.replace(before, entry):  # compare and set, by revision
         raise Superseded
     if draft.outcome.trace is not None:
         draft.note(f"stored at resourceVersion {entry.revision}")
@@ -226,6 +226,7 @@ async def _remove(draft: Draft) -> None:
     if not revision:
         raise Superseded
     if draft.operation == "DELETE":
+        # the copy shares its bytes
         entry = stored.shown if draft.resource.is_custom else stored.shown.with_revision(revision)
         draft.written = Written(entry, deleted=True, uid=_old_uid(draft))
         return
