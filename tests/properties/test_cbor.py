@@ -97,6 +97,10 @@ PIECES = [
         "c1",
         "d6",
         "d9d9f7",
+        "d81c",
+        "d81d",
+        "d819",
+        "d90100",
     ]
 ]
 SEQUENCES = st.lists(st.sampled_from(PIECES), max_size=14).map(b"".join)

@@ -1,6 +1,9 @@
 """CBOR as upstream's encoder writes it (see `go.cbor`): strings as byte strings, floats in the shortest form that keeps
 their value, lengths definite, and keys in the bytewise order of their encoding, shorter ones first (RFC 8949, 4.2.1).
 
+cbor2 writes numbers. Containers are written here, because cbor2 recurses: at 10,000 levels, which an object may have, the
+process would end.
+
 Upstream writes so what it stores; keys in answers are in any order. The object {"kind": "a", "n": [1.5]}:
 
     d9 d9 f7                tag 55799, before every document
@@ -16,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from struct import pack, unpack
+from struct import pack
 from typing import Final
 
-from noxu.go.cbor import ARRAY, BYTES, MAP, NEGATIVE, SELF_DESCRIBED, UNSIGNED
+import cbor2
+
+from noxu.go.cbor import ARRAY, BYTES, MAP, SELF_DESCRIBED
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
-_CONSTANTS: Final = {None: b"\xf6", False: b"\xf4", True: b"\xf5"}
 _MAX_CACHED: Final = 64  # bytes of a key that is cached
 
 
@@ -99,19 +103,7 @@ _short = lru_cache(maxsize=4096)(_string)
 
 
 def _scalar(value: Json) -> bytes:
-    if value is None or isinstance(value, bool):
-        return _CONSTANTS[value]
-    if isinstance(value, int) and MIN_INT64 <= value <= MAX_INT64:
-        return _head(NEGATIVE, -1 - value) if value < 0 else _head(UNSIGNED, value)
-    return _float(float(value))
-
-
-def _float(value: float) -> bytes:
-    for form, head in ((">e", b"\xf9"), (">f", b"\xfa")):
-        try:
-            packed = pack(form, value)
-        except OverflowError:
-            continue
-        if unpack(form, packed)[0] == value:
-            return head + packed
-    return b"\xfb" + pack(">d", value)
+    """null, a boolean or a number. What is beyond int64 is a float; cbor2 finds the shortest one."""
+    if not isinstance(value, int) or MIN_INT64 <= value <= MAX_INT64:
+        return cbor2.dumps(value, canonical=True)
+    return cbor2.dumps(float(value), canonical=True)
