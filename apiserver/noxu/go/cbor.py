@@ -33,14 +33,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from struct import unpack_from
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import cbor2
 
 from noxu.cpu_budget import spend
 from noxu.go.text import plain, quote
 from noxu.go.time import to_rfc3339_nano
-from noxu.records import NamedTuple
 from noxu.values import MAX_INT64, MIN_INT64, Json
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"

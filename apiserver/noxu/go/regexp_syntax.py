@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cpu_budget import spend
 from noxu.expressions import expression
 from noxu.go.regexp_alphabet import ESCAPES, MAX_RUNE, SCAN_UNITS, members
-from noxu.records import NamedTuple
 
 MAX_REPEAT: Final = 1000  # copies of the innermost expression, over all repetitions around it
 MAX_HEIGHT: Final = 1000  # of the syntax tree

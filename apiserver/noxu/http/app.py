@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from aiohttp import web_request, web_response
 
@@ -27,7 +28,6 @@ from noxu.http.filters import Filter
 from noxu.http.sending import error_answer, send, too_late
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
-from noxu.records import NamedTuple
 from noxu.registry.freshness import be_fresh
 from noxu.registry.offload import offload
 from noxu.registry.preparation import prepared
