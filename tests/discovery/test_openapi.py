@@ -17,7 +17,7 @@ import yaml
 from noxu.discovery import gzip_pieces, openapi, openapi_paths
 from noxu.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
 from noxu.discovery.openapi_schemas import V2, V3
-from noxu.go import wire
+from noxu.go import protobuf
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
@@ -404,10 +404,10 @@ def children(data: bytes, number: int) -> list[bytes]:
     """The fields of that number, all of which have a length."""
     found, pos = [], 0
     while pos < len(data):
-        given, kind, pos = wire.tag(data, pos, len(data))
-        after = wire.skip(kind, data, pos, len(data))
+        given, kind, pos = protobuf.read_tag(data, pos, len(data))
+        after = protobuf.skip_field(kind, data, pos, len(data))
         if given == number:
-            end, start = wire.length(data, pos, len(data))
+            end, start = protobuf.read_length(data, pos, len(data))
             found.append(data[start:end])
         pos = after
     return found

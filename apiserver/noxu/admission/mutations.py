@@ -41,8 +41,7 @@ from noxu.apply.typed import join_errors, validate
 from noxu.apply.types import Type
 from noxu.cel import Expression, PatchError, Purpose, Value, apply_configuration, json_patch
 from noxu.cpu_budget import CpuBudget, limited_by
-from noxu.go.fmt import GoValue
-from noxu.go.text import compact_json, quote
+from noxu.go.text import GoValue, compact_json, quote
 from noxu.registry import ownership
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource

@@ -13,7 +13,7 @@ from noxu.api import codec
 from noxu.api.errors import bad_request
 from noxu.api.meta import GroupVersionKind, parse_api_version
 from noxu.go import cbor
-from noxu.go.cbor_notation import diagnose
+from noxu.go.cbor_writer import diagnose
 from noxu.go.structs import Struct, Write
 from noxu.values import Json, Object
 

@@ -20,8 +20,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api import codec
-from noxu.go import yaml_node_writer
-from noxu.go.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
+from noxu.go import yaml_writer
+from noxu.go.protobuf import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
 from noxu.values import Json, Object
 
 Encode: TypeAlias = Callable[[Json], bytes]
@@ -133,7 +133,7 @@ def _yaml(value: Json) -> bytes:
         if codec.needs_indentation(value, _MOST_INDENTATION + codec.INDENTATION_RATIO // 2 * len(compact)):
             text = _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", compact.decode())
             return text.encode() + b"\n"
-    return yaml_node_writer.write(value)
+    return yaml_writer.write_nodes(value)
 
 
 _any: Final = _inside(_yaml, 2)

@@ -24,9 +24,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from noxu.cpu_budget import spend
 from noxu.go.base64 import canonical, encode
-from noxu.go.duration import format_duration, parse_duration
 from noxu.go.text import MINUS_ZERO, RawNumber, number_text
-from noxu.go.time import MICRO, SECONDS, parse_time
+from noxu.go.time import MICRO, SECONDS, format_duration, parse_duration, parse_time
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_STRICT_ERRORS: Final = 100  # sigs.k8s.io/json keeps no more

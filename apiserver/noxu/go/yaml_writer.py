@@ -1,4 +1,4 @@
-"""YAML as sigs.k8s.io/yaml writes it (go-yaml v2 and the emitter it took over from libyaml).
+"""YAML as sigs.k8s.io/yaml writes it (go-yaml v2 and the emitter it took over from libyaml), and as go-yaml v3 writes nodes.
 
 Keys are in natural order (`a9` before `a10`), lists in mappings are not indented, long lines are folded at the first
 space beyond column 80, strings are quoted only if they would be read as something else. Nothing recurses.
@@ -10,6 +10,20 @@ space beyond column 80, strings are quoted only if they would be read as somethi
       - 1
       - b: []
     id: "007"
+
+The emitter of v3 has another layout. gnostic's `compiler.Marshal` uses it for a tree of nodes that was read from JSON: keys
+stay in the order of the mapping; the members of a collection are indented by two columns in a list and to the next multiple
+of four in a mapping; lines are not folded. Strings are quoted where YAML 1.2 reads something else, or a date.
+
+    {"b": {"x": [1, {"c": []}]}, "a": ["yes", "2001-01-01"]}
+
+    b:
+        x:
+            - 1
+            - c: []
+    a:
+        - yes
+        - "2001-01-01"
 """
 
 from __future__ import annotations
@@ -20,7 +34,7 @@ from functools import cmp_to_key
 from typing import ClassVar, Final, NamedTuple
 
 from noxu.go.text import float_json, plain
-from noxu.go.yaml_scalars import is_timestamp, resolve
+from noxu.go.yaml_scalars import is_text, is_timestamp, resolve
 from noxu.values import Json, Object
 
 _INDENT: Final = 2
@@ -59,7 +73,7 @@ _ESCAPES: Final = {
 
 def write(value: Json) -> bytes:
     """One document, with a line end."""
-    return Writer().document(value).encode("utf-8", "surrogatepass")
+    return YamlEmitter().document(value).encode("utf-8", "surrogatepass")
 
 
 def compare_keys(left: str, right: str) -> int:
@@ -114,7 +128,7 @@ class _Frame(NamedTuple):
     outer: int
 
 
-class Writer:
+class YamlEmitter:
     """The emitter: text, its column, and the indentation of the innermost collection (-1 outside of all).
 
     `whitespace` and `indention` are libyaml's names: the last character is a space; the line has only indentation and
@@ -126,7 +140,7 @@ class Writer:
         "- b"       3       2       False       False
         "- b:"      4       2       False       False
 
-    go-yaml v3 has the same emitter, but another layout: what a subclass overrides (see `yaml_node_writer`).
+    go-yaml v3 has the same emitter, but another layout: what `_NodeEmitter` overrides.
     """
 
     indent_step: ClassVar[int] = _INDENT
@@ -354,3 +368,43 @@ def _escape(char: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02X}"
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+_IN_LIST: Final = 2
+_STEP: Final = 4
+_unblockable: Final = re.compile(rf" [{BREAKS}]|[^\t{PRINTABLE}]| \Z").search
+
+
+def write_nodes(value: Json) -> bytes:
+    """One document, with a line end. Surrogates become question marks."""
+    return _NodeEmitter().document(value).encode("utf-8", "replace")
+
+
+class _NodeEmitter(YamlEmitter):
+    indent_step: ClassVar[int] = _STEP
+    width: ClassVar[int] = 2**31 - 1
+
+    def keys(self, mapping: Object) -> Iterator[str]:
+        return iter(mapping)
+
+    def collection_indent(self, *, is_list: bool, in_mapping: bool) -> int:
+        return 0 if self.indent < 0 else self.string_indent(in_mapping=in_mapping)
+
+    def string_indent(self, *, in_mapping: bool) -> int:
+        if self.indent >= 0 and not in_mapping:
+            return self.indent + _IN_LIST
+        return _STEP * ((self.indent + _STEP) // _STEP) if self.indent >= 0 else _STEP
+
+    def is_text(self, text: str) -> bool:
+        return is_text(text)
+
+    def may_be_block(self, text: str) -> bool:
+        return not _unblockable(text)
+
+    def scalar(self, value: Json) -> str:
+        """Numbers are as in JSON."""
+        if isinstance(value, float):
+            return float_json(value)
+        if value is None:
+            return "null"
+        return super().scalar(value) if isinstance(value, (dict, list)) else plain(value)

@@ -13,7 +13,7 @@ from noxu.api import field
 from noxu.api.difference import difference, field_path, steps
 from noxu.api.field import FieldError, Path, as_json
 from noxu.api.names import dns1123_label, subdomain_name
-from noxu.go.netip import parse_addr
+from noxu.go.net import parse_addr
 from noxu.go.text import compact_json, quote
 from noxu.kinds import checks, placement, pod_warnings
 from noxu.kinds.checks import Errors

@@ -28,9 +28,8 @@ from noxu.api.names import path_segment_name
 from noxu.api.packed_labels import pack, unpack
 from noxu.apply.recurring import json_of, set_of
 from noxu.expressions import expression
-from noxu.go.fmt import go_type
 from noxu.go.structs import json_type
-from noxu.go.text import quote
+from noxu.go.text import go_type, quote
 from noxu.registry import reading, storage_form
 from noxu.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.registry.storage_form import as_json, is_cbor

@@ -10,8 +10,8 @@ from noxu.api import codec, errors, field, patch_bodies
 from noxu.apply.patch import json_patch, merge_patch
 from noxu.apply.strategic import strategic_patch
 from noxu.go import json as go_json
-from noxu.go.fmt import default_format
 from noxu.go.structs import Struct, decode
+from noxu.go.text import default_format
 from noxu.registry.entry import in_declared_order
 from noxu.registry.patch_types import (
     APPLY_CBOR,

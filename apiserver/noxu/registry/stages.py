@@ -25,8 +25,7 @@ from noxu.api.patch_bodies import refuse_repeated_keys
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker, group_version_kind, named
 from noxu.go import unstructured
-from noxu.go.strconv import parse_uint
-from noxu.go.text import compact_json
+from noxu.go.text import compact_json, parse_uint
 from noxu.registry import ownership
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.cache import Collection

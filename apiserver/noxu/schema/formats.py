@@ -13,8 +13,8 @@ from typing import Final
 
 from noxu.expressions import expression
 from noxu.go import url as go_url
-from noxu.go.duration import parse_schema_duration
 from noxu.go.net import is_cidr, is_ipv4, is_ipv6, is_mac
+from noxu.go.time import parse_schema_duration
 from noxu.schema import patterns
 
 Check = Callable[[str], bool]

@@ -33,8 +33,7 @@ from noxu.cel.values.values import (
     type_of,
 )
 from noxu.cpu_budget import CpuBudget
-from noxu.go.fmt import GoValue
-from noxu.go.text import quote
+from noxu.go.text import GoValue, quote
 from noxu.values import Json, Object
 
 _SAFE_INTEGER: Final = 2**53 - 1

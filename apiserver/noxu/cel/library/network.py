@@ -12,7 +12,7 @@ from noxu.cel.errors import CelError, no_such_overload
 from noxu.cel.library.declarations import Overload, overload
 from noxu.cel.types.types import CIDR, IP
 from noxu.cel.values.values import Opaque, Value
-from noxu.go import netip
+from noxu.go import net
 from noxu.go.text import quote
 
 _CIDR_ERROR: Final = "network address parse error during conversion from string: "
@@ -22,7 +22,7 @@ class Address(Opaque):
     __slots__ = ("addr",)
     type = IP
 
-    def __init__(self, addr: netip.Addr) -> None:
+    def __init__(self, addr: net.Addr) -> None:
         self.addr = addr
 
     def equals(self, other: Value) -> bool:
@@ -43,7 +43,7 @@ class Network(Opaque):
     __slots__ = ("prefix",)
     type = CIDR
 
-    def __init__(self, prefix: netip.Prefix) -> None:
+    def __init__(self, prefix: net.IpPrefix) -> None:
         self.prefix = prefix
 
     def equals(self, other: Value) -> bool:
@@ -62,7 +62,7 @@ class Network(Opaque):
 
 def parse_address(text: str) -> Address:
     try:
-        addr = netip.parse_addr(text)
+        addr = net.parse_addr(text)
     except ValueError as error:
         raise CelError(f"IP Address {quote(text)} parse error during conversion from string: {error}") from None
     if addr.zone:
@@ -74,7 +74,7 @@ def parse_address(text: str) -> Address:
 
 def parse_network(text: str) -> Network:
     try:
-        prefix = netip.parse_prefix(text)
+        prefix = net.parse_prefix(text)
     except ValueError as error:
         raise CelError(f"{_CIDR_ERROR}{_CIDR_ERROR}{error}") from None  # upstream wraps the error twice
     if prefix.addr.is_4in6:

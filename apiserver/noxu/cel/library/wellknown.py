@@ -31,7 +31,7 @@ from noxu.cel.values.values import (
     type_of,
 )
 from noxu.go import base64 as go_base64
-from noxu.go.duration import SECOND
+from noxu.go.time import SECOND
 from noxu.values import MAX_INT64, MIN_INT64
 
 _EXACT: Final = 2**53  # integers from here on are strings in protobuf's JSON

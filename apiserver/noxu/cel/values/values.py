@@ -21,7 +21,7 @@ from noxu.cel.values import times
 from noxu.cel.values.numbers import Uint
 from noxu.cel.values.times import Duration, Timestamp
 from noxu.go import base64 as go_base64
-from noxu.go.duration import parse_schema_duration
+from noxu.go.time import parse_schema_duration
 from noxu.schema.structural import Structural
 from noxu.values import Json, Object
 

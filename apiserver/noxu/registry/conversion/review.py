@@ -16,10 +16,9 @@ from noxu.api import codec, meta
 from noxu.api.errors import aggregate
 from noxu.api.field import FieldError
 from noxu.crd.types import GROUP
-from noxu.go.fmt import go_type
 from noxu.go.json import string_of
 from noxu.go.structs import RAW_EXTENSION, STRING, UID, Field, List, Struct, Write, json_type
-from noxu.go.text import quote
+from noxu.go.text import go_type, quote
 from noxu.kinds.meta import STATUS, TYPE_META
 from noxu.values import Json, Object, copy
 from noxu.webhook.client import ReviewKind

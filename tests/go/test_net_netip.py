@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.go.net import is_ipv4, is_ipv6
-from noxu.go.netip import Addr, parse_addr, parse_prefix
+from noxu.go.net import Addr, is_ipv4, is_ipv6, parse_addr, parse_prefix
 
 PRINTED = [  # text, how it is printed
     ("1.2.3.4", "1.2.3.4"),

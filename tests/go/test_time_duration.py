@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from noxu.go.duration import format_duration, parse_duration, parse_schema_duration
+from noxu.go.time import format_duration, parse_duration, parse_schema_duration
 from tests.timing import cpu_seconds
 
 S, M, H, D = 10**9, 60 * 10**9, 3600 * 10**9, 86400 * 10**9

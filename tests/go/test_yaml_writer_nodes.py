@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.go.yaml_node_writer import write
+from noxu.go.yaml_writer import write_nodes
 from noxu.values import Json
 
 WORDS = "word " * 40
@@ -45,11 +45,11 @@ DOCUMENTS: list[tuple[str, Json, str]] = [
 
 @pytest.mark.parametrize(("value", "text"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS])
 def test_a_value_is_written(value: Json, text: str) -> None:
-    assert write(value).decode() == text
+    assert write_nodes(value).decode() == text
 
 
 def test_nothing_recurses() -> None:
     value: Json = 1
     for _ in range(10_000):
         value = [value]
-    assert write(value) == b"- " * 10_000 + b"1\n"
+    assert write_nodes(value) == b"- " * 10_000 + b"1\n"

@@ -10,7 +10,7 @@ import pytest
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
 from yaml.parser import ParserError
 
-from noxu.go import libyaml
+from noxu.go import yaml
 from noxu.go import yaml as go_yaml
 
 
@@ -34,7 +34,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
 
     def parser(body: Any) -> Any:
         if found.limit < 5000:
-            raise ParserError(None, None, libyaml.TOO_DEEP, None)
+            raise ParserError(None, None, yaml.TOO_DEEP, None)
         return CParser(body)
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _: found)
@@ -54,4 +54,4 @@ def test_without_the_function_the_document_is_refused(library: Library, monkeypa
 
 
 def test_a_limit_is_lifted_once(library: Library) -> None:
-    assert [libyaml.lift_limit(), libyaml.lift_limit()] == [True, False]
+    assert [yaml.lift_limit(), yaml.lift_limit()] == [True, False]

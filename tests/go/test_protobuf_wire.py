@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.go.wire import (
+from noxu.go.protobuf import (
     BYTES,
     END_GROUP,
     FIXED32,
@@ -12,11 +12,11 @@ from noxu.go.wire import (
     START_GROUP,
     VARINT,
     BadTag,
-    length,
-    skip,
-    tag,
+    read_length,
+    read_tag,
+    read_varint,
+    skip_field,
     tag_bytes,
-    varint,
     varint_bytes,
 )
 
@@ -36,12 +36,12 @@ VARINTS = [
 def test_varints(value: int, text: str) -> None:
     data = bytes.fromhex(text)
     assert varint_bytes(value) == data
-    assert varint(b"xx" + data + b"xx", 2, 2 + len(data)) == (value, 2 + len(data))
+    assert read_varint(b"xx" + data + b"xx", 2, 2 + len(data)) == (value, 2 + len(data))
 
 
 def test_a_varint_keeps_64_bits() -> None:
     data = bytes.fromhex("ffffffffffffffffff7f")
-    assert varint(data, 0, len(data)) == (2**64 - 1, len(data))
+    assert read_varint(data, 0, len(data)) == (2**64 - 1, len(data))
 
 
 MALFORMED_VARINTS = [("", "unexpected EOF"), ("80", "unexpected EOF"), ("80" * 10 + "01", "proto: integer overflow")]
@@ -51,19 +51,19 @@ MALFORMED_VARINTS = [("", "unexpected EOF"), ("80", "unexpected EOF"), ("80" * 1
 def test_malformed_varints(text: str, message: str) -> None:
     data = bytes.fromhex(text)
     with pytest.raises(ValueError, match=f"^{message}$"):
-        varint(data, 0, len(data))
+        read_varint(data, 0, len(data))
 
 
 def test_a_varint_ends_with_its_message() -> None:
     with pytest.raises(ValueError, match="unexpected EOF"):
-        varint(b"\x96\x01", 0, 1)
+        read_varint(b"\x96\x01", 0, 1)
 
 
 @pytest.mark.parametrize("number", [1, 15, 16, 2047, 2**29 - 1])
 @pytest.mark.parametrize("wire_type", [VARINT, FIXED64, BYTES, START_GROUP, FIXED32])
 def test_tags(number: int, wire_type: int) -> None:
     data = tag_bytes(number, wire_type)
-    assert tag(data, 0, len(data)) == (number, wire_type, len(data))
+    assert read_tag(data, 0, len(data)) == (number, wire_type, len(data))
 
 
 BAD_TAGS = [
@@ -76,17 +76,17 @@ BAD_TAGS = [
 @pytest.mark.parametrize(("data", "message"), [row[1:] for row in BAD_TAGS], ids=[row[0] for row in BAD_TAGS])
 def test_bad_tags(data: bytes, message: str) -> None:
     with pytest.raises(BadTag) as raised:
-        tag(data, 0, len(data))
+        read_tag(data, 0, len(data))
     assert str(raised.value) == message
 
 
 def test_lengths() -> None:
-    assert length(b"\x03abc", 0, 4) == (4, 1)
-    assert length(b"\x00", 0, 1) == (1, 1)
+    assert read_length(b"\x03abc", 0, 4) == (4, 1)
+    assert read_length(b"\x00", 0, 1) == (1, 1)
     with pytest.raises(ValueError, match="unexpected EOF"):
-        length(b"\x03abc", 0, 3)
+        read_length(b"\x03abc", 0, 3)
     with pytest.raises(ValueError, match="negative length"):
-        length(varint_bytes(2**63), 0, 10)
+        read_length(varint_bytes(2**63), 0, 10)
 
 
 def group(number: int, *parts: bytes) -> bytes:
@@ -107,11 +107,11 @@ SKIPPED = [
 
 @pytest.mark.parametrize(("wire_type", "data"), [row[1:] for row in SKIPPED], ids=[row[0] for row in SKIPPED])
 def test_values_are_skipped(wire_type: int, data: bytes) -> None:
-    assert skip(wire_type, data + b"rest", 0, len(data) + 4) == len(data)
+    assert skip_field(wire_type, data + b"rest", 0, len(data) + 4) == len(data)
     with pytest.raises(ValueError, match="unexpected EOF"):
-        skip(wire_type, data, 0, len(data) - 1)
+        skip_field(wire_type, data, 0, len(data) - 1)
 
 
 def test_unknown_wire_types() -> None:
     with pytest.raises(ValueError, match=r"^proto: illegal wireType 7$"):
-        skip(7, b"", 0, 0)
+        skip_field(7, b"", 0, 0)

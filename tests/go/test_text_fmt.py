@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.go.fmt import default_format, go_syntax, go_type, yaml_go_syntax
+from noxu.go.text import default_format, go_syntax, go_type, yaml_go_syntax
 
 PRINTED: list[tuple[Any, str, str, str]] = [
     (None, "<nil>", "interface {}(nil)", "<nil>"),

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from noxu.go.cbor_notation import diagnose
+from noxu.go.cbor_writer import diagnose
 
 NOTATIONS: Final = [
     ("00", "0"),

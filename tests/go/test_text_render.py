@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.go.render import Notation, render
+from noxu.go.text import Notation, render
 
 NOTATION = Notation(
     map=("<", "; ", ">"), list=("(", " | ", ")"), key=lambda name: f"{name}~", scalar=lambda value: f"{value!r}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.go.strconv import parse_int, parse_uint
+from noxu.go.text import parse_int, parse_uint
 
 LONG = "9" * 5000
 NUMBERS: list[tuple[str, int | str, int | str]] = [
