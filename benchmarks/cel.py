@@ -26,7 +26,7 @@ from noxu.cel.kubernetes.validation import Validator
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.values import from_json_or_failed
 from noxu.crd import types, update, validation
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.registry import stages, write
 from noxu.registry.custom import versions_of
 from noxu.registry.draft import Action, Body, WriteRequest, draft_of

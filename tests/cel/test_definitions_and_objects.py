@@ -16,7 +16,7 @@ from noxu.cel.kubernetes import rules
 from noxu.cel.kubernetes.schema_rules import SchemaRules
 from noxu.cel.kubernetes.validation import Validator
 from noxu.crd import types, update, validation
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import parse
 from noxu.values import Object

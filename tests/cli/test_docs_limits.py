@@ -138,9 +138,9 @@ PAGE: Final = {
     "indentation of an answer (`?pretty=1`)": "noxu.api.codec:MAX_INDENTATION",
     "unknown fields that a strict answer lists": "noxu.go.structs:MAX_STRICT_ERRORS",
     "values that the printer columns of one object look at; 8 characters of a cell count as one": (
-        "noxu.tables.cell_budget:MAX_OF_ROW"
+        "noxu.tables.jsonpath:MAX_OF_ROW"
     ),
-    "the same for all rows of an answer": "noxu.tables.cell_budget:MAX_OF_REQUEST",
+    "the same for all rows of an answer": "noxu.tables.jsonpath:MAX_OF_REQUEST",
     "errors that an answer lists": "noxu.api.errors:MAX_REPORTED_ERRORS",
     "characters of the errors of an answer": "noxu.api.errors:MAX_REPORTED_TEXT",
     "an object as it is stored": "noxu.registry.limits:MAX_REQUEST",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.discovery import gzip_pieces, openapi, openapi_paths
+from noxu.discovery import openapi, openapi_paths
 from noxu.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
 from noxu.discovery.openapi_schemas import V2, V3
 from noxu.go import protobuf
@@ -353,8 +353,8 @@ def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
     published: Published, monkeypatch: pytest.MonkeyPatch, form: Form
 ) -> None:
     compressed: list[int] = []
-    blocks = gzip_pieces._blocks
-    monkeypatch.setattr(gzip_pieces, "_blocks", lambda group: compressed.append(len(group)) or blocks(group))
+    blocks = openapi._blocks
+    monkeypatch.setattr(openapi, "_blocks", lambda group: compressed.append(len(group)) or blocks(group))
     key, old = Key(V2, form=form), catalog_of(crd(), crd("Gadget", "other.com"))
     counts = []
     for catalog in (old, old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "new.com"), 0))):

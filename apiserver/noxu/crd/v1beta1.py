@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from noxu.crd import types
-from noxu.crd.defaults import default
 from noxu.crd.internal import internal
+from noxu.crd.types import default
 from noxu.go.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
 from noxu.go.structs import decode as decode_struct
 from noxu.values import Json, Object

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import Final
 
 from noxu.api import codec
-from noxu.crd import defaults, types, v1beta1
+from noxu.crd import types, v1beta1
 from noxu.go.structs import Decoded
 from noxu.values import Json, Object
 
 COLLECTION: Final = f"{types.GROUP}/{types.RESOURCE}"
 _UPGRADES: Final[dict[str, tuple[Callable[[Json], Decoded], Callable[[Object], Object]]]] = {
-    types.API_VERSION: (types.decode, defaults.default),
+    types.API_VERSION: (types.decode, types.default),
     v1beta1.API_VERSION: (v1beta1.decode, v1beta1.upgrade),
 }
 

@@ -245,7 +245,7 @@ class Resource:
         declared = self.declared_schema
         if declared is None:
             return None
-        from noxu.schema.default_pruning import prune_defaults  # with the first definition, like those below
+        from noxu.schema.pruning import prune_defaults  # with the first definition, like those below
         from noxu.schema.structural import parse
 
         return prune_defaults(parse(declared))

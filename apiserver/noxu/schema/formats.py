@@ -1,7 +1,7 @@
 """String formats: which exist, and which strings they accept (upstream's strfmt registry behind go-openapi).
 
 A format is looked up without the dashes of its name. These formats apply to strings and to schemas without a type. The
-formats of integers and numbers are ranges (see `numbers`). Other combinations are ignored, with the warning
+formats of integers and numbers are ranges (see `scalars`). Other combinations are ignored, with the warning
 `unrecognized format "zzz"` when the CustomResourceDefinition is written.
 """
 

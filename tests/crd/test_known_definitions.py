@@ -10,10 +10,14 @@ from typing import Any, Final
 import pytest
 
 from noxu.control_plane import ControlPlane, assemble, running
-from noxu.crd import unchanged
-from noxu.crd.known_definitions import KnownDefinitions
-from noxu.crd.unchanged import Unchanged, digest_of, from_json
-from noxu.crd.valid_specs import ValidSpecs
+from noxu.crd import known_definitions
+from noxu.crd.known_definitions import (
+    KnownDefinitions,
+    Unchanged,
+    ValidSpecs,
+    digest_of_replacement,
+    unchanged_from_json,
+)
 from noxu.features import Features
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
@@ -193,13 +197,15 @@ async def test_what_is_known_depends_on_the_options_of_the_server(
 
 def test_replacements_that_differ_in_anything_have_other_digests() -> None:
     texts = [(b"", b""), (b"a", b""), (b"", b"a"), (b"ab", b"c"), (b"a", b"bc")]
-    digests = {digest_of(*pair, features) for pair in texts for features in (Features(), Features(cbor=True))}
+    digests = {
+        digest_of_replacement(*pair, features) for pair in texts for features in (Features(), Features(cbor=True))
+    }
     assert len(digests) == 2 * len(texts)
 
 
 def test_only_the_replacements_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unchanged, "MAX_REPLACEMENTS", 2)
-    found = from_json(["a", "b", "c"])
+    monkeypatch.setattr(known_definitions, "MAX_REPLACEMENTS", 2)
+    found = unchanged_from_json(["a", "b", "c"])
     assert found.has("a")
     found.add("d")
     assert found.as_json() == ["a", "d"]
@@ -207,4 +213,4 @@ def test_only_the_replacements_that_were_used_last_are_kept(monkeypatch: pytest.
 
 @pytest.mark.parametrize("value", [None, {}, 1, [1], [None, "a"]])
 def test_anything_else_than_digests_counts_as_none(value: Any) -> None:
-    assert from_json(value).as_json() == []
+    assert unchanged_from_json(value).as_json() == []

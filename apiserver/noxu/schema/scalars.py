@@ -1,23 +1,30 @@
-"""Numbers: the ranges of types and formats, multipleOf, minimum and maximum, compared as upstream does in Go.
+"""Numbers and members of enums, compared as upstream does in Go.
 
-An integer literal within int64 is an int64, every other number a float64, and all limits in a schema are float64. An
-int64 and a limit are compared as integers, with the limit truncated. If the limit does not fit the node's type or
-format, which is an error of its own, they are compared as floats.
+The ranges of types and formats, multipleOf, minimum and maximum: an integer literal within int64 is an int64, every other
+number a float64, and all limits in a schema are float64. An int64 and a limit are compared as integers, with the limit
+truncated. If the limit does not fit the node's type or format, which is an error of its own, they are compared as floats.
+
+Enums (kube-openapi's validate.EnumCase): a value is a member if Go can convert it to the member's type and then they are
+equal.
+
+    enum          allows
+    [1]           1, and floats that truncate to 1: 1.7
+    [1.0, "x"]    1.0 and 1, as a float64; "x", and the integer 120, because Go's string(120) is "x"
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from types import NoneType
 from typing import Final, TypeAlias
 
-from noxu.api.field import FieldError, invalid
+from noxu.api.field import FieldError, Location, invalid, path_of
 from noxu.go.text import plain
-from noxu.schema.location import Location, path_of
 from noxu.schema.structural import ValueValidation
-from noxu.values import MAX_INT64, MIN_INT64
+from noxu.values import MAX_INT64, MIN_INT64, Json, equal
 
 MAX_SAFE_INTEGER: Final = 2.0**53 - 1  # ECMAScript's
 TOLERANCE: Final = 1e-9  # the relative distance from an integer that a float may have
@@ -132,3 +139,25 @@ def to_int64(number: float) -> int:
     """Go's int64(number) on amd64: truncated; a number that does not fit becomes the smallest integer."""
     truncated = math.trunc(number)
     return truncated if truncated in _INT64 else MIN_INT64
+
+
+def membership(kind: type, members: Sequence[Json]) -> Callable[[Json], bool]:
+    """A function that says whether a value of this Python type is one of the members. Null is never a member."""
+    if kind is NoneType:
+        return lambda _: False
+    same = [member for member in members if type(member) is kind]
+    if kind in (str, bool):
+        return frozenset(same).__contains__
+    if kind not in (int, float):
+        return lambda value: any(equal(value, member) for member in same)
+    integers = {member for member in members if type(member) is int}
+    floats = {member for member in members if type(member) is float}
+    if kind is float:
+        return lambda value: value in floats or to_int64(value) in integers
+    strings = {member for member in members if type(member) is str}
+    return lambda value: value in integers or float(value) in floats or (bool(strings) and _character(value) in strings)
+
+
+def _character(code: int) -> str:
+    """Go's string(int64)."""
+    return chr(code) if 0 <= code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "\ufffd"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.crd import lint
-from noxu.crd.upgrades import narrowings
+from noxu.crd.lint import narrowings
 from noxu.values import copy
 
 SCHEMA: Any = {

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from noxu.registry.offload import LOOP_LIMIT
-from noxu.tables.cell_budget import MAX_OF_REQUEST, MAX_OF_ROW, CellBudget, Spent, limited_by
-from noxu.tables.jsonpath import parse
+from noxu.tables.jsonpath import MAX_OF_REQUEST, MAX_OF_ROW, CellBudget, Spent, limited_by, parse
 from noxu.tables.table import Columns, Conversion, convert_list, custom_columns
 from tests.timing import cpu_seconds
 

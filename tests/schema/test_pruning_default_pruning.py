@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.schema.default_pruning import prune_defaults
 from noxu.schema.defaulting import default
+from noxu.schema.pruning import prune_defaults
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
 

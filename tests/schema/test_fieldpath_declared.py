@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.schema import declared
+from noxu.schema import fieldpath
 from noxu.schema.structural import parse
 
 SCHEMA: dict[str, Any] = {
@@ -51,7 +51,7 @@ WHERE = [
 
 @pytest.mark.parametrize(("place", "expected"), WHERE)
 def test_where_a_place_is_declared(place: str, expected: str | None) -> None:
-    found = declared.at(ROOT, place.split(".") if place else [])
+    found = fieldpath.declaration_at(ROOT, place.split(".") if place else [])
     assert (found and found.where) == expected
 
 
@@ -72,7 +72,7 @@ MEANT = [
 
 @pytest.mark.parametrize(("place", "expected"), [row[1:] for row in MEANT], ids=[row[0] for row in MEANT])
 def test_the_field_that_was_meant(place: str, expected: str) -> None:
-    assert declared.nearest(ROOT, place.split(".")) == expected
+    assert fieldpath.nearest_declared(ROOT, place.split(".")) == expected
 
 
 ELSEWHERE = [
@@ -86,4 +86,4 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize(("place", "expected"), [row[1:] for row in ELSEWHERE], ids=[row[0] for row in ELSEWHERE])
 def test_the_place_that_was_meant(place: str, expected: str) -> None:
-    assert declared.elsewhere(ROOT, place.split(".")) == expected
+    assert fieldpath.declared_elsewhere(ROOT, place.split(".")) == expected

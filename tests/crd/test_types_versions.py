@@ -6,13 +6,7 @@ import random
 
 import pytest
 
-from noxu.crd.versions import (
-    deprecation_warning,
-    served_versions,
-    storage_version,
-    version_of,
-    version_priority,
-)
+from noxu.crd.types import deprecation_warning, served_versions, storage_version, version_of, version_priority
 from noxu.values import Json, Object
 
 

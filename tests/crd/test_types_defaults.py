@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.crd.defaults import default
-from noxu.crd.types import decode
+from noxu.crd.types import decode, default
 from noxu.values import Object
 
 Build = Callable[..., Object]

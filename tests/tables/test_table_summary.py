@@ -10,8 +10,7 @@ import pytest
 from noxu.api import codec
 from noxu.tables import table
 from noxu.tables.printers import built_in_columns
-from noxu.tables.summary import Ages, metadata, row, summarize
-from noxu.tables.table import Columns, custom_columns
+from noxu.tables.table import Ages, Columns, custom_columns, metadata, row_of_summary, summarize
 from noxu.values import Object
 
 NOW = datetime(2030, 1, 1, 1, tzinfo=UTC)
@@ -79,7 +78,7 @@ def test_a_row_of(columns: Columns, value: Object, include: str, version: str) -
     expected = codec.encode(table.row(columns, value, version, include, NOW), sort_keys=False)
     summary = summarize(value, columns)
     body = codec.encode(value, sort_keys=False)
-    assert row(summary, version, Ages(NOW), include, body) == expected
+    assert row_of_summary(summary, version, Ages(NOW), include, body) == expected
 
 
 @pytest.mark.parametrize("version", table.VERSIONS)
@@ -92,5 +91,5 @@ def test_the_metadata_of(columns: Columns, value: Object, version: str) -> None:
 def test_ages_are_those_of_the_request() -> None:
     summary = summarize(thing(), custom_columns(None))
     later = NOW.replace(hour=3)
-    shown = [row(summary, "v1", Ages(now), "None") for now in (NOW, later)]
+    shown = [row_of_summary(summary, "v1", Ages(now), "None") for now in (NOW, later)]
     assert [b'"60m"' in shown[0], b'"3h"' in shown[1]] == [True, True]

@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from noxu.schema.ratcheting import validate_update
 from noxu.schema.structural import parse
-from noxu.schema.validation import validate
+from noxu.schema.validation import validate, validate_update
 from noxu.values import Json, Object
 
 SHORT: Object = {"type": "string", "maxLength": 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.api.hosts import is_loopback, split_host
+from noxu.api.names import is_loopback, split_host
 
 SPLIT = [
     ("a name", "example.com", "example.com"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.schema.location import Location, path_of
+from noxu.api.field import Location, path_of
 
 
 @pytest.mark.parametrize(

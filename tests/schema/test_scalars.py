@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.schema.numbers import fits, is_json_integer, is_multiple, to_int64
+from noxu.schema.scalars import fits, is_json_integer, is_multiple, to_int64
 from noxu.schema.structural import parse
 from noxu.schema.validation import validate
 from noxu.values import MAX_INT64, MIN_INT64, Object

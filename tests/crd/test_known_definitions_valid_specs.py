@@ -14,8 +14,8 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.control_plane import assemble, running
-from noxu.crd import valid_specs, validation
-from noxu.crd.valid_specs import ValidSpecs, digest_of, from_json
+from noxu.crd import known_definitions, validation
+from noxu.crd.known_definitions import ValidSpecs, digest_of_spec, valid_specs_from_json
 from noxu.features import Features
 from noxu.manifests import loading
 from noxu.registry.draft import Outcome
@@ -85,7 +85,7 @@ async def check_law(crds: Sequence[Object]) -> ValidSpecs:
     expected = await answers(crds, None)
     specs = ValidSpecs()
     assert await answers(crds, specs) == expected
-    again = from_json(specs.as_json())
+    again = valid_specs_from_json(specs.as_json())
     assert await answers(crds, again) == expected
     return again
 
@@ -212,17 +212,17 @@ def test_specs_that_differ_in_anything_have_other_digests() -> None:
         {"a": 1, "b": 2},
         {"b": 2, "a": 1},
     ]
-    digests = {digest_of(spec, features) for spec in specs for features in (Features(), Features(cbor=True))}
+    digests = {digest_of_spec(spec, features) for spec in specs for features in (Features(), Features(cbor=True))}
     assert len(digests) == 2 * len(specs)
 
 
 def test_a_spec_with_a_huge_integer_is_not_kept() -> None:
-    assert digest_of({"a": 2**70}, Features()) == ""
+    assert digest_of_spec({"a": 2**70}, Features()) == ""
 
 
 def test_only_the_specs_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(valid_specs, "MAX_SPECS", 2)
-    specs = from_json({"a": [], "b": ["w"], "c": []})
+    monkeypatch.setattr(known_definitions, "MAX_SPECS", 2)
+    specs = valid_specs_from_json({"a": [], "b": ["w"], "c": []})
     assert specs.warnings("a") == []
     specs.add("d", [])
     assert list(specs.as_json()) == ["a", "d"]
@@ -230,4 +230,4 @@ def test_only_the_specs_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("value", [None, [], 1, {"a": 1}, {"a": [1]}, {"a": None}])
 def test_anything_else_than_specs_counts_as_none(value: Any) -> None:
-    assert from_json(value).as_json() == {}
+    assert valid_specs_from_json(value).as_json() == {}

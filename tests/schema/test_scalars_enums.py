@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.schema.enums import membership
+from noxu.schema.scalars import membership
 from noxu.values import Json
 
 ROWS: list[tuple[str, list[Json], Json, bool]] = [

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.discovery import gzip_pieces
-from noxu.discovery.gzip_pieces import GzipPieces
+from noxu.discovery import openapi
+from noxu.discovery.openapi import GzipPieces
 
 
 def entry(n: int, text: str = "The name of the object, which is unique in its namespace. ") -> bytes:
@@ -60,8 +60,8 @@ def test_after_a_change_few_groups_are_compressed(pieces: list[bytes], monkeypat
     compressed = GzipPieces()
     compressed.of(MANY)
     new: list[tuple[bytes, ...]] = []
-    blocks = gzip_pieces._blocks
-    monkeypatch.setattr(gzip_pieces, "_blocks", lambda group: new.append(group) or blocks(group))
+    blocks = openapi._blocks
+    monkeypatch.setattr(openapi, "_blocks", lambda group: new.append(group) or blocks(group))
     assert zlib.decompress(compressed.of(pieces), 31) == b"".join(pieces)
     assert 1 <= len(new) <= 2
     assert sum(map(len, new)) < len(pieces) / 2

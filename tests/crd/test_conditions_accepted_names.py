@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.crd.accepted_names import AcceptedNames
+from noxu.crd.conditions import AcceptedNames
 from noxu.values import Object
 
 WIDGETS: Object = {
