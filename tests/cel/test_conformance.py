@@ -272,7 +272,7 @@ def read_type(given: Message) -> Type:
             return {one.name: one for one in (types.TIMESTAMP, types.DURATION)}[value.decode()]
         case "abstract_type", dict():
             params = (read_type(one) for one in value.get("parameter_types", []) if isinstance(one, dict))
-            return Type(types.Kind.OPAQUE, text(value, "name"), tuple(params))
+            return Type(types.TypeKind.OPAQUE, text(value, "name"), tuple(params))
     raise AssertionError(given)
 
 

@@ -15,13 +15,13 @@ from noxu.api import codec, errors, meta
 from noxu.api import field as fields
 from noxu.api.errors import ApiError
 from noxu.api.field import Verbatim
+from noxu.api.json_patches import refuse_repeated_keys
 from noxu.api.meta import (
     OBJECT_META,
     GroupVersionKind,
     coerce,
     generate_name,
 )
-from noxu.api.patch_bodies import refuse_repeated_keys
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker, group_version_kind, named
 from noxu.go import unstructured

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.cel.kubernetes.activation import activation
-from noxu.cel.kubernetes.admission import Composition, Purpose, match_condition
+from noxu.cel.kubernetes.admission import Composition, Purpose, activation, match_condition
 from noxu.cel.library.authorization import AuthorizerDecision
 
 PURPOSES = [

@@ -23,8 +23,7 @@ from noxu.cel.syntax.ast import (
 )
 from noxu.cel.syntax.source import Problem
 from noxu.cel.types import types
-from noxu.cel.types.assignability import Substitution, most_general
-from noxu.cel.types.types import Kind, Type, display, is_dyn_or_error, is_optional
+from noxu.cel.types.types import Substitution, Type, TypeKind, display, is_dyn_or_error, is_optional, most_general
 from noxu.cel.values.values import type_of
 
 
@@ -150,11 +149,11 @@ class _Checker:
         given = self.substitution.resolve(operand.type)
         target = given.params[0] if is_optional(given) else given
         match target.kind:
-            case Kind.MAP:
+            case TypeKind.MAP:
                 result = target.params[1]
-            case Kind.STRUCT:
+            case TypeKind.STRUCT:
                 result = self.struct_field(node.pos, target, name)
-            case Kind.PARAM:
+            case TypeKind.PARAM:
                 self.substitution.assignable(types.DYN, target)
                 result = types.DYN
             case _:
@@ -246,7 +245,7 @@ class _Checker:
             returned = substitution.resolve(returned)
             if result is None:
                 result = returned
-            elif result.kind is not Kind.DYN and returned != result:
+            elif result.kind is not TypeKind.DYN and returned != result:
                 result = types.DYN
         return tuple(chosen), result
 
@@ -273,7 +272,7 @@ class _Checker:
         """The type that a `?element` contributes: what the optional holds."""
         if is_optional(node.type):
             return node.type.params[0]
-        if node.type.kind is not Kind.DYN:
+        if node.type.kind is not TypeKind.DYN:
             expected = display(types.optional_of(node.type))
             self.report(node.pos, f"expected type '{expected}' but found '{display(node.type)}'")
         return node.type
@@ -347,12 +346,12 @@ class _Checker:
         """The types of the iteration variables."""
         given = self.substitution.resolve(node.range.type)
         match given.kind:
-            case Kind.LIST:
+            case TypeKind.LIST:
                 return (types.INT, given.params[0]) if node.variable2 else (given.params[0], types.ERROR)
-            case Kind.MAP:
+            case TypeKind.MAP:
                 key, value = given.params
                 return key, value
-            case Kind.DYN | Kind.ERROR | Kind.PARAM:
+            case TypeKind.DYN | TypeKind.ERROR | TypeKind.PARAM:
                 self.substitution.assignable(types.DYN, given)
                 return types.DYN, types.DYN
         self.report(
@@ -377,5 +376,6 @@ def _qualified(node: Expr) -> str | None:
 def _has_struct(given: tuple[Type, ...]) -> bool:
     """Whether a type was made from a schema. Such types come and go with their CRDs, so they are not cached."""
     return any(
-        (type_.kind is Kind.STRUCT and type_.declaration is not None) or _has_struct(type_.params) for type_ in given
+        (type_.kind is TypeKind.STRUCT and type_.declaration is not None) or _has_struct(type_.params)
+        for type_ in given
     )

@@ -19,7 +19,7 @@ from noxu.cel.library.formatting import FormatError
 from noxu.cel.library.standard import compile_pattern
 from noxu.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, MapLiteral, children
 from noxu.cel.syntax.source import Problem
-from noxu.cel.types.types import Kind, Type, display
+from noxu.cel.types.types import Type, TypeKind, display
 from noxu.cel.values import equality
 from noxu.cel.values.conversions import go_type, to_duration, to_timestamp
 from noxu.cel.values.numbers import Uint
@@ -33,18 +33,18 @@ _CONVERSIONS: Final = frozenset({
 PATTERN_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
 _PRIMITIVES: Final = frozenset({bool, float, int, str, Uint})
 _TEXTUAL: Final = frozenset({
-    Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
-    Kind.DURATION, Kind.TYPE, Kind.NULL,
+    TypeKind.LIST, TypeKind.MAP, TypeKind.INT, TypeKind.UINT, TypeKind.DOUBLE, TypeKind.BOOL, TypeKind.STRING, TypeKind.TIMESTAMP, TypeKind.BYTES,
+    TypeKind.DURATION, TypeKind.TYPE, TypeKind.NULL,
 })  # fmt: skip
 _PRINTABLE: Final = {  # the kinds of arguments that each verb of string.format accepts
     "s": _TEXTUAL,
-    "d": frozenset({Kind.INT, Kind.UINT}),
-    "f": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "e": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "b": frozenset({Kind.INT, Kind.UINT, Kind.BOOL}),
-    "x": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-    "X": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-    "o": frozenset({Kind.INT, Kind.UINT}),
+    "d": frozenset({TypeKind.INT, TypeKind.UINT}),
+    "f": frozenset({TypeKind.DOUBLE, TypeKind.STRING}),
+    "e": frozenset({TypeKind.DOUBLE, TypeKind.STRING}),
+    "b": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.BOOL}),
+    "x": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.STRING, TypeKind.BYTES}),
+    "X": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.STRING, TypeKind.BYTES}),
+    "o": frozenset({TypeKind.INT, TypeKind.UINT}),
 }
 
 
@@ -139,7 +139,7 @@ def _invalid_format(node: Call, args: ListLiteral) -> Iterator[Problem]:
 
 def _unprintable(verb: str, arg: Expr) -> Expr | None:
     """The argument, or the element of it, that the verb cannot print; None if it can."""
-    if arg.type.kind is not Kind.DYN and arg.type.kind not in _PRINTABLE[verb]:
+    if arg.type.kind is not TypeKind.DYN and arg.type.kind not in _PRINTABLE[verb]:
         return arg
     if verb == "s":
         inner: list[Expr] = []

@@ -18,9 +18,8 @@ from noxu.cel import memory
 from noxu.cel.checking.environment import Environment
 from noxu.cel.cost.runtime import CHECKED_BEFORE_CALL, LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
 from noxu.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload, shortened
-from noxu.cel.evaluation.attributes import AttributePlan, Qualifier, is_attribute, plan_attribute
 from noxu.cel.evaluation.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
-from noxu.cel.evaluation.containers import entries, select
+from noxu.cel.evaluation.selection import AttributePlan, Qualifier, entries, is_attribute, plan_attribute, select
 from noxu.cel.memory import ELEMENT, ENTRY, LIST, MAP, Memory
 from noxu.cel.syntax.ast import (
     Call,

@@ -29,11 +29,10 @@ from noxu.api.field import (
 )
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.errors import NO_SUCH_OVERLOAD, CostExceeded, Interrupted, MemoryExceeded
-from noxu.cel.escaping import escape
 from noxu.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
 from noxu.cel.kubernetes.rules import OLD_SELF, SELF, CompiledRule
-from noxu.cel.observed import observed_values
-from noxu.cel.types.schema_types import DeclType, decl_type, with_type_and_object_meta
+from noxu.cel.program import observed_values
+from noxu.cel.types.schema_types import DeclType, decl_type, escape, with_type_and_object_meta
 from noxu.cel.values.values import NONE, Optional, Value, from_json_or_failed
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.go.text import quote, trim_space

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from noxu.cel.errors import CelError
-from noxu.cel.library.messages import MessageType
+from noxu.cel.library.declarations import MessageType
 from noxu.cel.memory import ELEMENT, ENTRY, LIST, MAP, TEXT, allocate
 from noxu.cel.types import types
 from noxu.cel.types.types import Type, wrapper_of

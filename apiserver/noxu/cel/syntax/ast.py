@@ -2,7 +2,7 @@
 
 `pos` is where error messages about a node point (an offset in code points). The checker sets `type`, and for calls
 `overloads`: the ids of the overloads that the call may use. A comprehension keeps the name of the macro it came from,
-which determines the shape of its parts (see `noxu.cel.syntax.macros`).
+which determines the shape of its parts (see `noxu.cel.syntax.builder`).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from noxu.cel.syntax.grammar import (
     Terminal,
     token_names,
 )
-from noxu.cel.syntax.lexer import Span, Token, recognition_error
+from noxu.cel.syntax.lexer import SourceToken, Span, recognition_error
 from noxu.cel.syntax.source import NO_LOCATION, Problem
 
 MAX_DEPTH: Final = 250  # of a rule within itself
@@ -53,7 +53,7 @@ class Tree:
 
     __slots__ = ("label", "parts", "rule", "start")
 
-    def __init__(self, rule: str, start: Token, label: str = "") -> None:
+    def __init__(self, rule: str, start: SourceToken, label: str = "") -> None:
         self.rule = rule
         self.start = start
         self.label = label
@@ -70,15 +70,15 @@ class Tree:
     def trees(self, label: str) -> list[Tree]:
         return [part for part in self.parts.get(label, ()) if isinstance(part, Tree)]
 
-    def tokens(self, label: str) -> list[Token]:
-        return [part for part in self.parts.get(label, ()) if isinstance(part, Token)]
+    def tokens(self, label: str) -> list[SourceToken]:
+        return [part for part in self.parts.get(label, ()) if isinstance(part, SourceToken)]
 
-    def token(self, label: str) -> Token | None:
+    def token(self, label: str) -> SourceToken | None:
         part = self.first(label)
-        return part if isinstance(part, Token) else None
+        return part if isinstance(part, SourceToken) else None
 
 
-Part: TypeAlias = Tree | Token
+Part: TypeAlias = Tree | SourceToken
 _RuleParser: TypeAlias = Generator[Reference, Tree, Tree]  # yields the rules it needs, returns its tree
 _ElementParser: TypeAlias = Generator[Reference, Tree, None]
 _State: TypeAlias = tuple[Element, bool]  # an element; True after an iteration of a loop, False before the element
@@ -104,7 +104,7 @@ class _NoAlternative(Exception):
         self.index = index
 
 
-def parse_tree(text: str, tokens: list[Token], unrecognized: list[Span]) -> tuple[Tree, list[Problem]]:
+def parse_tree(text: str, tokens: list[SourceToken], unrecognized: list[Span]) -> tuple[Tree, list[Problem]]:
     """The parse tree of the tokens, and the syntax errors, those of unrecognized text included. Raises ParsingAborted."""
     parser = _Parser(text, tokens, unrecognized)
     try:
@@ -122,7 +122,7 @@ class _Parser:
     the first `reported_spans` of the unrecognized spans are reported.
     """
 
-    def __init__(self, text: str, tokens: list[Token], unrecognized: list[Span]) -> None:
+    def __init__(self, text: str, tokens: list[SourceToken], unrecognized: list[Span]) -> None:
         self.text = text
         self.tokens = tokens
         self.unrecognized = unrecognized
@@ -162,7 +162,7 @@ class _Parser:
         self.report_unrecognized(at)
         return self.tokens[at].kind
 
-    def consume(self) -> Token:
+    def consume(self) -> SourceToken:
         if self.skipped is not None:
             if self.skipped >= _MAX_SKIPPED:
                 raise ParsingAborted(
@@ -339,7 +339,7 @@ class _Parser:
 
     # Errors
 
-    def match(self, terminal: Terminal) -> Token:
+    def match(self, terminal: Terminal) -> SourceToken:
         """Consume the token that is expected. If it is not next, drop a token before it or make it up."""
         if self.kind() in terminal.first:
             self.matched()
@@ -352,7 +352,7 @@ class _Parser:
             self.report_once(f"missing {token_names(self.expected())} at {_quote(current.text)}")
             if current.kind == EOF and self.at:
                 current = self.tokens[self.at - 1]
-            token = Token("missing", "<missing>", current.start)
+            token = SourceToken("missing", "<missing>", current.start)
         else:
             raise _Mismatch
         self.skipped = None
@@ -428,13 +428,13 @@ class _Parser:
         text = _quote(self.tokens[self.at].text)
         self.report_once(f"extraneous input {text} expecting {token_names(self.expected())}")
 
-    def report_once(self, message: str, token: Token | None = None) -> None:
+    def report_once(self, message: str, token: SourceToken | None = None) -> None:
         """Report an error, unless the parser is still recovering from another."""
         if not self.recovering:
             self.recovering = True
             self.report_at((token or self.tokens[self.at]).start, message)
 
-    def text_between(self, first: Token, last: Token) -> str:
+    def text_between(self, first: SourceToken, last: SourceToken) -> str:
         """The text from one token to the end of the other, without unrecognized parts: `a # .1` → `a  .1`."""
         if first.kind == EOF:
             return first.text

@@ -22,13 +22,13 @@ from noxu.cel.syntax.ast import (
 )
 from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RESERVED, Builder, read_literal
 from noxu.cel.syntax.error_recovery import MAX_DEPTH, ParsingAborted, Tree, parse_tree
-from noxu.cel.syntax.lexer import Span, Token
+from noxu.cel.syntax.lexer import SourceToken, Span
 from noxu.cel.syntax.source import BEFORE_TEXT, NO_LOCATION, Problem
 
 TOO_DEEP: Final = "max recursion depth exceeded"
 
 
-def parse_with_recovery(text: str, tokens: list[Token], unrecognized: list[Span]) -> tuple[Expr, list[Problem]]:
+def parse_with_recovery(text: str, tokens: list[SourceToken], unrecognized: list[Span]) -> tuple[Expr, list[Problem]]:
     """The expression as far as it can be parsed, and all its errors, in ANTLR's and cel-go's order."""
     missing = Missing(NO_LOCATION)
     try:

@@ -25,7 +25,7 @@ from noxu.cel.syntax.ast import (
 )
 from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RELATIONS, RESERVED, SIGNED, Builder, read_literal
 from noxu.cel.syntax.error_recovery import MAX_DEPTH
-from noxu.cel.syntax.lexer import Token, tokenize
+from noxu.cel.syntax.lexer import SourceToken, tokenize
 from noxu.cel.syntax.parse_tree import TOO_DEEP, parse_with_recovery
 from noxu.cel.syntax.source import NO_LOCATION, Problem, compile_error
 
@@ -77,13 +77,13 @@ class _Parser:
     `tokens[at]` is the next token; `nesting` counts open brackets and conditionals.
     """
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[SourceToken]) -> None:
         self.tokens = tokens
         self.at = 0
         self.nesting = 0
         self.builder = Builder()
 
-    def next(self) -> Token:
+    def next(self) -> SourceToken:
         token = self.tokens[self.at]
         self.at += 1
         return token
@@ -94,7 +94,7 @@ class _Parser:
             return True
         return False
 
-    def expect(self, kind: str) -> Token:
+    def expect(self, kind: str) -> SourceToken:
         token = self.next()
         if token.kind != kind:
             raise _Unparsable
@@ -164,7 +164,7 @@ class _Parser:
             else:
                 return tree
 
-    def selection(self, dot: Token, operand: Expr) -> Expr:
+    def selection(self, dot: SourceToken, operand: Expr) -> Expr:
         optional = self.accept("?")
         name = self.next()
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
@@ -212,7 +212,7 @@ class _Parser:
                 return read_literal(self.builder, token, "", token.start)
         raise _Unparsable
 
-    def name(self, token: Token, start: int, dot: str) -> Expr:
+    def name(self, token: SourceToken, start: int, dot: str) -> Expr:
         """An identifier, the call of a function without a target, or a message."""
         following = self.tokens[self.at]
         message = self.message_name(token)
@@ -231,7 +231,7 @@ class _Parser:
             return self.builder.error(start, f"reserved identifier: {token.text}")
         return Ident(token.start, dot + token.text)
 
-    def message_name(self, token: Token) -> str:
+    def message_name(self, token: SourceToken) -> str:
         """`a.b.C` if a `{` follows, which is then the next token. Else "", and the position is unchanged."""
         at = self.at
         names = [token.text]
@@ -243,7 +243,7 @@ class _Parser:
         self.at = at
         return ".".join(names)
 
-    def list_literal(self, bracket: Token) -> Expr:
+    def list_literal(self, bracket: SourceToken) -> Expr:
         elements: list[Expr] = []
         optional: list[int] = []
         if self.accept(","):  # [,] is an empty list

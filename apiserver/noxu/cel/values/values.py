@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from noxu.cel.errors import Cancelled, CelError, no_such_overload
-from noxu.cel.escaping import escape, unescape
 from noxu.cel.memory import allocate_text
 from noxu.cel.types import types
-from noxu.cel.types.schema_types import with_type_and_object_meta
+from noxu.cel.types.schema_types import escape, unescape, with_type_and_object_meta
 from noxu.cel.types.types import Type
 from noxu.cel.values import times
 from noxu.cel.values.numbers import Uint
@@ -470,7 +469,7 @@ _TYPES: Final[dict[type, Type]] = {
     UntypedList: types.LIST,
     UntypedMap: types.MAP,
     LazyMap: types.MAP,
-    Preserved: Type(types.Kind.ERROR, "unknown"),
+    Preserved: Type(types.TypeKind.ERROR, "unknown"),
 }
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from noxu.cel.library.declarations import read_type
 from noxu.cel.types import types
-from noxu.cel.types.assignability import Substitution, most_general
-from noxu.cel.types.types import Type
+from noxu.cel.types.types import Substitution, Type, most_general
 
 ROWS = [  # (to, given, whether it is assignable, bindings)
     ("int", "int", True, {}),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.cel.syntax import literals
-from noxu.cel.syntax.literals import LiteralError
+from noxu.cel.syntax import lexer
+from noxu.cel.syntax.lexer import LiteralError
 from noxu.cel.values.numbers import Uint
 
 INTEGERS = [
@@ -21,26 +21,26 @@ INTEGERS = [
 
 @pytest.mark.parametrize(("sign", "text", "value"), [row[1:] for row in INTEGERS], ids=[row[0] for row in INTEGERS])
 def test_an_integer(sign: str, text: str, value: int) -> None:
-    assert literals.integer(sign, text) == value
+    assert lexer.integer(sign, text) == value
 
 
 @pytest.mark.parametrize("text", ["9223372036854775808", "0x8000000000000000", "9" * 5000])
 def test_an_integer_is_out_of_range(text: str) -> None:
     with pytest.raises(LiteralError, match="invalid int literal"):
-        literals.integer("", text)
+        lexer.integer("", text)
 
 
 def test_an_unsigned_integer() -> None:
-    value = literals.unsigned("18446744073709551615u")
+    value = lexer.unsigned("18446744073709551615u")
     assert (type(value), value) == (Uint, 2**64 - 1)
     with pytest.raises(LiteralError, match="invalid uint literal"):
-        literals.unsigned("18446744073709551616u")
+        lexer.unsigned("18446744073709551616u")
 
 
 def test_a_double() -> None:
-    assert [literals.double(sign, text) for sign, text in (("", "1.5"), ("-", ".5"), ("", "1e3"))] == [1.5, -0.5, 1000]
+    assert [lexer.double(sign, text) for sign, text in (("", "1.5"), ("-", ".5"), ("", "1e3"))] == [1.5, -0.5, 1000]
     with pytest.raises(LiteralError, match="invalid double literal"):
-        literals.double("", "1e400")
+        lexer.double("", "1e400")
 
 
 STRINGS = [
@@ -59,13 +59,13 @@ STRINGS = [
 
 @pytest.mark.parametrize(("text", "value"), [row[1:] for row in STRINGS], ids=[row[0] for row in STRINGS])
 def test_a_string(text: str, value: str) -> None:
-    assert literals.string(text) == value
+    assert lexer.string(text) == value
 
 
 @pytest.mark.parametrize("text", [r"'\ud800'", r"'\udfff'", r"'\U00110000'"])
 def test_a_string_with_a_code_point_that_is_no_character(text: str) -> None:
     with pytest.raises(LiteralError, match="invalid unicode code point"):
-        literals.string(text)
+        lexer.string(text)
 
 
 BYTES = [
@@ -80,10 +80,10 @@ BYTES = [
 
 @pytest.mark.parametrize(("text", "value"), [row[1:] for row in BYTES], ids=[row[0] for row in BYTES])
 def test_bytes(text: str, value: bytes) -> None:
-    assert literals.bytestring(text) == value
+    assert lexer.bytestring(text) == value
 
 
 @pytest.mark.parametrize("text", [r"b'\u00e9'", r"b'\U000000e9'"])
 def test_bytes_have_no_escapes_of_characters(text: str) -> None:
     with pytest.raises(LiteralError, match="unable to unescape string"):
-        literals.bytestring(text)
+        lexer.bytestring(text)

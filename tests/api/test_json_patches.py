@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.api import codec, patch_bodies
+from noxu.api import codec, json_patches
 from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError
-from noxu.api.patch_bodies import json_patch, merge_patch, read_apply, read_patch, refuse_repeated_keys
+from noxu.api.json_patches import json_patch, merge_patch, read_apply, read_patch, refuse_repeated_keys
 from noxu.values import Json
 
 PATCHES_REFUSED = [
@@ -80,7 +80,7 @@ def test_plain_operations_are_decoded_like_others(operations: Json) -> None:
 
     fast = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(patch_bodies, "_are_plain", lambda operations: False)
+        patch.setattr(json_patches, "_are_plain", lambda operations: False)
         assert outcome() == fast
 
 

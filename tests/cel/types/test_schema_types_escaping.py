@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.cel.escaping import escape, unescape
+from noxu.cel.types.schema_types import escape, unescape
 
 ROWS = [
     ("name", "name"),

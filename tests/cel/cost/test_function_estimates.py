@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.cel.cost.ranges import EMPTY_UNION, NOTHING, ONE, UNKNOWN, Range, total
+from noxu.cel.cost.function_estimates import EMPTY_UNION, NOTHING, ONE, UNKNOWN, Range, total
 
 MAX = 2**64 - 1
 ROWS = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.cel import Condition
+from noxu.cel import AwaitedCondition
 
 ROWS: list[tuple[str, str, Any, Any]] = [
     ("a comparison", "self.a == 1", {"a": 1}, True),
@@ -21,12 +21,12 @@ ROWS: list[tuple[str, str, Any, Any]] = [
 
 @pytest.mark.parametrize(("text", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_the_value_of(text: str, value: Any, expected: Any) -> None:
-    outcome = Condition(text).evaluate(value)
+    outcome = AwaitedCondition(text).evaluate(value)
     assert (outcome.value, outcome.error) == (expected, None)
 
 
 def test_a_missing_field_is_an_error() -> None:
-    assert Condition("self.a.b == 1").evaluate({"a": {}}).error == "no such key: b"
+    assert AwaitedCondition("self.a.b == 1").evaluate({"a": {}}).error == "no such key: b"
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_a_missing_field_is_an_error() -> None:
 )
 def test_what_does_not_compile(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Condition(text)
+        AwaitedCondition(text)

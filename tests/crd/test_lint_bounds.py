@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from noxu.cel import SchemaRules
-from noxu.crd.bounds import EXCEEDS, advice
-from noxu.crd.lint import as_written, lint_crd
+from noxu.crd.lint import EXCEEDS, advice_on_bounds, as_written, lint_crd
 
 SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
 TEXT: dict[str, Any] = {"type": "string"}
@@ -40,7 +39,7 @@ def too_expensive(value: Any) -> list[str]:
 def suggested(schema: Any) -> str:
     value = crd(schema)
     [path] = too_expensive(value)
-    return advice(value, path, SchemaRules)
+    return advice_on_bounds(value, path, SchemaRules)
 
 
 def list_of(items: Any, **more: Any) -> Any:
@@ -90,9 +89,9 @@ def test_the_suggested_bound_suffices_and_twice_of_it_does_not(schema: Any) -> N
 def test_without_nodes_to_bound_there_is_no_advice() -> None:
     value = crd(of({**struct(b={**TEXT, "maxLength": 2**20}), "maxProperties": 1}, "self.b.matches(self.b)"))
     [path] = too_expensive(value)
-    assert advice(value, path, SchemaRules) == ""
+    assert advice_on_bounds(value, path, SchemaRules) == ""
 
 
 @pytest.mark.parametrize("path", ["spec", f"{SCHEMA}.properties[a]", "spec.versions[7].schema.openAPIV3Schema.x-kubernetes-validations[0].rule"])  # fmt: skip
 def test_other_paths_have_no_advice(path: str) -> None:
-    assert advice(crd(of(TEXT, "true")), path, SchemaRules) == ""
+    assert advice_on_bounds(crd(of(TEXT, "true")), path, SchemaRules) == ""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.cel.errors import CelError
-from noxu.cel.evaluation.containers import entries, select
+from noxu.cel.evaluation.selection import entries, select
 from noxu.cel.values.numbers import Uint
 from noxu.cel.values.values import (
     ABSENT,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.cel.evaluation.attributes import is_attribute, plan_attribute
+from noxu.cel.evaluation.selection import is_attribute, plan_attribute
 from tests.cel.evaluate import program
 
 PLANS = [  # expression, name of the base, qualifiers from the last to the first, cost of the attribute

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.api.meta import OBJECT_META
-from noxu.cel.kubernetes.type_checking import TypeChecker, object_type
+from noxu.cel.kubernetes.admission import TypeChecker, object_type
 from noxu.go import structs
 from noxu.go.structs import Field, List, Map, Struct, Union
 from noxu.schema.structural import parse
