@@ -22,7 +22,7 @@ import yaml
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.kubernetes import rules
 from noxu.cel.kubernetes.schema_rules import SchemaRules
-from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.kubernetes.validation import RuleValidator
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.values import from_json_or_failed
 from noxu.crd import types, update, validation
@@ -98,7 +98,7 @@ def evaluation_times() -> Iterator[str]:
         assert generated is not None, rule
         cost = program.evaluate(variables).cost
         assert generated(VALUE, None, PER_CALL_LIMIT, int) == cost, rule
-        validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": [{"rule": rule}]}), root=False)
+        validator = RuleValidator(parse({**SCHEMA, "x-kubernetes-validations": [{"rule": rule}]}), root=False)
         for _ in range(10):
             assert not validator.validate(VALUE).errors
         times = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.kubernetes.validation import RuleValidator
 from noxu.schema.structural import parse
 
 SPEC: dict[str, Any] = {
@@ -56,7 +56,7 @@ RULES = [
 @pytest.mark.parametrize(("rule", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_the_values_that_a_failed_rule_used(rule: str, expected: dict[str, str] | None) -> None:
     schema = parse({**SPEC, "x-kubernetes-validations": [{"rule": rule}]})
-    result = Validator(schema, root=False).validate(OBJECT, path="spec")
+    result = RuleValidator(schema, root=False).validate(OBJECT, path="spec")
     if expected is None:  # the rule did not evaluate to false: it had an error, or was not evaluated
         assert result.failed == []
         return
@@ -66,24 +66,24 @@ def test_the_values_that_a_failed_rule_used(rule: str, expected: dict[str, str] 
 
 def test_old_values_are_included() -> None:
     schema = parse({**SPEC, "x-kubernetes-validations": [{"rule": "self.max >= oldSelf.max"}]})
-    result = Validator(schema, root=False).validate(OBJECT, {**OBJECT, "max": 9})
+    result = RuleValidator(schema, root=False).validate(OBJECT, {**OBJECT, "max": 9})
     assert result.failed[0].observed_values() == {"self.max": "2", "oldSelf.max": "9"}
 
 
 def test_an_optional_old_value() -> None:
     rule = {"rule": "oldSelf.hasValue() && self.on", "optionalOldSelf": True}
     schema = parse({**SPEC, "x-kubernetes-validations": [rule]})
-    result = Validator(schema, root=False).validate(OBJECT)
+    result = RuleValidator(schema, root=False).validate(OBJECT)
     assert result.failed[0].observed_values() == {"oldSelf": "optional.none()", "self.on": "false"}
 
 
 def test_long_values_are_cut() -> None:
     schema = parse({**SPEC, "x-kubernetes-validations": [{"rule": "self.name == ''"}]})
-    result = Validator(schema, root=False).validate({"name": "x" * 1000})
+    result = RuleValidator(schema, root=False).validate({"name": "x" * 1000})
     (text,) = result.failed[0].observed_values().values()
     assert text == '"' + "x" * 199 + "…"
 
 
 def test_rules_that_hold_have_no_values() -> None:
     schema = parse({**SPEC, "x-kubernetes-validations": [{"rule": "self.min == 5"}]})
-    assert Validator(schema, root=False).validate(OBJECT).failed == []
+    assert RuleValidator(schema, root=False).validate(OBJECT).failed == []

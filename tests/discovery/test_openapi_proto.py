@@ -251,7 +251,7 @@ PARAMETERS: JsonObject = {"x": {"in": "query", "name": "x", "type": "string"}}
 
 
 def document(
-    writer: proto.Writer, head: JsonObject, *, path: JsonObject | None = None, schema: JsonObject | None = None
+    writer: proto.ProtoWriter, head: JsonObject, *, path: JsonObject | None = None, schema: JsonObject | None = None
 ) -> bytes:
     """A document with the path /p, or with the definition A."""
     paths = [] if path is None else [writer.path_entry("/p", writer.path_item(path))]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from noxu.cel.cost.runtime import PER_CALL_LIMIT as PER_CALL_LIMIT
     from noxu.cel.errors import CelError as CelError
-    from noxu.cel.errors import Interrupted as Interrupted
-    from noxu.cel.evaluation.interpreter import Outcome as Outcome
+    from noxu.cel.errors import TimeExceeded as TimeExceeded
+    from noxu.cel.evaluation.interpreter import EvaluationResult as EvaluationResult
     from noxu.cel.kubernetes.admission import AwaitedCondition as AwaitedCondition
     from noxu.cel.kubernetes.admission import Composition as Composition
     from noxu.cel.kubernetes.admission import Expression as Expression
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from noxu.cel.kubernetes.patches import json_patch as json_patch
     from noxu.cel.kubernetes.schema_rules import SchemaRules as SchemaRules
     from noxu.cel.kubernetes.validation import FailedRule as FailedRule
-    from noxu.cel.kubernetes.validation import Validator as Validator
+    from noxu.cel.kubernetes.validation import RuleValidator as RuleValidator
     from noxu.cel.library.authorization import Authorize as Authorize
     from noxu.cel.library.authorization import AuthorizerDecision as AuthorizerDecision
     from noxu.cel.memory import Memory as Memory
@@ -43,16 +43,16 @@ _HOMES = {
     "AwaitedCondition": "kubernetes.admission",
     "Expression": "kubernetes.admission",
     "FailedRule": "kubernetes.validation",
-    "Interrupted": "errors",
+    "TimeExceeded": "errors",
     "Memory": "memory",
-    "Outcome": "evaluation.interpreter",
+    "EvaluationResult": "evaluation.interpreter",
     "PER_CALL_LIMIT": "cost.runtime",
     "PatchError": "kubernetes.patches",
     "Purpose": "kubernetes.admission",
     "SchemaRules": "kubernetes.schema_rules",
     "Type": "types.types",
     "TypeChecker": "kubernetes.admission",
-    "Validator": "kubernetes.validation",
+    "RuleValidator": "kubernetes.validation",
     "Value": "values.values",
     "activation": "kubernetes.admission",
     "apply_configuration": "kubernetes.patches",
@@ -69,17 +69,17 @@ __all__ = [
     "AwaitedCondition",
     "CelError",
     "Composition",
+    "EvaluationResult",
     "Expression",
     "FailedRule",
-    "Interrupted",
     "Memory",
-    "Outcome",
     "PatchError",
     "Purpose",
+    "RuleValidator",
     "SchemaRules",
+    "TimeExceeded",
     "Type",
     "TypeChecker",
-    "Validator",
     "Value",
     "activation",
     "apply_configuration",

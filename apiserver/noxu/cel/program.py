@@ -23,7 +23,7 @@ from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.errors import Cancelled, CelError
 from noxu.cel.evaluation import constants, interpreter
 from noxu.cel.evaluation.constants import Constants
-from noxu.cel.evaluation.interpreter import Outcome
+from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.generation.codegen import GeneratedRule, Unsupported, generate
 from noxu.cel.memory import Memory
 from noxu.cel.syntax import parser
@@ -107,7 +107,7 @@ class Program:
         limit: int = PER_CALL_LIMIT,
         cpu_budget: CpuBudget | None = None,
         memory: Memory | None = None,
-    ) -> Outcome:
+    ) -> EvaluationResult:
         """Interpret it. `memory` is shared with other evaluations. Raises what `cpu_budget` raises."""
         folded = self.instantiate()
         if self._is_deep:
@@ -115,7 +115,9 @@ class Program:
                 return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget, memory)
         return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget, memory)
 
-    def evaluate_node(self, node: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
+    def evaluate_node(
+        self, node: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT
+    ) -> EvaluationResult:
         """Interpret a node of its tree that does not depend on the variable of a macro."""
         with _deep_stack():
             return interpreter.evaluate(node, self.environment, self.instantiate(), variables, limit)

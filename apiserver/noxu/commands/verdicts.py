@@ -18,7 +18,7 @@ from noxu.commands.findings import Finding
 from noxu.commands.lint import Verdict, Wanted
 from noxu.crd import lint
 from noxu.manifests.documents import Document
-from noxu.schema.completion import Note
+from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import explain
 from noxu.values import Object
 
@@ -79,11 +79,11 @@ class _Crd:
         return self._fixed.crd is not None and not (self.repeated and self._fixed.notes)
 
     @property
-    def changes(self) -> list[Note]:
+    def changes(self) -> list[CompletionNote]:
         """What fixing changes."""
         notes = self._fixed.notes
         has_status = notes and any((self.document.value.get("status") or {}).values())
-        return [*notes, Note("status", "dropped, servers set it")] if has_status else notes
+        return [*notes, CompletionNote("status", "dropped, servers set it")] if has_status else notes
 
     @property
     def replacement(self) -> Object | None:

@@ -24,6 +24,8 @@ from noxu.go import url as go_url
 from noxu.go import x509
 from noxu.go.structs import arrange
 from noxu.go.text import quote
+from noxu.schema.lint import structural_errors
+from noxu.schema.structural import NoStructuralForm, parse
 from noxu.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"
@@ -208,9 +210,6 @@ def deletion_failed(why: str) -> Condition:
 
 def non_structural(crd: Object) -> Condition | None:
     """The condition NonStructuralSchema of a stored CRD, None if all schemas are structural."""
-    from noxu.schema.lint import structural_errors  # with the first definition
-    from noxu.schema.structural import NoStructuralForm, parse
-
     errors: list[FieldError] = []
     if crd["spec"].get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))

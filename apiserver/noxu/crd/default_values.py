@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from noxu.api.errors import aggregate
 from noxu.api.field import FieldError, Path, child, invalid, key
-from noxu.schema.embedded import Malformed, coerce
+from noxu.schema.embedded import MalformedMetadata, coerce
 from noxu.schema.embedded import validate as validate_embedded
 from noxu.schema.lint import structural_errors
 from noxu.schema.pruning import ITEM, META, Steps, prune, surround
@@ -68,7 +68,7 @@ class _Defaults:
         resource = _TYPE_META | surround(copy(s.default), steps)
         try:
             coerce(resource, root, drop_malformed=False)
-        except Malformed as malformed:
+        except MalformedMetadata as malformed:
             why = str(malformed)
         else:
             errors = validate_embedded(resource, root)
@@ -82,7 +82,7 @@ class _Defaults:
             self.errors.append(invalid(path, s.default, "must not have unknown fields"))
         try:
             coerce(s.default, s, path, drop_malformed=False)
-        except Malformed as malformed:
+        except MalformedMetadata as malformed:
             return [malformed.error]
         return validate_embedded(s.default, s, path)
 

@@ -27,9 +27,9 @@ from noxu.crd.types import default
 from noxu.crd.unknown import unknown_fields
 from noxu.crd.update import prepare_for_create, prepare_for_update
 from noxu.crd.validation import validate, validate_update
-from noxu.go.structs import Decoded
+from noxu.go.structs import DecodedStruct
 from noxu.go.text import compact_json
-from noxu.schema.completion import Note
+from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import Remark, incomplete
 from noxu.schema.lint import remarks as schema_remarks
 from noxu.schema.narrowing import Narrowing
@@ -157,7 +157,7 @@ class Fixed(NamedTuple):
     """`crd` is a v1 CRD, None if violations are left that cannot be fixed automatically."""
 
     crd: Object | None
-    notes: list[Note]
+    notes: list[CompletionNote]
     violations: list[FieldError]
 
 
@@ -179,7 +179,7 @@ def lint_crd(crd: Json, *, checkers: RuleCheckers | None = None, old: Json = Non
     return unknown + validate_update(prepare_for_update(value, before), before, checkers=checkers)
 
 
-def _upgraded(crd: Json, decoded: Decoded) -> Object:
+def _upgraded(crd: Json, decoded: DecodedStruct) -> Object:
     return v1beta1.upgrade(decoded.value) if v1beta1.is_v1beta1(crd) else default(decoded.value)
 
 
@@ -278,13 +278,13 @@ def fix(crd: Json, *, checkers: RuleCheckers | None = None, drop_unknown: bool =
     unknown = unknown_fields(crd)
     if v1beta1.is_v1beta1(crd):
         value, notes = v1beta1.convert(decoded.value)
-        notes.insert(0, Note("apiVersion", f"{v1beta1.API_VERSION} became {types.API_VERSION}"))
+        notes.insert(0, CompletionNote("apiVersion", f"{v1beta1.API_VERSION} became {types.API_VERSION}"))
     else:
         value, notes = v1beta1.complete_schemas(default(decoded.value))
     fixed = types.written(types.decode(value).value)
     violations = lint_crd(fixed, checkers=checkers)
     if drop_unknown:
-        notes += [Note(found.path, "unknown field dropped") for found in unknown]
+        notes += [CompletionNote(found.path, "unknown field dropped") for found in unknown]
     else:
         violations = [found.error for found in unknown] + violations
     return Fixed(None if violations else fixed, notes, violations)
@@ -301,7 +301,7 @@ def _type_errors(crd: Json) -> list[FieldError]:
     ]
 
 
-def _decode(crd: Json) -> Decoded:
+def _decode(crd: Json) -> DecodedStruct:
     return v1beta1.decode(crd) if v1beta1.is_v1beta1(crd) else types.decode(crd)
 
 

@@ -24,18 +24,18 @@ from noxu.go.structs import (
     INT64,
     STRING,
     TIME,
-    Decoded,
+    DecodedStruct,
     Field,
     List,
-    Malformed,
+    MalformedField,
     Map,
     Mismatch,
+    Presence,
     Scalar,
     Struct,
     Type,
     Union,
     Wire,
-    Write,
     arrange,
     json_type,
     named,
@@ -94,7 +94,7 @@ def _plain(number: float) -> Json:
     The integer -0 is 0. -0.0 remains a float, which is not the integer 0, until it is read again from what is written.
     """
     if isinstance(number, RawNumber) and math.isinf(number):
-        raise Malformed(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
+        raise MalformedField(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
     if not number:
         return 0 if isinstance(number, RawNumber) and number.literal == MINUS_ZERO else 0.0
     return float(number)
@@ -103,9 +103,9 @@ def _plain(number: float) -> Json:
 NUMBER: Final = Scalar("float64", _number, 0, Wire.DOUBLE)
 ANY: Final = Scalar("v1.JSON", _any, None, Wire.JSON)
 
-_ALWAYS, _POINTER = Write.ALWAYS, Write.POINTER
+_ALWAYS, _POINTER = Presence.ALWAYS, Presence.POINTER
 # A slice or map with omitempty. It is kept if empty (see the module's docstring); `written` leaves it out.
-_KEEP: Final = Write.POINTER
+_KEEP: Final = Presence.POINTER
 
 SCHEMA: Final = Struct("JSONSchemaProps")
 SCHEMA_OR_LIST: Final = Union(
@@ -268,7 +268,7 @@ CRD: Final = Struct(KIND).define(
 )
 
 
-def decode(obj: Json) -> Decoded:
+def decode(obj: Json) -> DecodedStruct:
     """Decode a CRD; the error is encoding/json's, without a prefix."""
     return decode_struct(CRD, obj)
 

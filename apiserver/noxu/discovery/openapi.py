@@ -46,7 +46,7 @@ from noxu.discovery import openapi_definitions as definitions
 from noxu.discovery import openapi_paths as paths
 from noxu.discovery import openapi_proto as proto
 from noxu.discovery import openapi_schemas as schemas
-from noxu.discovery.openapi_proto import Writer
+from noxu.discovery.openapi_proto import ProtoWriter
 from noxu.discovery.openapi_texts import KINDS
 from noxu.own_version import own_version
 from noxu.registry.catalog import Catalog
@@ -108,25 +108,25 @@ _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _INFO: Final = {"title": "Kubernetes", "version": "v1.37"}
 
 
-class Form(Enum):
+class DocumentForm(Enum):
     """The encoding of a document."""
 
     JSON = "json"
     PROTOBUF = "protobuf"
 
 
-class Key(NamedTuple):
+class DocumentKey(NamedTuple):
     """Identifies a document. `path` is `apis/GROUP/VERSION`, `api/VERSION` or VERSION; "" for the index and for v2."""
 
     style: str
     path: str = ""
-    form: Form = Form.JSON
+    form: DocumentForm = DocumentForm.JSON
 
 
-INDEX: Final = Key(schemas.V3)
+INDEX: Final = DocumentKey(schemas.V3)
 
 
-class Document(NamedTuple):
+class PublishedDocument(NamedTuple):
     """`hash` is the same for both forms. `compress` makes the body with gzip; None: no faster than of any bytes."""
 
     body: bytes
@@ -160,22 +160,22 @@ class Published:
         self._now = now
         self._cbor = cbor
         self._building = threading.Lock()
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()  # those that were used last are at the end
+        self._kept: OrderedDict[DocumentKey, _Kept] = OrderedDict()  # those that were used last are at the end
         self._digests: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
         self._made: dict[str, tuple[str, datetime]] = {}
         """By path: the hash of a document of v3, and since when it is the hash."""
         self._parts_size = 0  # bytes; those of resources that are gone, too, until the next document
-        self._gzip = {form: GzipPieces() for form in Form}  # of v2
-        self._shared: dict[Form, dict[str, bytes]] = {form: {} for form in Form}
+        self._gzip = {form: GzipPieces() for form in DocumentForm}  # of v2
+        self._shared: dict[DocumentForm, dict[str, bytes]] = {form: {} for form in DocumentForm}
         """The definitions of built-in types in v2."""
-        self._parts: WeakKeyDictionary[Resource, dict[Form, _ResourceParts]] = WeakKeyDictionary()
+        self._parts: WeakKeyDictionary[Resource, dict[DocumentForm, _ResourceParts]] = WeakKeyDictionary()
         self._seen: WeakKeyDictionary[Catalog, dict[str, tuple[Resource, ...]]] = WeakKeyDictionary()
 
     def exists(self, catalog: Catalog, path: str) -> bool:
         """Whether there is a document for this group version."""
         return path == VERSION or path in self._group_versions(catalog)
 
-    def kept(self, catalog: Catalog, key: Key) -> Document | None:
+    def kept(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument | None:
         """The cached document, None if there is none or it is outdated."""
         found = self._kept.get(key)
         if found is None:
@@ -187,12 +187,12 @@ class Published:
         self._kept.move_to_end(key)
         return found.document
 
-    def build(self, catalog: Catalog, key: Key) -> Document:
+    def build(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
         """The document. May be called in a thread; only one document is built at a time."""
         with self._building:
             return self._document(catalog, key)
 
-    def _document(self, catalog: Catalog, key: Key) -> Document:
+    def _document(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
         kept = self.kept(catalog, key)
         if kept is not None:
             return kept
@@ -200,17 +200,17 @@ class Published:
         pieces = self._pieces(catalog, key, resources)
         body = b"".join(pieces)
         if key.path:
-            document = Document(body, *self._hash(key.path, resources))
-        elif key.form is Form.PROTOBUF:
-            document = self._document(catalog, key._replace(form=Form.JSON))._replace(body=body)
+            document = PublishedDocument(body, *self._hash(key.path, resources))
+        elif key.form is DocumentForm.PROTOBUF:
+            document = self._document(catalog, key._replace(form=DocumentForm.JSON))._replace(body=body)
         else:
-            document = Document(body, _hash([body]), self._now())
+            document = PublishedDocument(body, _hash([body]), self._now())
         compress = partial(self._gzip[key.form].of, pieces) if key.style == schemas.V2 else None
         document = document._replace(compress=compress)
         self._keep(key, _Kept(ref(catalog), _references(resources), document))
         return document
 
-    def _keep(self, key: Key, made: _Kept) -> None:
+    def _keep(self, key: DocumentKey, made: _Kept) -> None:
         """Keep a document, and drop those for which there is no room; the index is the only one that is always kept."""
         self._kept[key] = made
         self._kept.move_to_end(key)
@@ -249,7 +249,7 @@ class Published:
             self._digests[resource] = digest
         return digest
 
-    def _pieces(self, catalog: Catalog, key: Key, resources: Sequence[Resource]) -> list[bytes]:
+    def _pieces(self, catalog: Catalog, key: DocumentKey, resources: Sequence[Resource]) -> list[bytes]:
         if key == INDEX:
             return [self._index(catalog)]
         if key.path == VERSION:
@@ -281,7 +281,7 @@ class Published:
         for path in [path for path in self._made if path != VERSION and path not in group_versions]:
             del self._made[path]
 
-    def _kept_parts(self, resource: Resource, form: Form) -> _ResourceParts:
+    def _kept_parts(self, resource: Resource, form: DocumentForm) -> _ResourceParts:
         found = self._parts.get(resource, {}).get(form)
         if found is None:
             found = _resource_parts(resource, _V2[form], cbor=self._cbor)
@@ -290,7 +290,7 @@ class Published:
                 self._parts_size += found.size
         return found
 
-    def _resources(self, catalog: Catalog, key: Key) -> tuple[Resource, ...]:
+    def _resources(self, catalog: Catalog, key: DocumentKey) -> tuple[Resource, ...]:
         """The resources of a document."""
         if not key.path:
             return tuple(catalog.resources)
@@ -317,7 +317,7 @@ class _Kept(NamedTuple):
 
     catalog: ref[Catalog]
     resources: _References
-    document: Document
+    document: PublishedDocument
 
 
 def _references(resources: Iterable[Resource]) -> _References:
@@ -339,7 +339,7 @@ class _Style(NamedTuple):
     definition: Callable[[str], Object]
     paths: _Paths
     head: Callable[[Object], Object]
-    writer: Writer
+    writer: ProtoWriter
 
 
 _Entries: TypeAlias = dict[str, bytes]
@@ -406,7 +406,7 @@ def _in_order(entries: _Entries) -> list[bytes]:
     return [entries[name] for name in sorted(entries)]
 
 
-def _version_document(form: Form) -> list[bytes]:
+def _version_document(form: DocumentForm) -> list[bytes]:
     """The document for /version."""
     style = _V3[form]
     name = "io.k8s.apimachinery.pkg.version.Info"
@@ -496,14 +496,17 @@ def _definition_v3(name: str) -> Object:
 _V2: Final = {
     form: _Style(schemas.V2, definitions.in_v2, paths.v2, _head_v2, writer)
     for form, writer in (
-        (Form.JSON, Writer(codec.encode_unescaped, codec.encode_unescaped, _json_entry, _json_entry, _json_v2)),
-        (Form.PROTOBUF, proto.V2),
+        (
+            DocumentForm.JSON,
+            ProtoWriter(codec.encode_unescaped, codec.encode_unescaped, _json_entry, _json_entry, _json_v2),
+        ),
+        (DocumentForm.PROTOBUF, proto.V2),
     )
 }
 _V3: Final = {
     form: _Style(schemas.V3, _definition_v3, paths.v3, _head_v3, writer)
     for form, writer in (
-        (Form.JSON, Writer(_encode, _encode, _json_entry, _json_entry, _json_v3)),
-        (Form.PROTOBUF, proto.V3),
+        (DocumentForm.JSON, ProtoWriter(_encode, _encode, _json_entry, _json_entry, _json_v3)),
+        (DocumentForm.PROTOBUF, proto.V3),
     )
 }

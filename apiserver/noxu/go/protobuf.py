@@ -31,21 +31,7 @@ import orjson
 from noxu.cpu_budget import spend
 from noxu.go import base64 as go_base64
 from noxu.go import json as go_json
-from noxu.go.structs import (
-    INT32,
-    INT64,
-    STRING,
-    Field,
-    List,
-    Map,
-    Scalar,
-    Struct,
-    Type,
-    Union,
-    Wire,
-    Write,
-    arrange,
-)
+from noxu.go.structs import INT32, INT64, STRING, Field, List, Map, Presence, Scalar, Struct, Type, Union, Wire, arrange
 from noxu.go.text import plain
 from noxu.go.time import MICRO, SECONDS, format_duration, format_time
 from noxu.values import Json, Object
@@ -323,8 +309,8 @@ def _shape(kind: Struct) -> tuple[Callable[[str], int], frozenset[str], frozense
     With them, a struct is arranged in time proportional to the fields that it has; `arrange` goes through all.
     """
     order = {name: n for n, name in enumerate(kind.fields)}
-    kept = frozenset(name for name, field in kind.fields.items() if field.write is not Write.OMIT_EMPTY)
-    always = frozenset(name for name, field in kind.fields.items() if field.write in (Write.ALWAYS, Write.NULL))
+    kept = frozenset(name for name, field in kind.fields.items() if field.write is not Presence.OMIT_EMPTY)
+    always = frozenset(name for name, field in kind.fields.items() if field.write in (Presence.ALWAYS, Presence.NULL))
     return order.__getitem__, kept, always
 
 

@@ -17,7 +17,7 @@ import orjson
 from noxu.go import base64 as go_base64
 from noxu.go import protobuf
 from noxu.go.protobuf import DURATION, EPOCH, INT_OR_STRING, QUANTITY, RAW_JSON, SCALAR_WIRE_TYPES, TIMESTAMP
-from noxu.go.structs import STRING, Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
+from noxu.go.structs import STRING, Field, List, Map, Presence, Scalar, Struct, Type, Union, Wire
 from noxu.go.text import compact_json
 from noxu.go.time import parse_duration
 from noxu.values import Json, Object
@@ -110,8 +110,8 @@ def _parts(message: _Message | _Layer) -> Iterator[_Part]:
         yield from _union_parts(message.kind, message.value)
     elif isinstance(message.kind, Map):
         name, value = message.value
-        yield from _field_parts(Field("key", STRING, 1, Write.ALWAYS), name)
-        yield from _field_parts(Field("value", message.kind.element, 2, Write.ALWAYS), value)
+        yield from _field_parts(Field("key", STRING, 1, Presence.ALWAYS), name)
+        yield from _field_parts(Field("value", message.kind.element, 2, Presence.ALWAYS), value)
     else:
         assert isinstance(message.kind, List)
         yield from _field_parts(Field("items", List(message.kind.element), 1), message.value)
@@ -151,7 +151,7 @@ def _field_parts(field: Field, value: Json) -> Iterator[_Part]:
 
 def _may_be_nil(field: Field) -> bool:
     """Whether an unset field is left out."""
-    if field.write in (Write.POINTER, Write.NULL):
+    if field.write in (Presence.POINTER, Presence.NULL):
         return True
     return isinstance(field.type, List) or (isinstance(field.type, Scalar) and field.type.wire is Wire.BYTES)
 

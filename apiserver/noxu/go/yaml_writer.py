@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from functools import cmp_to_key
 from typing import ClassVar, Final, NamedTuple
 
+from noxu.expressions import expression
 from noxu.go.text import float_json, plain
 from noxu.go.yaml_scalars import is_text, is_timestamp, resolve
 from noxu.values import Json, Object
@@ -44,14 +45,14 @@ _MAX_SIMPLE_KEY: Final = 128  # bytes; longer keys are written as `? key`
 BREAKS: Final = "\n\r\x85\u2028\u2029"
 PRINTABLE: Final = "\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd"
 _UNPRINTABLE: Final = f"[^{PRINTABLE}]"
-_base60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?").fullmatch
-_break: Final = re.compile(f"[{BREAKS}]").search
-_edge: Final = re.compile(f"[ {BREAKS}]|.*[ {BREAKS}]\\Z", re.DOTALL).match  # starts or ends with space or break
-_break_space: Final = re.compile(f"[{BREAKS}] ").search
-_unquotable: Final = re.compile(f" [{BREAKS}]|{_UNPRINTABLE}").search  # only double quotes will do
-_indicator: Final = re.compile(r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`]|[?:-](?:[ \t]|\Z)").match
-_inner_indicator: Final = re.compile(f":(?:[ \t]|\\Z)|[ \t\0{BREAKS}]#").search
-_to_escape: Final = re.compile(f'{_UNPRINTABLE}|[{BREAKS}"\\\\]')
+_base60: Final = expression(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_break: Final = expression(f"[{BREAKS}]")
+_edge: Final = expression(f"[ {BREAKS}]|.*[ {BREAKS}]\\Z", re.DOTALL)  # starts or ends with space or break
+_break_space: Final = expression(f"[{BREAKS}] ")
+_unquotable: Final = expression(f" [{BREAKS}]|{_UNPRINTABLE}")  # only double quotes will do
+_indicator: Final = expression(r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`]|[?:-](?:[ \t]|\Z)")
+_inner_indicator: Final = expression(f":(?:[ \t]|\\Z)|[ \t\0{BREAKS}]#")
+_to_escape: Final = expression(f'{_UNPRINTABLE}|[{BREAKS}"\\\\]')
 _ESCAPES: Final = {
     "\0": "\\0",
     "\a": "\\a",
@@ -169,7 +170,7 @@ class YamlEmitter:
                 self.sign("-", indention=True)
                 self.node(item, stack, in_mapping=False)
                 continue
-            if len(item.encode("utf-8", "surrogatepass")) <= _MAX_SIMPLE_KEY and not _break(item):
+            if len(item.encode("utf-8", "surrogatepass")) <= _MAX_SIMPLE_KEY and not _break.search(item):
                 self.string(item, simple_key=True, in_mapping=True)
                 self.put(":")
             else:
@@ -210,11 +211,11 @@ class YamlEmitter:
 
     def is_text(self, text: str) -> bool:
         """Whether a plain scalar is read as a string."""
-        return isinstance(resolve(text), str) and not is_timestamp(text) and not _base60(text)
+        return isinstance(resolve(text), str) and not is_timestamp(text) and not _base60.fullmatch(text)
 
     def may_be_block(self, text: str) -> bool:
         """Whether a text of several lines can be a literal block."""
-        return not _unquotable(text) and not text.endswith(" ")
+        return not _unquotable.search(text) and not text.endswith(" ")
 
     def scalar(self, value: Json) -> str:
         """The text of a number, boolean, null or empty collection."""
@@ -269,10 +270,16 @@ class YamlEmitter:
         """The quotation mark, `|` for a literal block, "" for plain text."""
         if "\n" in text:
             return "|" if not simple_key and self.may_be_block(text) else '"'
-        if _unquotable(text) or not self.is_text(text):
+        if _unquotable.search(text) or not self.is_text(text):
             return '"'
-        if _indicator(text) or _inner_indicator(text) or _edge(text) or _break(text) or _break_space(text):
-            return '"' if _break_space(text) else "'"
+        if (
+            _indicator.match(text)
+            or _inner_indicator.search(text)
+            or _edge.match(text)
+            or _break.search(text)
+            or _break_space.search(text)
+        ):
+            return '"' if _break_space.search(text) else "'"
         return ""
 
     def folded(self, text: str, *, fold: bool, quoted: bool) -> None:
@@ -280,7 +287,7 @@ class YamlEmitter:
 
         The only line breaks in such text are U+2028 and U+2029 (see `Writer._style`), which are copied.
         """
-        if (not fold or self.column + len(text) <= self.width or " " not in text) and not _break(text):
+        if (not fold or self.column + len(text) <= self.width or " " not in text) and not _break.search(text):
             self.put(text)
             return
         last = len(text) - 1
@@ -372,7 +379,7 @@ def _escape(char: str) -> str:
 
 _IN_LIST: Final = 2
 _STEP: Final = 4
-_unblockable: Final = re.compile(rf" [{BREAKS}]|[^\t{PRINTABLE}]| \Z").search
+_unblockable: Final = expression(rf" [{BREAKS}]|[^\t{PRINTABLE}]| \Z")
 
 
 def write_nodes(value: Json) -> bytes:
@@ -399,7 +406,7 @@ class _NodeEmitter(YamlEmitter):
         return is_text(text)
 
     def may_be_block(self, text: str) -> bool:
-        return not _unblockable(text)
+        return not _unblockable.search(text)
 
     def scalar(self, value: Json) -> str:
         """Numbers are as in JSON."""

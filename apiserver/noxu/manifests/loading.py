@@ -42,7 +42,7 @@ from noxu_storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.schema.completion import Note
+    from noxu.schema.completion import CompletionNote
 
 MANAGER: Final = "noxu"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"
@@ -84,7 +84,7 @@ def readable(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
     return found, errors
 
 
-def as_v1(document: Document) -> tuple[Document, list[Note]]:
+def as_v1(document: Document) -> tuple[Document, list[CompletionNote]]:
     """A v1beta1 CRD as v1, and the changes; any other document unchanged. Raises LoadError."""
     if document.kind != CRD or document.value.get("apiVersion") != _V1BETA1:
         return document, []

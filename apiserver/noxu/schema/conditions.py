@@ -449,7 +449,7 @@ def _has_clean_default(name: str, schema: Structural) -> bool:
     drop_nulls(value, inner)
     try:
         embedded.coerce(value, inner, drop_malformed=False)
-    except embedded.Malformed:
+    except embedded.MalformedMetadata:
         return False
     return equal(value, inner.default)
 

@@ -87,14 +87,14 @@ TYPE_META: Final = ("apiVersion", "kind", "metadata")
 _CLOSE: Final = 0.6  # similarity; equal names have 1.0
 
 
-class Declaration(NamedTuple):
+class DeclaredField(NamedTuple):
     """A node of a schema, and its path in the schema's document: `properties.spec.properties.size`."""
 
     schema: Structural | None
     where: str
 
 
-def declaration_at(root: Structural, steps: Sequence[str]) -> Declaration | None:
+def declaration_at(root: Structural, steps: Sequence[str]) -> DeclaredField | None:
     """The node that declares a location, None if no node does. A schema does not declare the metadata of resources."""
     schema, where = root, []
     for step in steps:
@@ -107,7 +107,7 @@ def declaration_at(root: Structural, steps: Sequence[str]) -> Declaration | None
         else:
             return None
         where += keywords
-    return Declaration(schema, ".".join(where))
+    return DeclaredField(schema, ".".join(where))
 
 
 def nearest_declared(root: Structural, steps: Sequence[str]) -> str:

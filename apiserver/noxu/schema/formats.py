@@ -13,6 +13,7 @@ from typing import Final
 
 from noxu.expressions import expression
 from noxu.go import url as go_url
+from noxu.go.mail import is_address
 from noxu.go.net import is_cidr, is_ipv4, is_ipv6, is_mac
 from noxu.go.time import parse_schema_duration
 from noxu.schema import patterns
@@ -144,18 +145,10 @@ def _uuid(third: str, fourth: str = f"{_HEX}{{4}}") -> Check:
     return _matches(f"{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}")
 
 
-def _is_email(text: str) -> bool:
-    from noxu.go.mail import (
-        is_address,  # imported late: its patterns take long to compile, and few schemas need them
-    )
-
-    return is_address(text)
-
-
 _CHECKS: Final[Mapping[str, Check]] = {  # by name without dashes
     "bsonobjectid": _matches(f"{_HEX}{{24}}"),
     "uri": _is_uri,
-    "email": _is_email,
+    "email": is_address,
     "hostname": _is_hostname,
     "ipv4": lambda text: "." in text and (is_ipv4(text, sloppy=True) or is_ipv6(text, sloppy=True)),
     "ipv6": is_ipv6,

@@ -130,7 +130,7 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
-class Rule(NamedTuple):
+class ValidationRule(NamedTuple):
     """One of x-kubernetes-validations."""
 
     rule: str
@@ -179,7 +179,7 @@ class NestedValueValidation:
     """
 
     validation: ValueValidation = NO_VALIDATION
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ValidationRule, ...] = ()
     items: NestedValueValidation | None = None
     properties: dict[str, NestedValueValidation] = field(default_factory=dict)
     additional_properties: NestedValueValidation | None = None
@@ -211,7 +211,7 @@ class Structural:
     list_map_keys: tuple[str, ...] = ()
     map_type: str | None = None
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ValidationRule, ...] = ()
     validation: ValueValidation = NO_VALIDATION
     empty: tuple[str, ...] = ()
     """As in NestedValueValidation; without `properties`, because upstream drops empty ones here."""
@@ -356,9 +356,9 @@ _BELOW: Final[dict[str, tuple[str, Callable[[Json, Digests], Any]]]] = {
 }
 
 
-def _rules(value: Json) -> tuple[Rule, ...]:
+def _rules(value: Json) -> tuple[ValidationRule, ...]:
     return tuple(
-        Rule(
+        ValidationRule(
             rule.get("rule", ""),
             rule.get("message", ""),
             rule.get("messageExpression", ""),

@@ -8,9 +8,9 @@ fails, because the cell is empty in both cases.
 Evaluation goes step by step, from a list of values to the next list. On {"l": [{"t": "a", "v": 1}, {"t": "b", "v": 2}]}:
 
     .l[?(@.t=="b")].v       values before               values after
-    Field("l")              [the object]                [[{…}, {…}]]
-    Filter(.t == "b")       [[{…}, {…}]]                [{"t": "b", "v": 2}]
-    Field("v")              [{"t": "b", "v": 2}]        [2]
+    FieldStep("l")          [the object]                [[{…}, {…}]]
+    FilterStep(.t == "b")   [[{…}, {…}]]                [{"t": "b", "v": 2}]
+    FieldStep("v")          [{"t": "b", "v": 2}]        [2]
 
 The dialect has no written specification, and several peculiarities, which are kept:
 
@@ -43,15 +43,15 @@ from noxu.tables import jsonpath_parser
 from noxu.tables.jsonpath_parser import (
     Bare,
     Descent,
-    Field,
-    Filter,
-    Literal,
+    FieldStep,
+    FilterStep,
+    LiteralStep,
     PathError,
     Slice,
     Step,
     Steps,
-    Text,
-    Union,
+    TextStep,
+    UnionStep,
     Wildcard,
     Word,
     field_names,
@@ -143,11 +143,11 @@ class Path:
 
     __slots__ = ("_names", "degree", "parts", "text")
 
-    def __init__(self, text: str, parts: Sequence[Steps | Text]) -> None:
+    def __init__(self, text: str, parts: Sequence[Steps | TextStep]) -> None:
         self.text = text
         self.parts = tuple(parts)
         first = self.parts[0]
-        self._names = field_names(first) if len(self.parts) == 1 and not isinstance(first, Text) else None
+        self._names = field_names(first) if len(self.parts) == 1 and not isinstance(first, TextStep) else None
         self.degree = 0 if self._names is not None else _degree(self.parts)
         """The number of values that are looked at is at most the size of the object to this power; 0: they are few."""
 
@@ -162,24 +162,24 @@ class Path:
         return found[0] if found else []
 
 
-def _degree(parts: Sequence[Steps | Text]) -> int:
+def _degree(parts: Sequence[Steps | TextStep]) -> int:
     """One descent finds each value once, and a second one each value below each of them."""
     steps = list(_all_steps(parts))
-    descents = sum(isinstance(step, Descent) or (isinstance(step, Filter) and step.names is None) for step in steps)
-    return max(1, descents) + sum(isinstance(step, (Union, Word)) for step in steps)
+    descents = sum(isinstance(step, Descent) or (isinstance(step, FilterStep) and step.names is None) for step in steps)
+    return max(1, descents) + sum(isinstance(step, (UnionStep, Word)) for step in steps)
 
 
-def _all_steps(parts: Iterable[Steps | Text]) -> Iterator[Step]:
+def _all_steps(parts: Iterable[Steps | TextStep]) -> Iterator[Step]:
     """The steps of a path, those in its filters and unions included."""
-    todo: list[Steps | Text] = list(parts)
+    todo: list[Steps | TextStep] = list(parts)
     while todo:
         part = todo.pop()
-        for step in () if isinstance(part, Text) else part:
+        for step in () if isinstance(part, TextStep) else part:
             yield step
             match step:
-                case Filter():
+                case FilterStep():
                     todo += step.left, step.right
-                case Union():
+                case UnionStep():
                     todo += step.branches
 
 
@@ -204,7 +204,7 @@ class _Evaluation:
 
     __slots__ = ("begun", "count", "ended", "inside", "last_end", "parts")
 
-    def __init__(self, parts: Sequence[Steps | Text], budget: CellBudget) -> None:
+    def __init__(self, parts: Sequence[Steps | TextStep], budget: CellBudget) -> None:
         self.parts = parts
         self.count = budget.take
         self.begun = self.inside = self.ended = 0  # ranges: to begin, running, to end
@@ -221,7 +221,7 @@ class _Evaluation:
         while at < len(self.parts):
             self.count(1)
             part = self.parts[at]
-            results = [part.text] if isinstance(part, Text) else self.walk(part, [value])
+            results = [part.text] if isinstance(part, TextStep) else self.walk(part, [value])
             if 0 < self.ended <= self.inside:
                 self.ended -= 1
                 self.last_end = at
@@ -248,22 +248,22 @@ class _Evaluation:
     def walk(self, steps: Steps, values: list[Json]) -> list[Json]:
         for step in steps:
             match step:
-                case Field(name):
+                case FieldStep(name):
                     values = [value[name] for value in values if type(value) is dict and name in value]
                 case Slice():
                     values = _slice_all(step, values)
-                case Filter():
+                case FilterStep():
                     values = self.filter(step, values)
-                case Union(branches):
+                case UnionStep(branches):
                     values = self.union(branches, values)
                 case Wildcard():
                     self.count(sum(len(value) for value in values if isinstance(value, (dict, list, str))))
                     values = [child for value in values for child in _children(value)]
                 case Descent():
                     values = self.descendants(values)
-                case Text(text):
+                case TextStep(text):
                     values = [text]
-                case Literal(literal):
+                case LiteralStep(literal):
                     values = [literal] * len(values)
                 case Word(word):
                     values = self.word(word, values)
@@ -298,7 +298,7 @@ class _Evaluation:
         except _Failed:
             raise _Failed(values) from None
 
-    def filter(self, step: Filter, values: list[Json]) -> list[Json]:
+    def filter(self, step: FilterStep, values: list[Json]) -> list[Json]:
         results: list[Json] = []
         for value in values:
             if type(value) is not list:
@@ -320,11 +320,11 @@ class _Evaluation:
         except _Failed as failed:
             return bool(failed.values)
 
-    def sides(self, step: Filter, item: Json, values: list[Json]) -> tuple[list[Json], list[Json]]:
+    def sides(self, step: FilterStep, item: Json, values: list[Json]) -> tuple[list[Json], list[Json]]:
         """The values to compare, at most one on each side. Raises _Failed."""
         if step.names is not None:
             constant = step.right[0]
-            assert isinstance(constant, (Text, Literal))
+            assert isinstance(constant, (TextStep, LiteralStep))
             return _follow(step.names, item), [constant[0]]
         try:
             left = self.walk(step.left, [item])

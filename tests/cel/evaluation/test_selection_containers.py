@@ -11,7 +11,7 @@ from noxu.cel.evaluation.selection import entries, select
 from noxu.cel.values.numbers import Uint
 from noxu.cel.values.values import (
     ABSENT,
-    Failed,
+    FailedConversion,
     JsonList,
     JsonObject,
     LazyMap,
@@ -108,5 +108,5 @@ def test_entries(items: Any, one: list[Any], two: list[Any]) -> None:
 def test_entries_that_fail_are_kept(items: Any, message: str) -> None:
     (_, good), (_, bad) = entries(items, two=True)
     assert good == 1
-    assert isinstance(bad, Failed)
+    assert isinstance(bad, FailedConversion)
     assert bad.message == message

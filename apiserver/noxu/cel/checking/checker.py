@@ -11,23 +11,23 @@ from noxu.cel.library.declarations import Function
 from noxu.cel.syntax.ast import (
     Call,
     Comprehension,
-    Entry,
     Expr,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Message,
     Missing,
     Select,
 )
-from noxu.cel.syntax.source import Problem
+from noxu.cel.syntax.source import SourceProblem
 from noxu.cel.types import types
 from noxu.cel.types.types import Substitution, Type, TypeKind, display, is_dyn_or_error, is_optional, most_general
 from noxu.cel.values.values import type_of
 
 
-class Checked:
+class CheckedExpr:
     """A checked expression. `names` are all identifiers it uses, the variables of macros included."""
 
     __slots__ = ("names", "tree")
@@ -37,13 +37,13 @@ class Checked:
         self.names = names
 
 
-def check(tree: Expr, environment: Environment) -> tuple[Checked, list[Problem]]:
+def check(tree: Expr, environment: Environment) -> tuple[CheckedExpr, list[SourceProblem]]:
     """The checked expression, and what is wrong with it. Changes the nodes of `tree`."""
     checker = _Checker(environment)
     tree = checker.check(tree)
     for node in checker.generic:
         node.type = checker.substitution.resolve(node.type, unbound_as_dyn=True)
-    return Checked(tree, checker.names), checker.problems
+    return CheckedExpr(tree, checker.names), checker.problems
 
 
 class _Checker:
@@ -52,13 +52,13 @@ class _Checker:
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.substitution = Substitution()
-        self.problems: list[Problem] = []
+        self.problems: list[SourceProblem] = []
         self.names: set[str] = set()
         self.generic: list[Expr] = []  # nodes whose type contains parameters until the whole tree is checked
         self.scopes: list[dict[str, Type]] = []
 
     def report(self, pos: int, message: str) -> None:
-        self.problems.append(Problem(pos, message))
+        self.problems.append(SourceProblem(pos, message))
 
     def set_type(self, node: Expr, type_: Type) -> Expr:
         node.type = type_
@@ -295,7 +295,7 @@ class _Checker:
             key, value = self.substitution.new_param(), self.substitution.new_param()
         return self.set_type(node, types.map_of(key, value))
 
-    def entry_value(self, entry: Entry) -> Type:
+    def entry_value(self, entry: MapEntry) -> Type:
         entry.value = self.check(entry.value)
         return self.unwrapped(entry.value) if entry.optional else entry.value.type
 

@@ -18,7 +18,7 @@ from noxu.cel.library import formatting
 from noxu.cel.library.formatting import FormatError
 from noxu.cel.library.standard import compile_pattern
 from noxu.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, MapLiteral, children
-from noxu.cel.syntax.source import Problem
+from noxu.cel.syntax.source import SourceProblem
 from noxu.cel.types.types import Type, TypeKind, display
 from noxu.cel.values import equality
 from noxu.cel.values.conversions import go_type, to_duration, to_timestamp
@@ -48,12 +48,12 @@ _PRINTABLE: Final = {  # the kinds of arguments that each verb of string.format 
 }
 
 
-def literal_problems(tree: Expr) -> list[Problem]:
+def literal_problems(tree: Expr) -> list[SourceProblem]:
     """What is wrong with the literals in a checked expression: arguments, and elements of different types."""
     return list(_literal_problems(tree))
 
 
-def _literal_problems(tree: Expr) -> Iterator[Problem]:
+def _literal_problems(tree: Expr) -> Iterator[SourceProblem]:
     todo = [(tree, False)]
     while todo:
         node, mixed_allowed = todo.pop()
@@ -68,11 +68,11 @@ def _literal_problems(tree: Expr) -> Iterator[Problem]:
         todo += ((child, mixed_allowed) for child in children(node))
 
 
-def _mismatch(node: Expr, expected: Type, given: Type) -> Problem:
-    return Problem(node.pos, f"expected type '{display(expected)}' but found '{display(given)}'")
+def _mismatch(node: Expr, expected: Type, given: Type) -> SourceProblem:
+    return SourceProblem(node.pos, f"expected type '{display(expected)}' but found '{display(given)}'")
 
 
-def _mixed_elements(node: ListLiteral) -> Iterator[Problem]:
+def _mixed_elements(node: ListLiteral) -> Iterator[SourceProblem]:
     expected: Type | None = None
     for n, element in enumerate(node.elements):
         given = element.type.params[0] if n in node.optional and element.type.params else element.type
@@ -83,7 +83,7 @@ def _mixed_elements(node: ListLiteral) -> Iterator[Problem]:
             return
 
 
-def _mixed_entries(node: MapLiteral) -> Iterator[Problem]:
+def _mixed_entries(node: MapLiteral) -> Iterator[SourceProblem]:
     expected: tuple[Type, Type] | None = None
     for entry in node.entries:
         value = entry.value.type
@@ -97,7 +97,7 @@ def _mixed_entries(node: MapLiteral) -> Iterator[Problem]:
             yield _mismatch(entry.value, expected[1], given[1])
 
 
-def _invalid_arguments(node: Call) -> Iterator[Problem]:
+def _invalid_arguments(node: Call) -> Iterator[SourceProblem]:
     first = node.args[0] if node.args else None
     if not isinstance(first, Literal):
         if node.function == "format" and isinstance(first, ListLiteral):
@@ -112,10 +112,10 @@ def _invalid_arguments(node: Call) -> Iterator[Problem]:
             case "matches" if isinstance(first.value, str):
                 patterns.compile(first.value)
     except (CelError, PatternError):
-        yield Problem(first.pos, f"invalid {node.function} argument")
+        yield SourceProblem(first.pos, f"invalid {node.function} argument")
 
 
-def _invalid_format(node: Call, args: ListLiteral) -> Iterator[Problem]:
+def _invalid_format(node: Call, args: ListLiteral) -> Iterator[SourceProblem]:
     if not isinstance(node.target, Literal) or not isinstance(node.target.value, str):
         return
     invalid: list[int] = []  # the position of the argument that cannot be printed
@@ -129,12 +129,12 @@ def _invalid_format(node: Call, args: ListLiteral) -> Iterator[Problem]:
     try:
         used = formatting.check(node.target.value, len(args.elements), check_argument)
     except FormatError as error:
-        yield Problem(invalid[0] if invalid else node.pos, str(error))
+        yield SourceProblem(invalid[0] if invalid else node.pos, str(error))
         return
     if len(args.elements) > used:
         given = len(args.elements)
         message = f"too many arguments supplied to string.format (expected {used}, got {given})"
-        yield Problem(node.pos, message)
+        yield SourceProblem(node.pos, message)
 
 
 def _unprintable(verb: str, arg: Expr) -> Expr | None:

@@ -34,21 +34,11 @@ from noxu.cel.syntax.ast import (
 )
 from noxu.cel.values import equality
 from noxu.cel.values.conversions import go_value
-from noxu.cel.values.values import (
-    ABSENT,
-    LISTS,
-    MAPS,
-    NONE,
-    Accumulating,
-    Failed,
-    MapValue,
-    Optional,
-    Value,
-)
+from noxu.cel.values.values import ABSENT, LISTS, MAPS, NONE, Accumulating, FailedConversion, MapValue, Optional, Value
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget
 
 
-class Outcome(NamedTuple):
+class EvaluationResult(NamedTuple):
     """The value of an evaluation, or the message of its error; and its cost."""
 
     value: Value
@@ -64,7 +54,7 @@ def evaluate(
     limit: int,
     cpu_budget: CpuBudget | None = None,
     allowed: Memory | None = None,
-) -> Outcome:
+) -> EvaluationResult:
     """Evaluate an expression at a cost of at most `limit`. `variables` may contain `Failed` values.
 
     `allowed` is the memory that it shares with others. Raises what `cpu_budget` raises, unless that is a Cancelled.
@@ -75,11 +65,11 @@ def evaluate(
     try:
         value = interpreter.evaluate(tree, None)
     except (CelError, Cancelled) as error:
-        return Outcome(None, shortened(_untraced(error).message), interpreter.cost)
+        return EvaluationResult(None, shortened(_untraced(error).message), interpreter.cost)
     finally:
         CURRENT.reset(token)
         memory.CURRENT.reset(memory_token)
-    return Outcome(value, None, interpreter.cost)
+    return EvaluationResult(value, None, interpreter.cost)
 
 
 class _Scope:
@@ -256,7 +246,7 @@ class _Interpreter:
             value = self.variables.get(name.removeprefix("."), ABSENT)
             if value is ABSENT:
                 raise CelError(f"no such attribute(s): {name.removeprefix('.')}")
-        if isinstance(value, Failed):
+        if isinstance(value, FailedConversion):
             raise CelError(value.message)
         return value
 
@@ -265,7 +255,7 @@ class _Interpreter:
             scope.started = True
             value, error = self.attempt(scope.node.initial, scope.parent)
             if error is not None:
-                value = Failed(error.message)
+                value = FailedConversion(error.message)
             elif isinstance(value, LISTS) and not len(value):
                 value = Accumulating()
             elif isinstance(value, MAPS) and not len(value):
@@ -442,7 +432,7 @@ class _Interpreter:
             if proceed is False:
                 break
             value, error = self.attempt(node.step, inner)
-            inner.accumulator = value if error is None else Failed(error.message)
+            inner.accumulator = value if error is None else FailedConversion(error.message)
             inner.started = True
         inner.variables.clear()
         result = self.evaluate(node.result, inner)

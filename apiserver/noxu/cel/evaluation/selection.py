@@ -18,7 +18,7 @@ from noxu.cel.values.values import (
     ABSENT,
     LISTS,
     MAPS,
-    Failed,
+    FailedConversion,
     JsonList,
     JsonObject,
     LazyMap,
@@ -166,4 +166,4 @@ def _find_or_failed(items: MapValue | JsonObject | UntypedMap | LazyMap, key: Va
     try:
         return items.find(key)
     except CelError as error:
-        return Failed(error.message)
+        return FailedConversion(error.message)

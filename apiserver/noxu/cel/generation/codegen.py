@@ -55,7 +55,7 @@ from noxu.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, M
 from noxu.cel.types.schema_types import unescape
 from noxu.cel.types.types import BOOL, INT, STRING, is_optional
 from noxu.cel.values.equality import equal
-from noxu.cel.values.values import FORMAT_READERS, Failed, MapValue
+from noxu.cel.values.values import FORMAT_READERS, FailedConversion, MapValue
 from noxu.cpu_budget import CURRENT as CPU_BUDGET
 from noxu.schema.structural import Structural
 from noxu.values import Json
@@ -392,7 +392,7 @@ class _Generator:
                 is_key = items.kind == "raw" and items.schema.type == "object"  # type: ignore[union-attr]
                 is_index = items.kind != "value" and not is_key
                 if items.kind == "value":
-                    writer.fall_back_if(f"{code}.__class__ is {writer.name(Failed)}")
+                    writer.fall_back_if(f"{code}.__class__ is {writer.name(FailedConversion)}")
                 scope[name] = Operand(code, "int" if is_index else "str" if is_key else "value", path=(code,))
         self.scopes.append(scope)
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from noxu.api.meta import OBJECT_META
 from noxu.cel.checking.environment import KUBERNETES, STORED, Environment
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.cel.evaluation.interpreter import Outcome
+from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.library import patches
 from noxu.cel.library.authorization import Authorize, Authorizer, resource_check
 from noxu.cel.memory import Memory
@@ -138,7 +138,7 @@ class Purpose(Enum):
         return self in (Purpose.APPLY_CONFIGURATION, Purpose.JSON_PATCH)
 
 
-class Declared(NamedTuple):
+class DeclaredVariables(NamedTuple):
     """What an expression may refer to besides the variables that are always declared.
 
     `mutation`: the types of patches and apply configurations.
@@ -150,7 +150,7 @@ class Declared(NamedTuple):
 
 
 @lru_cache(32)
-def environment(declared: Declared, base: Environment = STORED) -> Environment:
+def environment(declared: DeclaredVariables, base: Environment = STORED) -> Environment:
     """`base` is KUBERNETES for expressions that are written, STORED for those that are evaluated."""
     names = {
         OBJECT: types.DYN,
@@ -199,13 +199,13 @@ class Expression:
         limit: int = PER_CALL_LIMIT,
         cpu_budget: CpuBudget | None = None,
         memory: Memory | None = None,
-    ) -> Outcome:
+    ) -> EvaluationResult:
         """Evaluate an expression without an error. `memory` is shared with others. Raises what `cpu_budget` raises."""
         assert self._program is not None, self.error
         try:
             return self._program.evaluate(variables, limit, cpu_budget, memory)
         except RecursionError:  # e.g. at printing a value, which clients may nest as deeply as they like
-            return Outcome(None, _TOO_DEEP, PER_CALL_LIMIT)
+            return EvaluationResult(None, _TOO_DEEP, PER_CALL_LIMIT)
 
 
 def _wrong_type(expected: tuple[Type, ...], given: Type) -> str:
@@ -243,10 +243,10 @@ class Composition:
         self, text: str, purpose: Purpose = Purpose.VARIABLE, *, authorizer: bool = True, stored: bool = True
     ) -> Expression:
         """An expression that may refer to the variables. A `stored` one may use functions that new ones may not."""
-        declared = Declared(self.params, authorizer, purpose.is_mutation)
+        declared = DeclaredVariables(self.params, authorizer, purpose.is_mutation)
         return Expression(text, self.environment(declared, STORED if stored else KUBERNETES), purpose)
 
-    def environment(self, declared: Declared, library: Environment = STORED) -> Environment:
+    def environment(self, declared: DeclaredVariables, library: Environment = STORED) -> Environment:
         """What expressions may refer to."""
         fields = DeclType(fields={**self._fields}, own_name=_VARIABLES_TYPE)
         base = environment(declared, library) if self._base is None else self._base
@@ -271,7 +271,7 @@ def _type_in_other_expressions(type_: Type | None) -> Type:
 
 def match_condition(text: str) -> Expression:
     """A match condition of a webhook."""
-    return Expression(text, environment(Declared()), Purpose.CONDITION)
+    return Expression(text, environment(DeclaredVariables()), Purpose.CONDITION)
 
 
 def activation(
@@ -321,7 +321,7 @@ class TypeChecker:
         params_type: Type | None = None,
     ) -> None:
         """`variables` are the names and expressions of the policy's. `params_type` is None if it is not known."""
-        declared = Declared(has_params)
+        declared = DeclaredVariables(has_params)
         names = {OBJECT: object_type, OLD_OBJECT: object_type}
         if has_params:
             names[PARAMS] = params_type or types.DYN
@@ -405,7 +405,7 @@ class AwaitedCondition:
         if type_ not in (types.BOOL, types.DYN):
             raise ValueError(f"must evaluate to bool but got {runtime_name(type_)}" if type_ else "has no type")
 
-    def evaluate(self, value: Object) -> Outcome:
+    def evaluate(self, value: Object) -> EvaluationResult:
         """True, false, or an error; the value of a field may have another type."""
         return self._expression.evaluate({SELF: untyped(value)})
 

@@ -13,7 +13,7 @@ from noxu.cel.values.values import Opaque, Value
 from noxu.go import quantity as go_quantity
 
 
-class Quantity(Opaque):
+class QuantityValue(Opaque):
     """`computed`: a result of add or sub. Upstream cannot compare such a quantity if it is on the right side of `==`."""
 
     __slots__ = ("amount", "computed")
@@ -24,7 +24,7 @@ class Quantity(Opaque):
         self.computed = computed
 
     def equals(self, other: Value) -> bool:
-        if not isinstance(other, Quantity) or other.computed:
+        if not isinstance(other, QuantityValue) or other.computed:
             raise no_such_overload()
         return compare(self, other) == 0
 
@@ -32,9 +32,9 @@ class Quantity(Opaque):
         return str(self.amount)
 
 
-def parse(text: str) -> Quantity:
+def parse(text: str) -> QuantityValue:
     try:
-        return Quantity(go_quantity.parse(text))
+        return QuantityValue(go_quantity.parse(text))
     except ValueError as error:
         raise CelError(str(error)) from None
 
@@ -47,12 +47,12 @@ def is_quantity(text: str) -> bool:
     return True
 
 
-def compare(left: Quantity, right: Quantity) -> int:
+def compare(left: QuantityValue, right: QuantityValue) -> int:
     _announce(left.amount, right.amount)
     return go_quantity.compare(left.amount, right.amount)
 
 
-def as_integer(quantity: Quantity) -> int:
+def as_integer(quantity: QuantityValue) -> int:
     value = go_quantity.as_int64(quantity.amount)
     if value is None:
         raise CelError("cannot convert value to integer")
@@ -74,12 +74,12 @@ def _announce(left: go_quantity.Quantity, right: go_quantity.Quantity) -> None:
 _Operation = Callable[[go_quantity.Quantity, go_quantity.Quantity], go_quantity.Quantity]
 
 
-def _arithmetic(operation: _Operation) -> Callable[[Quantity, Quantity | int], Quantity]:
-    def run(left: Quantity, right: Quantity | int) -> Quantity:
+def _arithmetic(operation: _Operation) -> Callable[[QuantityValue, QuantityValue | int], QuantityValue]:
+    def run(left: QuantityValue, right: QuantityValue | int) -> QuantityValue:
         other = go_quantity.Quantity(right) if isinstance(right, int) else right.amount
         _announce(left.amount, other)
         try:
-            return Quantity(operation(left.amount, other), computed=True)
+            return QuantityValue(operation(left.amount, other), computed=True)
         except ValueError as error:
             raise CelError(str(error)) from None
 

@@ -16,7 +16,7 @@ ACCUMULATOR: Final = "@result"  # not an identifier, so that expressions cannot 
 UNUSED: Final = "#unused"  # the iteration variable of a comprehension that only binds a name
 
 
-class Node:
+class ExprNode:
     __slots__ = ("pos", "type")
     type: Type
 
@@ -24,7 +24,7 @@ class Node:
         self.pos = pos
 
 
-class Literal(Node):
+class Literal(ExprNode):
     """None, bool, int, Uint, float, str or bytes."""
 
     __slots__ = ("value",)
@@ -34,7 +34,7 @@ class Literal(Node):
         self.value = value
 
 
-class Ident(Node):
+class Ident(ExprNode):
     """The checker sets `constant` where the name is that of a type."""
 
     __slots__ = ("constant", "name")
@@ -45,7 +45,7 @@ class Ident(Node):
         self.constant: Type | None = None
 
 
-class Select(Node):
+class Select(ExprNode):
     """`operand.field`; with `test`, `has(operand.field)`."""
 
     __slots__ = ("field", "operand", "test")
@@ -57,7 +57,7 @@ class Select(Node):
         self.test = test
 
 
-class Call(Node):
+class Call(ExprNode):
     __slots__ = ("args", "function", "overloads", "target")
 
     def __init__(self, pos: int, function: str, args: list[Expr], target: Expr | None = None) -> None:
@@ -73,7 +73,7 @@ class Call(Node):
         return self.args if self.target is None else [self.target, *self.args]
 
 
-class ListLiteral(Node):
+class ListLiteral(ExprNode):
     """`optional` holds the indices of the `?element`s."""
 
     __slots__ = ("elements", "optional")
@@ -84,7 +84,7 @@ class ListLiteral(Node):
         self.optional = optional
 
 
-class Entry(Node):
+class MapEntry(ExprNode):
     """`key: value` of a map, `field: value` of a message (then `key` is a Literal)."""
 
     __slots__ = ("key", "optional", "value")
@@ -96,26 +96,26 @@ class Entry(Node):
         self.optional = optional
 
 
-class MapLiteral(Node):
+class MapLiteral(ExprNode):
     __slots__ = ("entries",)
 
-    def __init__(self, pos: int, entries: list[Entry]) -> None:
+    def __init__(self, pos: int, entries: list[MapEntry]) -> None:
         self.pos = pos
         self.entries = entries
 
 
-class Message(Node):
+class Message(ExprNode):
     """`name{field: value}`."""
 
     __slots__ = ("entries", "name")
 
-    def __init__(self, pos: int, name: str, entries: list[Entry]) -> None:
+    def __init__(self, pos: int, name: str, entries: list[MapEntry]) -> None:
         self.pos = pos
         self.name = name
         self.entries = entries
 
 
-class Comprehension(Node):
+class Comprehension(ExprNode):
     """A fold over `range`:
 
         accumulator = initial
@@ -154,7 +154,7 @@ class Comprehension(Node):
         self.macro = macro
 
 
-class Missing(Node):
+class Missing(ExprNode):
     """Stands for an expression that could not be parsed."""
 
     __slots__ = ()
@@ -210,8 +210,8 @@ def copy(node: Expr) -> Expr:
             return Missing(pos)
 
 
-def _copy_entry(entry: Entry) -> Entry:
-    return Entry(entry.pos, copy(entry.key), copy(entry.value), entry.optional)
+def _copy_entry(entry: MapEntry) -> MapEntry:
+    return MapEntry(entry.pos, copy(entry.key), copy(entry.value), entry.optional)
 
 
 def is_deeper(tree: Expr, limit: int) -> bool:

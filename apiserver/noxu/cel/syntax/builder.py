@@ -33,7 +33,7 @@ from noxu.cel.syntax.ast import (
     is_larger,
 )
 from noxu.cel.syntax.lexer import SourceToken
-from noxu.cel.syntax.source import Problem
+from noxu.cel.syntax.source import SourceProblem
 
 _OLD_ACCUMULATOR: Final = "__result__"  # still not allowed as the name of a variable
 _MAX_COPIED: Final = 10_000  # nodes; each optMap of a chain doubles the tree, until upstream runs out of memory
@@ -227,10 +227,10 @@ class Builder:
     """Builds nodes and collects the errors that are not errors of grammar."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[SourceProblem] = []
 
     def error(self, pos: int, message: str) -> Missing:
-        self.problems.append(Problem(pos, message))
+        self.problems.append(SourceProblem(pos, message))
         return Missing(pos)
 
     def literal(self, pos: int, read: Callable[[], object]) -> Expr:

@@ -27,14 +27,14 @@ from noxu.cel.syntax.grammar import (
     Element,
     Loop,
     Possible,
-    Reference,
     Repeated,
+    RuleReference,
     Sequence,
     Terminal,
     token_names,
 )
 from noxu.cel.syntax.lexer import SourceToken, Span, recognition_error
-from noxu.cel.syntax.source import NO_LOCATION, Problem
+from noxu.cel.syntax.source import NO_LOCATION, SourceProblem
 
 MAX_DEPTH: Final = 250  # of a rule within itself
 _MAX_RECOVERIES: Final = 30
@@ -43,8 +43,8 @@ _MAX_REPORTS: Final = 100
 
 
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
-_MEMBER: Final = Reference("member")
-_LITERAL: Final = Reference("literal")
+_MEMBER: Final = RuleReference("member")
+_LITERAL: Final = RuleReference("literal")
 _PRIMARIES: Final = {"(": 2, "[": 3, "{": 4}
 
 
@@ -79,15 +79,15 @@ class Tree:
 
 
 Part: TypeAlias = Tree | SourceToken
-_RuleParser: TypeAlias = Generator[Reference, Tree, Tree]  # yields the rules it needs, returns its tree
-_ElementParser: TypeAlias = Generator[Reference, Tree, None]
+_RuleParser: TypeAlias = Generator[RuleReference, Tree, Tree]  # yields the rules it needs, returns its tree
+_ElementParser: TypeAlias = Generator[RuleReference, Tree, None]
 _State: TypeAlias = tuple[Element, bool]  # an element; True after an iteration of a loop, False before the element
 
 
 class ParsingAborted(Exception):
     """The parser reached one of its limits. `problems` are those found so far."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: SourceProblem) -> None:
         super().__init__()
         self.problems = list(problems)
 
@@ -104,7 +104,7 @@ class _NoAlternative(Exception):
         self.index = index
 
 
-def parse_tree(text: str, tokens: list[SourceToken], unrecognized: list[Span]) -> tuple[Tree, list[Problem]]:
+def parse_tree(text: str, tokens: list[SourceToken], unrecognized: list[Span]) -> tuple[Tree, list[SourceProblem]]:
     """The parse tree of the tokens, and the syntax errors, those of unrecognized text included. Raises ParsingAborted."""
     parser = _Parser(text, tokens, unrecognized)
     try:
@@ -128,8 +128,8 @@ class _Parser:
         self.unrecognized = unrecognized
         self.reported_spans = 0
         self.at = 0
-        self.problems: list[Problem] = []
-        self.calls: list[Reference] = []  # the references that led to the rule being read, outermost first
+        self.problems: list[SourceProblem] = []
+        self.calls: list[RuleReference] = []  # the references that led to the rule being read, outermost first
         self.depths = dict.fromkeys(RULES, 0)
         self.state: _State = (RULES["start"], False)
         # State of the error strategy
@@ -166,7 +166,7 @@ class _Parser:
         if self.skipped is not None:
             if self.skipped >= _MAX_SKIPPED:
                 raise ParsingAborted(
-                    Problem(NO_LOCATION, f"error recovery token lookahead limit exceeded: {_MAX_SKIPPED}")
+                    SourceProblem(NO_LOCATION, f"error recovery token lookahead limit exceeded: {_MAX_SKIPPED}")
                 )
             self.skipped += 1
         token = self.tokens[self.at]
@@ -185,19 +185,19 @@ class _Parser:
 
     def report_at(self, pos: int, message: str) -> None:
         if len(self.problems) >= _MAX_REPORTS:
-            raise ParsingAborted(Problem(pos, f"Syntax error: More than {_MAX_REPORTS} syntax errors"))
-        self.problems.append(Problem(pos, f"Syntax error: {message}"))
+            raise ParsingAborted(SourceProblem(pos, f"Syntax error: More than {_MAX_REPORTS} syntax errors"))
+        self.problems.append(SourceProblem(pos, f"Syntax error: {message}"))
 
     # Rules
 
-    def rule(self, call: Reference | None) -> _RuleParser:
+    def rule(self, call: RuleReference | None) -> _RuleParser:
         name = "start"
         if call:
             name = call.rule
             self.calls.append(call)
         self.depths[name] += 1
         if self.depths[name] > MAX_DEPTH:
-            raise ParsingAborted(Problem(NO_LOCATION, f"expression recursion limit exceeded: {MAX_DEPTH}"))
+            raise ParsingAborted(SourceProblem(NO_LOCATION, f"expression recursion limit exceeded: {MAX_DEPTH}"))
         self.kind()
         holder = [Tree(name, self.tokens[self.at])]
         try:
@@ -221,7 +221,7 @@ class _Parser:
         match element:
             case Terminal():
                 add(holder[0], element.label, self.match(element))
-            case Reference():
+            case RuleReference():
                 add(holder[0], element.label, (yield element))
             case Choice():
                 self.sync()

@@ -13,11 +13,11 @@ from typing import Final
 
 from noxu.cel.syntax.ast import (
     Call,
-    Entry,
     Expr,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Message,
     Select,
@@ -27,7 +27,7 @@ from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RELATIONS, RESERVED, SIGNE
 from noxu.cel.syntax.error_recovery import MAX_DEPTH
 from noxu.cel.syntax.lexer import SourceToken, tokenize
 from noxu.cel.syntax.parse_tree import TOO_DEEP, parse_with_recovery
-from noxu.cel.syntax.source import NO_LOCATION, Problem, compile_error
+from noxu.cel.syntax.source import NO_LOCATION, SourceProblem, compile_error
 
 MAX_CODE_POINTS: Final = 100_000
 _SHORT: Final = 2 * MAX_DEPTH  # tokens; no more than these cannot nest operators deeper than MAX_DEPTH
@@ -44,7 +44,7 @@ def parse(text: str) -> Expr:
     """The syntax tree of an expression. Raises CompileError."""
     if len(text) > MAX_CODE_POINTS:
         limit = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
-        raise compile_error(text, [Problem(NO_LOCATION, limit)])
+        raise compile_error(text, [SourceProblem(NO_LOCATION, limit)])
     tokens, unrecognized = tokenize(text)
     if not unrecognized:
         parser = _Parser(tokens)
@@ -56,7 +56,7 @@ def parse(text: str) -> Expr:
         else:
             problems = parser.builder.problems
             if not problems and len(tokens) > _SHORT and is_deeper(tree, _TOO_DEEP):
-                problems = [Problem(NO_LOCATION, TOO_DEEP)]
+                problems = [SourceProblem(NO_LOCATION, TOO_DEEP)]
             if problems:
                 raise compile_error(text, problems)
             if len(tokens) <= _SHORT or not is_deeper(tree, _SHALLOW):
@@ -258,9 +258,9 @@ class _Parser:
                 break
         return ListLiteral(bracket.start, elements, frozenset(optional))
 
-    def entries(self, read_key: Callable[[], Expr]) -> list[Entry]:
+    def entries(self, read_key: Callable[[], Expr]) -> list[MapEntry]:
         """The entries after a `{`, and the `}`."""
-        out: list[Entry] = []
+        out: list[MapEntry] = []
         if self.accept(","):
             self.expect("}")
             return out
@@ -268,7 +268,7 @@ class _Parser:
             optional = self.accept("?")
             key = read_key()
             colon = self.expect(":")
-            out.append(Entry(colon.start, key, self.expression(), optional))
+            out.append(MapEntry(colon.start, key, self.expression(), optional))
             if not self.accept(","):
                 self.expect("}")
                 break

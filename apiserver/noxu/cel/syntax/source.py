@@ -20,7 +20,7 @@ NO_LOCATION: Final = -1  # the offset of an error without a location (common.NoL
 BEFORE_TEXT: Final = -2  # the offset of a missing expression: cel-go reports it at column 0 of line 1
 
 
-class Problem(NamedTuple):
+class SourceProblem(NamedTuple):
     """An error in an expression; `offset` is in code points."""
 
     offset: int
@@ -31,11 +31,11 @@ class CompileError(Exception):
     """An expression does not compile. The message is what cel-go's Issues print."""
 
 
-def compile_error(text: str, problems: Sequence[Problem]) -> CompileError:
+def compile_error(text: str, problems: Sequence[SourceProblem]) -> CompileError:
     return CompileError(format_problems(text, problems))
 
 
-def format_problems(text: str, problems: Sequence[Problem]) -> str:
+def format_problems(text: str, problems: Sequence[SourceProblem]) -> str:
     """All problems, sorted by location, each with its line."""
     line_starts = [0]
     newline = text.find("\n")

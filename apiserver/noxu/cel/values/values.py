@@ -57,7 +57,7 @@ class Optional:
 NONE: Final = Optional(ABSENT)
 
 
-class Failed:
+class FailedConversion:
     """A value that could not be converted. It becomes an error when an expression uses it."""
 
     __slots__ = ("message",)
@@ -307,9 +307,9 @@ class LazyMap:
             try:
                 self._computed[name] = self._compute[name]()
             except CelError as error:
-                self._computed[name] = Failed(error.message)
+                self._computed[name] = FailedConversion(error.message)
         value = self._computed[name]
-        if isinstance(value, Failed):
+        if isinstance(value, FailedConversion):
             raise CelError(value.message)
         return value
 
@@ -358,7 +358,7 @@ def from_json_or_failed(raw: Json, schema: Structural) -> Value:
     try:
         return from_json(raw, schema)
     except CelError as error:
-        return Failed(error.message)
+        return FailedConversion(error.message)
 
 
 def _object(raw: Json, schema: Structural) -> Value:

@@ -22,7 +22,7 @@ from noxu.schema.structural import Structural
 from noxu.values import Object, copy, equal
 
 if TYPE_CHECKING:
-    from noxu.cel import Validator
+    from noxu.cel import RuleValidator
 
 MAX_REPLICAS: Final = 2**31 - 1
 
@@ -159,7 +159,7 @@ _NOT_CHECKED: Final = (
 )
 
 
-def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list[FieldError]) -> None:
+def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, found: list[FieldError]) -> None:
     """Add the errors of x-kubernetes-validations, unless errors in `found` prevent the evaluation."""
     if validation.blocks_rules(found):
         found.append(field.invalid("<nil>", None, _NOT_CHECKED))
