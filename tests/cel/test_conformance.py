@@ -16,7 +16,7 @@ import pytest
 
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.types import Type
 from noxu.cel.values.numbers import Uint

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from noxu.cel.kubernetes.schema_rules import SchemaRules as SchemaRules
     from noxu.cel.kubernetes.validation import FailedRule as FailedRule
     from noxu.cel.kubernetes.validation import RuleValidator as RuleValidator
-    from noxu.cel.library.authorization import Authorize as Authorize
-    from noxu.cel.library.authorization import AuthorizerDecision as AuthorizerDecision
+    from noxu.cel.library.kubernetes import Authorize as Authorize
+    from noxu.cel.library.kubernetes import AuthorizerDecision as AuthorizerDecision
     from noxu.cel.memory import Memory as Memory
     from noxu.cel.types.types import Type as Type
     from noxu.cel.values.values import Value as Value
 
 _HOMES = {
-    "Authorize": "library.authorization",
-    "AuthorizerDecision": "library.authorization",
+    "Authorize": "library.kubernetes",
+    "AuthorizerDecision": "library.kubernetes",
     "CelError": "errors",
     "Composition": "kubernetes.admission",
     "AwaitedCondition": "kubernetes.admission",

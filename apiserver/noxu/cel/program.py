@@ -27,8 +27,7 @@ from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.generation.codegen import GeneratedRule, Unsupported, generate
 from noxu.cel.memory import Memory
 from noxu.cel.syntax import parser
-from noxu.cel.syntax.ast import Call, Comprehension, Expr, Ident, Literal, Select, children, is_deeper
-from noxu.cel.syntax.source import compile_error
+from noxu.cel.syntax.ast import Call, Comprehension, Expr, Ident, Literal, Select, children, compile_error, is_deeper
 from noxu.cel.types.schema_types import DeclType
 from noxu.cel.types.types import Type
 from noxu.cel.values.conversions import go_value

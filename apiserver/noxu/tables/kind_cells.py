@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from noxu.go.time import unix_nanos
-from noxu.tables.duration import Age, human
+from noxu.tables.table import Age, human
 from noxu.values import Json, Object, nested_field
 
 

@@ -19,8 +19,7 @@ from typing import Final
 
 from noxu.kinds import autoscaler_versions, events, facts
 from noxu.tables.cells import cell
-from noxu.tables.duration import Age
-from noxu.tables.table import CREATED, NAME, Cells, Columns, definition
+from noxu.tables.table import CREATED, NAME, Age, Cells, Columns, definition
 from noxu.values import Json, Object, nested_field
 
 

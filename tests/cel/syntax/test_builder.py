@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.syntax.parser import parse
-from noxu.cel.syntax.source import CompileError
 from tests.cel.trees import shown
 
 TRUE = "@not_strictly_false(@result)"

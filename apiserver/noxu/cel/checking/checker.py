@@ -20,8 +20,8 @@ from noxu.cel.syntax.ast import (
     Message,
     Missing,
     Select,
+    SourceProblem,
 )
-from noxu.cel.syntax.source import SourceProblem
 from noxu.cel.types import types
 from noxu.cel.types.types import Substitution, Type, TypeKind, display, is_dyn_or_error, is_optional, most_general
 from noxu.cel.values.values import type_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from noxu.cel.library import authorization, lists, network, quantity, semver, standard, strings, wellknown
+from noxu.cel.library import kubernetes, lists, network, standard, strings, wellknown
 from noxu.cel.library.declarations import FindMessage, Function, Overload, no_messages
 from noxu.cel.types import types
 from noxu.cel.types.types import Type
@@ -104,15 +104,15 @@ KUBERNETES: Final = environment(
     network.URLS,
     strings.REGEX,
     lists.KUBERNETES,
-    authorization.OVERLOADS,
+    kubernetes.AUTHORIZATION,
     lists.OPTIONALS,
-    quantity.OVERLOADS,
+    kubernetes.QUANTITIES,
     strings.OVERLOADS,
     lists.SETS,
     network.OVERLOADS,
     strings.FORMATS,
     lists.COMPREHENSIONS,
-    semver.OVERLOADS,
+    kubernetes.SEMVERS,
     lists.EXTENSION,
 )
 # Functions that came after the compatibility version: only stored expressions may use them.

@@ -17,8 +17,7 @@ from noxu.cel.errors import CelError
 from noxu.cel.library import formatting
 from noxu.cel.library.formatting import FormatError
 from noxu.cel.library.standard import compile_pattern
-from noxu.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, MapLiteral, children
-from noxu.cel.syntax.source import SourceProblem
+from noxu.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, MapLiteral, SourceProblem, children
 from noxu.cel.types.types import Type, TypeKind, display
 from noxu.cel.values import equality
 from noxu.cel.values.conversions import go_type, to_duration, to_timestamp

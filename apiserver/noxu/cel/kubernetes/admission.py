@@ -25,10 +25,10 @@ from noxu.cel.checking.environment import KUBERNETES, STORED, Environment
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.library import patches
-from noxu.cel.library.authorization import Authorize, Authorizer, resource_check
+from noxu.cel.library.kubernetes import Authorize, Authorizer, resource_check
 from noxu.cel.memory import Memory
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.schema_types import DeclType, decl_type
 from noxu.cel.types.types import Type, TypeKind, runtime_name

@@ -13,7 +13,7 @@ from typing import Final
 from noxu.cel.checking.environment import KUBERNETES, ONLY_STORED, STORED, Environment
 from noxu.cel.generation.codegen import GeneratedRule
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.schema_types import DeclType, decl_type, escape
 from noxu.cpu_budget import checkpoint

@@ -29,11 +29,11 @@ from noxu.cel.syntax.ast import (
     MapLiteral,
     Missing,
     Select,
+    SourceProblem,
     copy,
     is_larger,
 )
 from noxu.cel.syntax.lexer import SourceToken
-from noxu.cel.syntax.source import SourceProblem
 
 _OLD_ACCUMULATOR: Final = "__result__"  # still not allowed as the name of a variable
 _MAX_COPIED: Final = 10_000  # nodes; each optMap of a chain doubles the tree, until upstream runs out of memory

@@ -19,6 +19,7 @@ import re
 from collections.abc import Generator
 from typing import Final, TypeAlias
 
+from noxu.cel.syntax.ast import NO_LOCATION, SourceProblem
 from noxu.cel.syntax.grammar import (
     END,
     EOF,
@@ -34,7 +35,6 @@ from noxu.cel.syntax.grammar import (
     token_names,
 )
 from noxu.cel.syntax.lexer import SourceToken, Span, recognition_error
-from noxu.cel.syntax.source import NO_LOCATION, SourceProblem
 
 MAX_DEPTH: Final = 250  # of a rule within itself
 _MAX_RECOVERIES: Final = 30

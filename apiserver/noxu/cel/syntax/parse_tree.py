@@ -8,11 +8,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, MapEntry, MapLiteral, Message, Missing, Select
+from noxu.cel.syntax.ast import (
+    BEFORE_TEXT,
+    NO_LOCATION,
+    Call,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapEntry,
+    MapLiteral,
+    Message,
+    Missing,
+    Select,
+    SourceProblem,
+)
 from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RESERVED, Builder, read_literal
 from noxu.cel.syntax.error_recovery import MAX_DEPTH, ParsingAborted, Tree, parse_tree
 from noxu.cel.syntax.lexer import SourceToken, Span
-from noxu.cel.syntax.source import BEFORE_TEXT, NO_LOCATION, SourceProblem
 
 TOO_DEEP: Final = "max recursion depth exceeded"
 

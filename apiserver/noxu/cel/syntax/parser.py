@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from noxu.cel.syntax.ast import (
+    NO_LOCATION,
     Call,
     Expr,
     Ident,
@@ -21,13 +22,14 @@ from noxu.cel.syntax.ast import (
     MapLiteral,
     Message,
     Select,
+    SourceProblem,
+    compile_error,
     is_deeper,
 )
 from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RELATIONS, RESERVED, SIGNED, Builder, read_literal
 from noxu.cel.syntax.error_recovery import MAX_DEPTH
 from noxu.cel.syntax.lexer import SourceToken, tokenize
 from noxu.cel.syntax.parse_tree import TOO_DEEP, parse_with_recovery
-from noxu.cel.syntax.source import NO_LOCATION, SourceProblem, compile_error
 
 MAX_CODE_POINTS: Final = 100_000
 _SHORT: Final = 2 * MAX_DEPTH  # tokens; no more than these cannot nest operators deeper than MAX_DEPTH

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from noxu.go.time import unix_nanos
-from noxu.tables.duration import INVALID, UNKNOWN, human, since
+from noxu.tables.table import INVALID, UNKNOWN, human, since
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 500_000, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY, YEAR = 1, 60, 3600, 86400, 365 * 86400

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.cel.syntax.source import BEFORE_TEXT, NO_LOCATION, SourceProblem, format_problems
+from noxu.cel.syntax.ast import BEFORE_TEXT, NO_LOCATION, SourceProblem, format_problems
 
 PRINTED = [
     ("at a character", "a + b", [SourceProblem(4, "no")], "ERROR: <input>:1:5: no\n | a + b\n | ....^"),
