@@ -38,7 +38,7 @@ from noxu.registry.listing import Selection, select
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.tables.cell_budget import CellBudget, limited_by
+from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
