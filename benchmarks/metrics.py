@@ -15,9 +15,8 @@ from typing import Any
 
 from benchmarks.calls import seconds
 from noxu.control_plane import assemble
-from noxu.http.access_metrics import AccessMetrics
+from noxu.http.metrics import AccessMetrics, RequestMetrics
 from noxu.http.request import parse_target
-from noxu.http.request_metrics import RequestMetrics
 from noxu.instruments import Family
 from noxu.observability.metrics import render
 from noxu.registry.access import ALLOWED, ANONYMOUS

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.http.access_metrics import BUCKETS, AccessMetrics
 from noxu.http.filters import Authenticate, Authorize
+from noxu.http.metrics import ACCESS_SECONDS, AccessMetrics
 from noxu.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
 from noxu.security.credentials import Credentials
 from tests.http.test_filters import parsed
@@ -101,7 +101,9 @@ def test_a_mode_that_allows_everything_is_counted() -> None:
     assert numbers(metrics)["authorization_attempts_total"] == {"allowed": 1}
 
 
-@pytest.mark.parametrize(("seconds", "bucket"), [(0.0, 0), (0.001, 0), (0.0011, 1), (0.002, 1), (100.0, len(BUCKETS))])
+@pytest.mark.parametrize(
+    ("seconds", "bucket"), [(0.0, 0), (0.001, 0), (0.0011, 1), (0.002, 1), (100.0, len(ACCESS_SECONDS))]
+)
 def test_the_bucket_of(seconds: float, bucket: int) -> None:
     metrics = AccessMetrics()
     metrics.decided(ALLOWED, seconds)

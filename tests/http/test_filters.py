@@ -14,7 +14,6 @@ from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.config import Requests
 from noxu.http import filters
-from noxu.http.access_metrics import AccessMetrics
 from noxu.http.answer import Answered
 from noxu.http.exchange import Exchange
 from noxu.http.filters import (
@@ -30,6 +29,7 @@ from noxu.http.filters import (
     Tracing,
     Warnings,
 )
+from noxu.http.metrics import AccessMetrics
 from noxu.http.traces import Traces
 from noxu.http.unsent import Unsent
 from noxu.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything

@@ -18,13 +18,13 @@ from noxu.api.errors import ApiError
 from noxu.config import DEFAULT_REQUESTS, Requests
 from noxu.containment import Contained, call_all
 from noxu.http import auditing, documents, filters, routing, traces
-from noxu.http.access_metrics import AccessMetrics
 from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Clients
 from noxu.http.connection import WRITTEN
 from noxu.http.deadlines import Deadlines
 from noxu.http.exchange import Backend, Exchange, Sink
 from noxu.http.filters import Filter
+from noxu.http.metrics import AccessMetrics
 from noxu.http.sending import error_answer, send, too_late
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid

@@ -41,9 +41,9 @@ from noxu.api.hosts import is_loopback, is_origin_of, split_host
 from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.crd import types as crd_types
 from noxu.http import auditing, framing, negotiation
-from noxu.http.access_metrics import AccessMetrics
 from noxu.http.answer import Answer, Answered
 from noxu.http.exchange import Exchange, attributes_of
+from noxu.http.metrics import AccessMetrics
 from noxu.http.options import request_timeout
 from noxu.http.request import first, is_long_running, parse_target
 from noxu.http.traces import HEADER, Traces, is_requested

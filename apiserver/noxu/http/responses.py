@@ -1,6 +1,6 @@
 """Answers with objects and lists in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
 
-Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `summaries`. Long lists
+Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `Summaries`. Long lists
 are made in chunks, so that the event loop serves other requests between two of them.
 """
 
@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
+from threading import RLock
 from typing import Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from noxu.api import codec, errors, protobuf
 from noxu.http import negotiation
 from noxu.http.answer import Answer
 from noxu.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
-from noxu.http.summaries import Summaries
 from noxu.kinds import scheme
 from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
 from noxu.registry.listing import Listing
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
-from noxu.tables import summary, table
+from noxu.tables import cell_budget, summary, table
 from noxu.tables.cell_budget import CellBudget, limited_by
+from noxu.tables.summary import Summary, summarize
 from noxu.tables.table import Columns
 from noxu.values import Json, Object
 
@@ -30,7 +31,6 @@ CHUNK: Final = 128  # objects
 CHUNK_BYTES: Final = 512 * 1024
 
 _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
-_summaries: Final = Summaries()
 
 
 def _size(size: int) -> int:
@@ -411,3 +411,68 @@ def converter(
         return codec.encode(value, sort_keys=convert is None and resource.sorted_keys)
 
     return make
+
+
+# -- summaries that are kept -------------------------------------------------------------------------------------------
+
+
+MAX_SUMMARIES: Final = 64 * 1024 * 1024  # bytes
+OVERHEAD: Final = 1000  # bytes of the objects that hold a summary
+
+
+class _Kept(NamedTuple):
+    resource: Resource
+    summary: Summary
+    size: int
+
+
+class Summaries:
+    """Summaries of entries, kept: what `kubectl get` and informers of metadata request again and again.
+
+    A summary is made once per entry, of which there is a new one for each revision, and per schema. It is kept as long as the
+    entry is: in a collection, or in a change that the cache keeps for watches. The oldest ones are dropped when all together
+    exceed MAX_SUMMARIES. Threads may use it.
+    """
+
+    def __init__(self, max_bytes: int = MAX_SUMMARIES) -> None:
+        self._max_bytes = max_bytes
+        self._kept: dict[ref[Entry], _Kept] = {}
+        self._bytes = 0
+        self._lock = RLock()  # an entry may end, and `_drop` be called, while this thread has it
+
+    def has(self, entry: Entry, resource: Resource) -> bool:
+        """Whether the summary of an entry need not be made."""
+        found = self._kept.get(ref(entry))
+        return found is not None and found.resource is resource
+
+    def of(self, entry: Entry, resource: Resource, columns: Columns) -> Summary:
+        """The summary of an entry at a resource's version, in its columns. Raises ApiError if it cannot be read."""
+        found = self._kept.get(ref(entry))
+        if found is not None and found.resource is resource:
+            return found.summary
+        summary = summarize(codec.decode_stored(body_at(entry, resource)), columns)
+        budget = cell_budget.CURRENT.get()
+        if budget is None or not budget.cut_short:  # another request may afford the cells that are empty in this one
+            self._keep(entry, resource, summary)
+        return summary
+
+    def _keep(self, entry: Entry, resource: Resource, summary: Summary) -> None:
+        size = OVERHEAD + len(entry.stored) + sum(map(len, summary.pieces)) + len(summary.metadata)
+        if size > self._max_bytes:
+            return
+        with self._lock:
+            self._drop(ref(entry))
+            while self._kept and self._bytes + size > self._max_bytes:
+                self._drop(next(iter(self._kept)))
+            self._kept[ref(entry, self._drop)] = _Kept(resource, summary, size)
+            self._bytes += size
+
+    def _drop(self, entry: ref[Entry]) -> None:
+        """Also called when an entry has ended."""
+        with self._lock:
+            kept = self._kept.pop(entry, None)
+            if kept is not None:
+                self._bytes -= kept.size
+
+
+_summaries: Final = Summaries()
