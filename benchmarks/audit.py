@@ -68,7 +68,7 @@ async def record_requests(log: AuditLog, between: Callable[[], Awaitable[object]
             exchange.record, exchange.is_judged = None, False
             filter_.enter(exchange)
             record: Any = exchange.record
-            auditing.observe_body(exchange, record, BODY)
+            exchange.body = BODY
             auditing.observed(exchange, record, answer)
             sink(exchange)
         in_loop = min(in_loop, (time.thread_time() - start) / CALLS)

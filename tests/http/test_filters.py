@@ -23,13 +23,10 @@ from noxu.http.filters import (
     Deadline,
     Filter,
     InFlight,
-    LargeRequestRoom,
     Origin,
     Target,
     Tracing,
-    Warnings,
 )
-from noxu.http.metrics import AccessMetrics
 from noxu.http.traces import Traces
 from noxu.http.unsent import Unsent
 from noxu.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
@@ -56,11 +53,22 @@ def parsed(*arguments: Any, **more: Any) -> Exchange:
     return exchange
 
 
+class Deny:
+    """Knows no user."""
+
+    def authenticate(self, given: Credentials, warnings: list[str]) -> User:
+        raise errors.ApiError(401, "who are you?", "Unauthorized")
+
+
+def refuse(attributes: Attributes) -> Decision:
+    return Decision(allowed=False)
+
+
 def chain(**parts: Any) -> tuple[Filter, ...]:
     defaults: dict[str, Any] = {
         "own_names": frozenset(),
-        "authenticator": None,
-        "authorize": allow_everything,
+        "authenticator": Deny(),
+        "authorize": refuse,
         "traces": None,
         "unsent": Unsent(),
         "audit_log": AuditLog(EVERYTHING, Lines()),
@@ -81,9 +89,8 @@ def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Fresh",
-        "Authorize", "Tracing",
-        "LargeRequestRoom",
+        "Target", "Origin", "Deadline", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Fresh", "Authorize",
+        "Tracing",
     ]  # fmt: skip
 
 
@@ -99,33 +106,31 @@ def test_without_allowed_origins_there_is_no_filter_for_them() -> None:
     assert "Cors" not in [type(filter_).__name__ for filter_ in chain(limits=Requests())]
 
 
+def test_without_an_authenticator_every_client_is_anonymous() -> None:
+    assert "Authenticate" not in [type(filter_).__name__ for filter_ in chain(authenticator=None)]
+    assert parsed(X_User="root").user is ANONYMOUS
+
+
+def test_where_everything_is_allowed_nothing_is_asked() -> None:
+    assert "Authorize" not in [type(filter_).__name__ for filter_ in chain(authorize=allow_everything)]
+
+
 def test_the_docstring_lists_the_filters_in_their_order() -> None:
     lines = [line.split() for line in (filters.__doc__ or "").splitlines() if line.startswith("    ")]
     assert [words[0] for words in lines] == [type(filter_).__name__ for filter_ in chain()]
-
-
-class Deny:
-    """Knows no user."""
-
-    def authenticate(self, given: Credentials, warnings: list[str]) -> User:
-        raise errors.ApiError(401, "who are you?", "Unauthorized")
-
-
-def refuse(attributes: Attributes) -> Decision:
-    return Decision(allowed=False)
 
 
 def test_an_earlier_refusal_hides_the_later_ones() -> None:
     """A request with every fault; each filter is asked, then taken out of its way."""
     exchange = parsed(target=f"{MAPS}?timeout=x", Host="evil.example", X_Noxu_Trace="1", Impersonate_Group="g")
     found = []
-    for filter_ in chain(authenticator=Deny(), authorize=refuse, audit_log=None, shares_store=False):
+    for filter_ in chain(audit_log=None, shares_store=False):
         refused = refusal(filter_, exchange)
         found.append((type(filter_).__name__, refused[0] if refused else 0))
     assert found == [
-        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
+        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
         ("InFlight", 0),
-        ("Authorize", 403), ("Tracing", 400), ("LargeRequestRoom", 0),
+        ("Authorize", 403), ("Tracing", 400),
     ]  # fmt: skip
 
 
@@ -318,15 +323,9 @@ def only_reading_for_eve(asked: Attributes) -> Decision:
     return Decision(asked.user.name != "eve" or asked.verb in ("get", "list", "watch"), "not she")
 
 
-def test_without_an_authenticator_every_client_is_anonymous() -> None:
-    exchange = parsed(X_User="root")
-    assert refusal(Authenticate(None, AccessMetrics()), exchange) is None
-    assert exchange.user is ANONYMOUS
-
-
 def test_the_authenticator_reads_the_headers() -> None:
     exchange = parsed(X_User="root")
-    assert refusal(Authenticate(Names(), AccessMetrics()), exchange) is None
+    assert refusal(Authenticate(Names()), exchange) is None
     assert exchange.user == User("root")
 
 
@@ -339,7 +338,7 @@ class Slow:
 
 async def test_the_authenticator_may_have_to_wait() -> None:
     exchange = parsed()
-    waiting = Authenticate(Slow(), AccessMetrics()).enter(exchange)
+    waiting = Authenticate(Slow()).enter(exchange)
     assert exchange.user is ANONYMOUS
     assert waiting is not None
     await waiting
@@ -369,8 +368,8 @@ def test_the_authorizer_sees_the_user_and_the_request(
 ) -> None:
     exchange = parsed(method, target)
     exchange.user = User(name)
-    assert refusal(Authorize(only_reading_for_eve, AccessMetrics()), exchange) == expected
-    assert refusal(Authorize(allow_everything, AccessMetrics()), exchange) is None
+    assert refusal(Authorize(only_reading_for_eve), exchange) == expected
+    assert refusal(Authorize(allow_everything), exchange) is None
 
 
 # -- Cors -------------------------------------------------------------------------------------------------------------
@@ -417,6 +416,13 @@ def test_an_allowed_page_passes_the_check_of_origins_under_our_name_only(any_hos
 
 # -- InFlight ---------------------------------------------------------------------------------------------------------
 
+
+def answered(exchange: Exchange) -> None:
+    """What `App` does when an answer has been sent."""
+    assert exchange.limit is not None
+    exchange.limit.running -= 1
+
+
 READ, WRITE, FREE = "read", "write", "free"
 KINDS: list[tuple[str, str, str, str]] = [
     ("a list", "GET", MAPS, READ),
@@ -450,9 +456,7 @@ def test_the_limit_of(method: str, target: str, kind: str) -> None:
             assert refused is None
             continue
         assert refused == (429, "Too many requests, please try again later.\n")
-        in_flight.leave(first)
-        assert refusal(in_flight, second) == refused  # the answer is not sent yet
-        in_flight.finish(first)
+        answered(first)
         assert refusal(in_flight, second) is None
 
 
@@ -470,7 +474,7 @@ def test_masters_are_never_refused_and_release_what_they_took() -> None:
         assert refusal(in_flight, exchange) is None
     assert refusal(in_flight, parsed()) == (429, "Too many requests, please try again later.\n")
     for exchange in exchanges:
-        in_flight.finish(exchange)
+        answered(exchange)
     assert refusal(in_flight, parsed()) is None
 
 
@@ -521,7 +525,8 @@ def test_writes_are_traced_on_request(method: str, target: str, header: str, tra
     exchange = parsed(method, target, X_Noxu_Trace=header)
     assert refusal(Tracing(traces), exchange) is None
     assert (exchange.trace == []) == traced
-    Tracing(traces).leave(exchange)
+    for leave in exchange.leaving:
+        leave(exchange)
     assert [name for name, _ in exchange.headers] == ["X-Noxu-Trace"] * traced
 
 
@@ -542,38 +547,3 @@ UNTRACED: list[tuple[str, Traces | None, str, str]] = [
 )
 def test_a_trace_that_is_refused(traces: Traces | None, header: str, message: str) -> None:
     assert refusal(Tracing(traces), parsed("POST", X_Noxu_Trace=header)) == (400, message)
-
-
-# -- Warnings and LargeRequestRoom ------------------------------------------------------------------------------------
-
-
-def test_warnings_become_headers() -> None:
-    exchange = parsed()
-    exchange.headers.append(("X", "y"))
-    exchange.outcome.warnings += ["a", 'b"', "a"]
-    Warnings().leave(exchange)
-    assert exchange.headers == [("X", "y"), ("Warning", '299 - "a"'), ("Warning", '299 - "b\\""')]
-
-
-class Rooms:
-    def __init__(self) -> None:
-        self.released: list[int] = []
-
-    def leave(self, weight: int) -> None:
-        self.released.append(weight)
-
-
-class RoomsOnly:
-    def __init__(self) -> None:
-        self.large_requests = Rooms()
-
-
-@pytest.mark.parametrize("held", [0, 20_000])
-def test_the_room_of_a_large_request_is_given_back_once(held: int) -> None:
-    backend = RoomsOnly()
-    exchange = parsed(backend=backend)
-    exchange.room = held
-    for _ in range(2):
-        LargeRequestRoom().leave(exchange)
-    assert backend.large_requests.released == [held] * bool(held)
-    assert not exchange.room

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from noxu.http.exchange import Exchange, Sink
@@ -28,7 +28,6 @@ from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.logs import REQUEST_LINES, Request
-from noxu.registry.access import Decision
 from noxu.registry.catalog import Catalog
 from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.resource import Resource
@@ -89,6 +88,7 @@ class RequestMetrics:
 
     def __init__(self, catalog: Callable[[], Catalog]) -> None:
         self._catalog = catalog
+        self.access = AccessMetrics()
         self._records: dict[_About, _Record] = {}
         self._known: dict[object, _Record] = {}
         self._compilations = Histogram(
@@ -143,6 +143,7 @@ class RequestMetrics:
             if size is not None:
                 record.bodies[bisect_left(BODY_SIZES, size)] += 1
                 record.bodies[-1] += size
+        self.access.count(exchange)
 
     def _record(self, exchange: Exchange, key: object | None) -> _Record:
         """The record of a request. Others with the same `key` have it, too; None: there are none."""
@@ -286,29 +287,37 @@ _USERS: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:s
 
 
 class AccessMetrics:
-    """See the module. Durations are in seconds."""
+    """How users were found, and what they may do. A duration is most often less than the first bucket, a millisecond."""
 
     def __init__(self) -> None:
         self._authentications = {result: _series() for result in (SUCCESS, FAILURE, ERROR)}
         self._authorizations = {result: _series() for result in (ALLOWED, NO_OPINION, ERROR)}
         self._users: dict[str, int] = {}
 
-    def identified(self, name: str, seconds: float) -> None:
-        """A request has a user, also the anonymous one."""
-        _add(self._authentications[SUCCESS], seconds)
-        user = compressed(name)
-        self._users[user] = self._users.get(user, 0) + 1
+    def count(self, exchange: Exchange) -> None:
+        """A request has been answered, or refused before it was asked who the user is, or what the user may do."""
+        result = exchange.authentication
+        if result:
+            _add(self._authentications[result], exchange.authentication_seconds)
+            if result == SUCCESS:
+                user = compressed((exchange.impersonator or exchange.user).name)
+                self._users[user] = self._users.get(user, 0) + 1
+        decision = exchange.decision
+        if decision is not None:
+            answer = ALLOWED if decision.allowed else ERROR if decision.error else NO_OPINION
+            _add(self._authorizations[answer], exchange.authorization_seconds)
 
-    def not_identified(self, seconds: float, *, is_error: bool) -> None:
-        """A request has no user: its credentials are bad (`is_error`), or it has none that count."""
-        _add(self._authentications[ERROR if is_error else FAILURE], seconds)
+    def families(self, open_: Iterable[Exchange] = ()) -> list[Family]:
+        """The numbers until now, with those of `open_` requests: watches, which are counted when they end."""
+        together = AccessMetrics()
+        together._authentications = {result: series.copy() for result, series in self._authentications.items()}
+        together._authorizations = {result: series.copy() for result, series in self._authorizations.items()}
+        together._users = self._users.copy()
+        for exchange in open_:
+            together.count(exchange)
+        return together._families()
 
-    def decided(self, decision: Decision, seconds: float) -> None:
-        """A request is allowed or not."""
-        result = ALLOWED if decision.allowed else ERROR if decision.error else NO_OPINION
-        _add(self._authorizations[result], seconds)
-
-    def families(self) -> list[Family]:
+    def _families(self) -> list[Family]:
         return [
             _attempts("authentication_attempts", "Counter of authenticated attempts.", self._authentications),
             _durations(

@@ -59,11 +59,9 @@ class Accepted(NamedTuple):
     pretty: bool = False
     content_type: str = JSON
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether stored bytes can be sent unchanged."""
-        return self.media_type == JSON and not self.pretty and self.convert is None
 
+PLAIN: Final = Accepted(JSON)
+"""What can be answered with stored bytes unchanged."""
 
 Target = tuple[str, str, str]
 """Group, version and kind that a client requests instead of the object."""
@@ -151,11 +149,12 @@ def _representations_with_cbor(representations: tuple[str, ...]) -> tuple[str, .
 def negotiate(accept: str, endpoint: Endpoint, *, pretty: str = "", user_agent: str = "") -> Accepted:
     """The representation to answer with. `pretty` is the query parameter. Raises ApiError 406, 431."""
     is_short = len(accept) + len(pretty) + len(user_agent) <= MAX_CACHED_BYTES
-    return (_negotiated if is_short else _negotiated.__wrapped__)(accept, endpoint, pretty, user_agent)
+    return (negotiate_short if is_short else negotiate_short.__wrapped__)(accept, endpoint, pretty, user_agent)
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _negotiated(accept: str, endpoint: Endpoint, pretty: str, user_agent: str) -> Accepted:
+def negotiate_short(accept: str, endpoint: Endpoint, pretty: str, user_agent: str) -> Accepted:
+    """Like `negotiate`, for headers of at most MAX_CACHED_BYTES together: the answers are kept. Raises ApiError 406."""
     if endpoint.representations:
         require_representation(accept, endpoint.representations)
     found = _negotiate(accept, endpoint)

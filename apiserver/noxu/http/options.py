@@ -73,7 +73,7 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
     """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
     if not query and not apply:
         is_short = len(user_agent) <= MAX_CACHED_AGENT
-        return (_default_options if is_short else _default_options.__wrapped__)(user_agent)
+        return (default_options if is_short else default_options.__wrapped__)(user_agent)
     manager, validation, dry_run = (
         first(query, "fieldManager"),
         first(query, "fieldValidation"),
@@ -98,8 +98,8 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
 
 
 @lru_cache(maxsize=64)
-def _default_options(user_agent: str) -> Options:
-    """The options of a request without parameters; cached, since a client always sends the same user agent."""
+def default_options(user_agent: str) -> Options:
+    """The options of a request without parameters; kept, since a client sends the same User-Agent all the time."""
     return Options(field_manager=manager_from_user_agent(user_agent))
 
 

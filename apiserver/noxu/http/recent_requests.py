@@ -97,8 +97,9 @@ class RecentRequests(Filter):
         self._open[exchange] = self.last
         exchange.outcome.sent = {}  # the name of a new object is in its body
         hook_errors.set([])
+        exchange.leaving.append(self._add)
 
-    def leave(self, exchange: Exchange) -> None:
+    def _add(self, exchange: Exchange) -> None:
         number = self._open.pop(exchange)
         recorded = self._record(exchange, number, exchange.times["handled"] - exchange.received)
         self._answered.append(recorded)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, ref
 from noxu.api import codec, errors, protobuf
 from noxu.http import negotiation
 from noxu.http.answer import Answer
-from noxu.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
+from noxu.http.negotiation import CBOR, JSON, PLAIN, PROTOBUF, YAML, Accepted
 from noxu.kinds import scheme
 from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
 from noxu.registry.listing import Listing
@@ -94,7 +94,7 @@ def object_answer(
     body: bytes, resource: Resource, accepted: Accepted, *, include: str, now: datetime, status: int = 200
 ) -> Answer:
     """The answer with one object. `body` is its plain JSON."""
-    if accepted.is_plain:
+    if accepted == PLAIN:
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
     sort_keys = resource.sorted_keys
@@ -128,7 +128,7 @@ async def list_answer(
     weigh, budget = _weigher(resource, accepted), CellBudget()
     weight = sum([weigh(len(entry.stored)) for entry in entries])
     short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
-    if accepted.is_plain:
+    if accepted == PLAIN:
         return await _chunked_answer(_plain_list(entries, resource, metadata), accepted, short=short)
 
     summarized = _summarized(resource, accepted, include, now) if entries else None

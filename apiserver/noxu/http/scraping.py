@@ -57,7 +57,7 @@ class ServerMetrics:
         return [
             metrics.build_info(self._app.documents.own_version()),
             *self.requests.families(),
-            *self._app.access_metrics.families(),
+            *self.requests.access.families(self._app.watches.open),
             *self._in_flight(),
             self._long_running(),
             *objects,

@@ -21,20 +21,9 @@ from noxu.go.strconv import parse_uint
 from noxu.go.structs import BOOL, INT32, STRING, List, Type, decode
 from noxu.go.text import quote
 from noxu.go.time import format_time, parse_time
-from noxu.http import negotiation, options, responses
+from noxu.http import negotiation, responses
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange, attributes_of
-from noxu.http.handlers import (
-    accept,
-    body_format,
-    include_of,
-    namespace_of,
-    patch_type,
-    receive_body,
-    sent_format,
-    stored_entry,
-    write,
-)
 from noxu.http.negotiation import Accepted
 from noxu.http.options import boolean, integer
 from noxu.http.request import Query, first
@@ -57,32 +46,30 @@ from noxu.values import Json, Object
 
 async def get_scale(exchange: Exchange) -> Answer:
     """The Scale of an object."""
-    accepted = accept(exchange)
-    value = object_at(await stored_entry(exchange), exchange.resource)
+    accepted = exchange.accept()
+    value = object_at(await exchange.stored_entry(), exchange.resource)
     return _scale_answer(exchange, scale.scale_of(value, exchange.resource), accepted)
 
 
 async def update_scale(exchange: Exchange) -> Answer:
     """Set the replicas of an object."""
-    accepted = accept(exchange)
-    content = await receive_body(exchange)
-    given = options.write_options(exchange.query, "UpdateOptions", exchange.request.headers.get("User-Agent", ""))
-    media_type = sent_format(exchange)
-    written = await write(exchange, Action.REPLACE_SCALE, Body(content, media_type), given)
+    accepted = exchange.accept()
+    content = await exchange.read_body()
+    given = exchange.write_options("UpdateOptions")
+    media_type = exchange.body_format(any_format=True)
+    written = await exchange.write(Action.REPLACE_SCALE, Body(content, media_type), given)
     return _scale_answer(exchange, _written_scale(exchange, written), accepted)
 
 
 async def patch_scale(exchange: Exchange) -> Answer:
     """Patch or apply the Scale of an object."""
-    media_type = patch_type(exchange)
+    media_type = exchange.patch_type()
     is_apply = media_type in APPLY_PATCHES
-    accepted = accept(exchange)
-    content = await receive_body(exchange)
-    given = options.write_options(
-        exchange.query, "PatchOptions", exchange.request.headers.get("User-Agent", ""), apply=is_apply
-    )
+    accepted = exchange.accept()
+    content = await exchange.read_body()
+    given = exchange.write_options("PatchOptions", apply=is_apply)
     action = Action.APPLY_SCALE if is_apply else Action.PATCH_SCALE
-    written = await write(exchange, action, Body(content, media_type), given)
+    written = await exchange.write(action, Body(content, media_type), given)
     return _scale_answer(exchange, _written_scale(exchange, written), accepted)
 
 
@@ -96,7 +83,7 @@ def _written_scale(exchange: Exchange, written: Written) -> Object:
 
 
 def _scale_answer(exchange: Exchange, shown: Object, accepted: Accepted) -> Answer:
-    include = include_of(exchange, accepted)
+    include = exchange.include(accepted)
     columns = responses.scale_columns_of(exchange.resource)
     return responses.value_answer(shown, columns, accepted, include=include, now=exchange.now())
 
@@ -119,18 +106,18 @@ EXTENDED_TO: Final = 365 * 24 * 3600
 async def issue_token(exchange: Exchange) -> Answer:
     """Issue a token."""
     backend, resource, info = exchange.backend, exchange.resource, exchange.info
-    accepted = accept(exchange, negotiation.BUILT_IN)
+    accepted = exchange.accept(negotiation.BUILT_IN)
     check_path_name(info.name)
-    media_type = body_format(exchange)
-    body = await receive_body(exchange)
-    given = options.write_options(exchange.query, "CreateOptions", exchange.request.headers.get("User-Agent", ""))
+    media_type = exchange.body_format()
+    body = await exchange.read_body()
+    given = exchange.write_options("CreateOptions")
     strict = given.field_validation != "Ignore"
     sent = await exchange.offload(decode_body, body, media_type, _TOKEN_REQUEST, strict=strict, typed=True)
     decoded = decode(TOKEN_REQUEST, sent.value)
     if decoded.error:
         raise errors.bad_request(decoded.error)
     request: Object = decoded.value
-    namespace = namespace_of(exchange)
+    namespace = exchange.namespace
     metadata = request.get("metadata") or {}
     creation = WriteRequest(Action.CREATE, resource, namespace, info.name, info.subresource)
     environment = backend.writer.environment
@@ -249,7 +236,7 @@ def _issue(exchange: Exchange, account: Object, spec: Object, bound: Bound) -> s
 
 
 def _place(exchange: Exchange) -> Place:
-    return Place(exchange.backend.reader, exchange.backend.catalog, namespace_of(exchange))
+    return Place(exchange.backend.reader, exchange.backend.catalog, exchange.namespace)
 
 
 def is_upgrade(exchange: Exchange) -> bool:
@@ -290,7 +277,7 @@ async def _admitted(exchange: Exchange) -> Object:
             given[name] = _path_below(exchange)
         elif name in exchange.query:
             given[name] = _PARAMETERS[described.type](exchange.query, name)
-    written = await write(exchange, Action.CONNECT, Body(given), NO_OPTIONS)
+    written = await exchange.write(Action.CONNECT, Body(given), NO_OPTIONS)
     return written.value or {}
 
 

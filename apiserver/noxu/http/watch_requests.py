@@ -23,7 +23,7 @@ from multidict import CIMultiDict
 
 from noxu.api import errors
 from noxu.config import MIN_REQUEST_TIMEOUT
-from noxu.http import auditing, handlers, negotiation, responses, watch, websocket
+from noxu.http import auditing, negotiation, responses, watch, websocket
 from noxu.http.answer import Answer
 from noxu.http.connection import allow_unsent, reset
 from noxu.http.exchange import Exchange
@@ -72,9 +72,9 @@ class Watches:
     async def handle(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Stream events until the watch ends. Raises ApiError, ConnectionError."""
         request = exchange.request
-        accepted = handlers.accept(exchange)
+        accepted = exchange.accept()
         self.quota.check(request.raw_path, [first(exchange.query, name) for name in _SELECTORS])
-        options = await handlers.list_options(exchange, watch=is_watch(exchange.query))
+        options = await exchange.list_options(watch=is_watch(exchange.query))
         after = watch.start_revision(options)
         accepted = negotiation.as_stream(accepted, cbor=exchange.backend.features.cbor)
         upgrade = websocket.is_upgrade(request)
@@ -147,7 +147,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     is_binary = accepted.media_type in (negotiation.PROTOBUF, negotiation.CBOR)
     if accepted.convert is None and not is_binary:
         return watch.Representation(resource)
-    include = handlers.include_of(exchange, accepted)
+    include = exchange.include(accepted)
     make = responses.converter(resource, accepted, include, exchange.now)
     is_table = accepted.convert is not None and accepted.convert.kind == "Table"
     if not is_binary:
