@@ -203,13 +203,13 @@ class Exchange:
 
     async def stored_entry(self) -> Entry:
         """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
-        query, reader = self.query, self.backend.reader
+        query, reader, namespace = self.query, self.backend.reader, self.namespace
         if query and options.boolean(query, "export"):
             raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
         check_path_name(self.info.name)
         if query and (revision := options.parse_revision(first(query, "resourceVersion"), errors.plain_error)):
             await reader.reached(revision)
-        return await reader.get(self.resource, self.namespace, self.info.name)
+        return await reader.get(self.resource, namespace, self.info.name)
 
     async def list_options(self, *, watch: bool) -> ListOptions:
         """Raises ApiError."""
@@ -217,6 +217,8 @@ class Exchange:
         # a resource may have the plural `namespaces`: then the path of a namespace is that of an object in it
         is_namespaced = info.in_namespace or (resource.namespaced and info.namespace)
         namespace = info.namespace if is_namespaced else None
+        if not self.query:
+            return options.list_options(resource, namespace, info.name, self.query, watch=watch)
         weight = len(self.request.raw_path) // SELECTOR_BYTES  # a selector may be long
         call = partial(options.list_options, resource, namespace, info.name, self.query, watch=watch)
         return await offload_briefly(weight, call)

@@ -61,6 +61,8 @@ async def list_(exchange: Exchange) -> Answer:
     accepted = exchange.accept()
     listed = await exchange.list_options(watch=False)
     listing = await list_entries(exchange.backend.reader, listed.selection, options.window(listed))
+    if accepted == PLAIN:
+        return await responses.plain_list(listing, exchange.resource)
     include = exchange.include(accepted)
     return await responses.list_answer(listing, exchange.resource, accepted, include=include, now=exchange.now())
 

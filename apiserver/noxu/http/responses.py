@@ -6,7 +6,7 @@ are made in chunks, so that the event loop serves other requests between two of 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import datetime
 from threading import RLock
 from typing import Final, NamedTuple
@@ -33,20 +33,22 @@ CHUNK_BYTES: Final = 512 * 1024
 _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
 
 
-def _size(size: int) -> int:
-    return size
-
-
-def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int]:
-    """How many bytes have to be processed to show an object of that many."""
+def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int] | None:
+    """How many bytes have to be processed to show an object of that many; None: as many."""
     return (
-        _size if accepted.convert is None else columns_of(resource).weigh
+        None if accepted.convert is None else columns_of(resource).weigh
     )  # summaries have the cells, for metadata, too
 
 
 def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
     """How many bytes have to be processed for the answer with one object of that many."""
-    return _weigher(resource, accepted)(size)
+    weigh = _weigher(resource, accepted)
+    return size if weigh is None else weigh(size)
+
+
+def _weight(entries: Iterable[Entry], weigh: Callable[[int], int] | None) -> int:
+    sizes = [len(entry.stored) for entry in entries]
+    return sum(sizes if weigh is None else map(weigh, sizes))
 
 
 def columns_of(resource: Resource) -> Columns:
@@ -120,16 +122,27 @@ def value_answer(
     return Answer(encode(value, accepted, sort_keys=sort_keys), status, accepted.content_type)
 
 
+async def plain_list(listing: Listing, resource: Resource) -> Answer:
+    """The answer with a list of entries in plain JSON."""
+    entries = listing.entries
+    chunks = _plain_chunks(entries, resource, _list_metadata(listing, custom=resource.is_custom))
+    return await _chunked_answer(chunks, PLAIN, short=_is_short(entries, _weight(entries, None)))
+
+
+def _is_short(entries: list[Entry], weight: int) -> bool:
+    return len(entries) <= CHUNK and weight <= CHUNK_BYTES
+
+
 async def list_answer(
     listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime
 ) -> Answer:
-    """The answer with a list of entries."""
+    """The answer with a list of entries in any representation. `include` and `now` are those of tables."""
+    if accepted == PLAIN:
+        return await plain_list(listing, resource)
     metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
     weigh, budget = _weigher(resource, accepted), CellBudget()
-    weight = sum([weigh(len(entry.stored)) for entry in entries])
-    short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
-    if accepted == PLAIN:
-        return await _chunked_answer(_plain_list(entries, resource, metadata), accepted, short=short)
+    weight = _weight(entries, weigh)
+    short = _is_short(entries, weight)
 
     summarized = _summarized(resource, accepted, include, now) if entries else None
     if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
@@ -152,7 +165,7 @@ async def list_answer(
         return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
-    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh), 200, accepted.content_type)
+    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh, resource), 200, accepted.content_type)
 
 
 async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, short: bool) -> Answer:
@@ -223,8 +236,9 @@ def _summarized_list(
     return _spliced(
         entries,
         Splice(before + b"[", b",", b"]" + after),
+        resource,
         write=write,
-        is_ready=lambda entry: is_ready(entry, resource),
+        is_ready=is_ready,
         weigh=_weigher(resource, accepted),
     )
 
@@ -275,15 +289,16 @@ def _converted_list(
     key: str,
     convert: Callable[[list[Entry]], Object],
     accepted: Accepted,
-    weigh: Callable[[int], int],
+    weigh: Callable[[int], int] | None,
+    resource: Resource,
 ) -> AsyncIterator[bytes]:
     form = _form(key, accepted)
     before, _, after = shell.rpartition(form.empty)
     return _spliced(
         entries,
         Splice(before + form.start, form.between, form.end + after),
+        resource,
         write=lambda portion: form.write(convert(portion)[key]),
-        is_ready=lambda _: False,
         weigh=weigh,
     )
 
@@ -303,14 +318,15 @@ def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Obj
     return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
 
 
-def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
+def _plain_chunks(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
     shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
     at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
     return _spliced(
         entries,
         Splice(shell[:at], b",", shell[at:] + b"\n"),
+        resource,
         write=lambda portion: b",".join(_items(portion, resource)),
-        is_ready=lambda entry: is_rendered(entry, resource),
+        is_ready=is_rendered,
     )
 
 
@@ -325,10 +341,11 @@ class Splice(NamedTuple):
 async def _spliced(
     entries: list[Entry],
     splice: Splice,
+    resource: Resource,
     *,
     write: Callable[[list[Entry]], bytes],
-    is_ready: Callable[[Entry], bool],
-    weigh: Callable[[int], int] = _size,
+    is_ready: Callable[[Entry, Resource], bool] | None = None,
+    weigh: Callable[[int], int] | None = None,
 ) -> AsyncIterator[bytes]:
     """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
 
@@ -337,7 +354,8 @@ async def _spliced(
     """
     separator = splice.before
     for portion in _portions(entries):
-        weight = sum([weigh(len(entry.stored)) for entry in portion if not is_ready(entry)])
+        rest = portion if is_ready is None else [entry for entry in portion if not is_ready(entry, resource)]
+        weight = _weight(rest, weigh)
         yield separator + await offload(weight, write, portion)
         separator = splice.between
     yield (b"" if entries else separator) + splice.after

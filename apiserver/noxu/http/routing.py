@@ -95,7 +95,7 @@ def handler_of(resource: Resource, info: RequestInfo) -> Handler:
 def _of_object(resource: Resource, verb: str) -> Handler | None:
     if verb not in resource.verbs:
         return None
-    if not resource.is_stored:
+    if not resource.is_custom and not resource.is_stored:
         return handlers.act if resource.gvk == _BINDING else handlers.review
     return OBJECTS.get(verb)
 
