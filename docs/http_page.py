@@ -379,7 +379,7 @@ def _parameters() -> Iterator[str]:
 
 
 def _media_types() -> Iterator[str]:
-    def offered(endpoint: negotiation.Endpoint, kind: str = "") -> str:
+    def offered(endpoint: negotiation.Representations, kind: str = "") -> str:
         targets = [target for target in endpoint.offers if (target[2] if target else "") == kind]
         return _codes(text for text in negotiation.MEDIA_TYPES if text in endpoint.offers[targets[0]])
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
-    from noxu.http.filters import Filter
+    from noxu.http.filters import RequestFilter
     from noxu.http.tls import Handshakes
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
@@ -135,7 +135,7 @@ class Server:
         clock: Clock = SYSTEM_CLOCK,
         identifiers: Identifiers = SYSTEM_IDENTIFIERS,
         claimed: Callable[[], object] = lambda: None,
-        observer: Filter | None = None,
+        observer: RequestFilter | None = None,
         compiling: Shown | None = None,
         known: KnownDefinitions | None = None,
         watch: FileWatch | None = None,

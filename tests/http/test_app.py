@@ -16,7 +16,7 @@ from noxu.api import errors
 from noxu.http import filters, routing
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu_storage.types import StoreError
 from tests.http.conftest import widgets
 from tests.http.exchanges import MAPS, Handler, ServedApp, serving_app
@@ -179,7 +179,7 @@ async def test_a_sink_that_fails_is_logged_and_costs_nothing(caplog: pytest.LogC
 # -- filters ----------------------------------------------------------------------------------------------------------
 
 
-class Noted(Filter):
+class Noted(RequestFilter):
     """Writes down that it is entered and left; `fails` when it is."""
 
     def __init__(self, name: str, notes: list[str], fails: str = "") -> None:
@@ -227,7 +227,7 @@ async def test_filters_are_entered_in_order_and_left_in_reverse_order(
 
 
 async def test_what_is_left_finds_the_error_and_may_add_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Leaving(Filter):
+    class Leaving(RequestFilter):
         def enter(self, exchange: Exchange) -> None:
             exchange.leaving.append(
                 lambda left: left.headers.append(("X-Error", str(left.error and left.error.message)))
@@ -281,7 +281,7 @@ async def test_the_room_of_a_large_request_is_given_back_once(
 
 
 async def test_a_filter_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Waiting(Filter):
+    class Waiting(RequestFilter):
         async def _wait(self) -> None:
             await asyncio.sleep(0)
             raise errors.bad_request("after a while")

@@ -19,12 +19,12 @@ from noxu.http.exchange import Exchange
 from noxu.http.filters import (
     Authenticate,
     Authorize,
+    CheckOrigin,
     Cors,
-    Deadline,
-    Filter,
     InFlight,
-    Origin,
-    Target,
+    ParseTarget,
+    RequestFilter,
+    SetDeadline,
     Tracing,
 )
 from noxu.http.traces import Traces
@@ -47,9 +47,9 @@ def exchange_of(
 
 
 def parsed(*arguments: Any, **more: Any) -> Exchange:
-    """An exchange that `Target` has seen."""
+    """An exchange that `ParseTarget` has seen."""
     exchange = exchange_of(*arguments, **more)
-    Target().enter(exchange)
+    ParseTarget().enter(exchange)
     return exchange
 
 
@@ -64,7 +64,7 @@ def refuse(attributes: Attributes) -> Decision:
     return Decision(allowed=False)
 
 
-def chain(**parts: Any) -> tuple[Filter, ...]:
+def chain(**parts: Any) -> tuple[RequestFilter, ...]:
     defaults: dict[str, Any] = {
         "own_names": frozenset(),
         "authenticator": Deny(),
@@ -78,7 +78,7 @@ def chain(**parts: Any) -> tuple[Filter, ...]:
     return filters.chain(**defaults | parts)
 
 
-def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
+def refusal(filter_: RequestFilter, exchange: Exchange) -> tuple[int, str] | None:
     """The code and message, or the text, with which a filter refuses; None if it lets the request pass."""
     try:
         assert filter_.enter(exchange) is None
@@ -89,13 +89,13 @@ def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Fresh", "Authorize",
+        "ParseTarget", "CheckOrigin", "SetDeadline", "Cors", "Authenticate", "RecordAudit", "Impersonate", "InFlight", "Fresh", "Authorize",
         "Tracing",
     ]  # fmt: skip
 
 
 def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
-    assert "Audit" not in [type(filter_).__name__ for filter_ in chain(audit_log=None)]
+    assert "RecordAudit" not in [type(filter_).__name__ for filter_ in chain(audit_log=None)]
 
 
 def test_a_server_with_a_store_of_its_own_does_not_wait_for_others() -> None:
@@ -128,13 +128,13 @@ def test_an_earlier_refusal_hides_the_later_ones() -> None:
         refused = refusal(filter_, exchange)
         found.append((type(filter_).__name__, refused[0] if refused else 0))
     assert found == [
-        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
+        ("ParseTarget", 0), ("CheckOrigin", 403), ("SetDeadline", 400), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
         ("InFlight", 0),
         ("Authorize", 403), ("Tracing", 400),
     ]  # fmt: skip
 
 
-# -- Target -----------------------------------------------------------------------------------------------------------
+# -- ParseTarget -----------------------------------------------------------------------------------------------------------
 
 PARSED: list[tuple[str, str, str, str, str]] = [
     ("a path", "/api/v1/namespaces", "/api/v1/namespaces", "namespaces", "h"),
@@ -179,18 +179,18 @@ MALFORMED: list[tuple[str, str, HttpVersion, tuple[int, str] | None]] = [
     ("target", "version", "expected"), [row[1:] for row in MALFORMED], ids=[row[0] for row in MALFORMED]
 )
 def test_a_malformed_target(target: str, version: HttpVersion, expected: tuple[int, str] | None) -> None:
-    assert refusal(Target(), exchange_of(target=target, version=version)) == expected
+    assert refusal(ParseTarget(), exchange_of(target=target, version=version)) == expected
 
 
 def test_options_of_the_server_as_a_whole_is_answered_to_anyone() -> None:
     exchange = exchange_of("OPTIONS", "*", Host="evil.example")
     with pytest.raises(Answered) as answered:
-        Target().enter(exchange)
+        ParseTarget().enter(exchange)
     answer = answered.value.answer
     assert (answer.status, answer.body, answer.headers, exchange.is_judged) == (200, b"", (), True)
 
 
-# -- Origin -----------------------------------------------------------------------------------------------------------
+# -- CheckOrigin -----------------------------------------------------------------------------------------------------------
 
 ORIGINS: list[tuple[str, str, str | None, bool]] = [
     ("an address of loopback", "127.0.0.1:80", None, True),
@@ -236,7 +236,7 @@ ORIGINS: list[tuple[str, str, str | None, bool]] = [
 @pytest.mark.parametrize(("host", "origin", "passes"), [row[1:] for row in ORIGINS], ids=[row[0] for row in ORIGINS])
 def test_origin(host: str, origin: str | None, passes: bool) -> None:
     exchange = parsed(Host=host, **({} if origin is None else {"Origin": origin}))
-    refused = refusal(Origin(frozenset({"noxu.test"})), exchange)
+    refused = refusal(CheckOrigin(frozenset({"noxu.test"})), exchange)
     assert refused is None if passes else refused is not None and refused[0] == 403
 
 
@@ -244,31 +244,31 @@ def test_origin(host: str, origin: str | None, passes: bool) -> None:
     ("site", "passes"), [("same-origin", True), ("same-site", False), ("none", True), ("cross-site", False)]
 )
 def test_requests_that_a_browser_calls_cross_site_are_refused(site: str, passes: bool) -> None:
-    refused = refusal(Origin(frozenset()), parsed(Host="127.0.0.1", Sec_Fetch_Site=site))
+    refused = refusal(CheckOrigin(frozenset()), parsed(Host="127.0.0.1", Sec_Fetch_Site=site))
     assert refused is None if passes else refused is not None and refused[0] == 403
 
 
 def test_one_of_several_origins_is_not_enough() -> None:
     given = CIMultiDict([("Host", "127.0.0.1"), ("Origin", "http://127.0.0.1"), ("Origin", "http://127.0.0.1:81")])
     exchange = Exchange(make_mocked_request("GET", MAPS, given), None, "id", received=100.0)  # type: ignore[arg-type]
-    Target().enter(exchange)
-    refused = refusal(Origin(frozenset(), AllowedOrigins(["^http://127\\.0\\.0\\.1$"])), exchange)
+    ParseTarget().enter(exchange)
+    refused = refusal(CheckOrigin(frozenset(), AllowedOrigins(["^http://127\\.0\\.0\\.1$"])), exchange)
     assert refused is not None
     assert refused[0] == 403
 
 
 @pytest.mark.parametrize(("origin", "passes"), [("https://noxu.test", True), ("http://noxu.test", False)])
 def test_over_tls_the_scheme_is_another(origin: str, passes: bool) -> None:
-    refused = refusal(Origin(frozenset(), any_host=True), parsed(Host="noxu.test", Origin=origin))
+    refused = refusal(CheckOrigin(frozenset(), any_host=True), parsed(Host="noxu.test", Origin=origin))
     assert (refused is None) == passes
 
 
 def test_the_host_of_a_whole_url_is_checked() -> None:
     exchange = parsed(target=f"http://evil.example{MAPS}", Host="127.0.0.1")
-    assert refusal(Origin(frozenset()), exchange) is not None
+    assert refusal(CheckOrigin(frozenset()), exchange) is not None
 
 
-# -- Deadline ---------------------------------------------------------------------------------------------------------
+# -- SetDeadline ---------------------------------------------------------------------------------------------------------
 
 DEADLINES: list[tuple[str, str, float]] = [
     ("a list", MAPS, 160.0),
@@ -286,7 +286,7 @@ DEADLINES: list[tuple[str, str, float]] = [
 @pytest.mark.parametrize(("target", "deadline"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES])
 def test_the_deadline_of(target: str, deadline: float) -> None:
     exchange = parsed(target=target)
-    assert refusal(Deadline(), exchange) is None
+    assert refusal(SetDeadline(), exchange) is None
     assert exchange.deadline == deadline
 
 
@@ -302,11 +302,11 @@ def test_the_deadline_of(target: str, deadline: float) -> None:
 )
 def test_a_timeout_that_is_no_duration_is_refused_on_every_path(path: str, timeout: str, why: str) -> None:
     text = f"invalid timeout specified in the request URL - time: {why}"
-    assert refusal(Deadline(), parsed(target=f"{path}?timeout={timeout}")) == (400, text)
+    assert refusal(SetDeadline(), parsed(target=f"{path}?timeout={timeout}")) == (400, text)
 
 
 def test_a_watch_ignores_a_timeout_that_is_no_duration() -> None:
-    assert refusal(Deadline(), parsed(target=f"{MAPS}?watch=1&timeout=x")) is None
+    assert refusal(SetDeadline(), parsed(target=f"{MAPS}?watch=1&timeout=x")) is None
 
 
 # -- Authenticate and Authorize ---------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def test_a_preflight_is_answered_before_its_user_is_known() -> None:
 
 @pytest.mark.parametrize("any_host", [False, True], ids=["without TLS", "over TLS"])
 def test_an_allowed_page_passes_the_check_of_origins_under_our_name_only(any_host: bool) -> None:
-    origin = Origin(frozenset(), PAGES, any_host=any_host)
+    origin = CheckOrigin(frozenset(), PAGES, any_host=any_host)
     assert refusal(origin, parsed(Host="127.0.0.1", Origin=PAGE, Sec_Fetch_Site="cross-site")) is None
     assert refusal(origin, parsed(Host="127.0.0.1", Origin="https://evil.example")) is not None
     rebound = refusal(origin, parsed(Host="evil.example", Origin=PAGE))

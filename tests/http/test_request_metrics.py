@@ -14,7 +14,7 @@ from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.control_plane import assemble
 from noxu.http.exchange import Exchange
-from noxu.http.filters import InFlight, Target
+from noxu.http.filters import InFlight, ParseTarget
 from noxu.http.metrics import DURATIONS, RequestMetrics, about_of
 from noxu.http.sending import too_late
 from noxu.http.unsent import Unsent
@@ -29,7 +29,7 @@ JOBS = "/apis/batch/v1/namespaces/a/jobs"
 
 def exchange_of(method: str, target: str, **headers: str) -> Exchange:
     exchange = Exchange(make_mocked_request(method, target, headers), None, "id", received=100.0)  # type: ignore[arg-type]
-    Target().enter(exchange)
+    ParseTarget().enter(exchange)
     exchange.times["answered"] = 100.0
     exchange.code = 200
     return exchange

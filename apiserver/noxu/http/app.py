@@ -23,7 +23,7 @@ from noxu.http.clients import Clients
 from noxu.http.connection import WRITTEN
 from noxu.http.deadlines import Deadlines
 from noxu.http.exchange import Backend, Exchange, Sink
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu.http.negotiation import warning_headers
 from noxu.http.sending import error_answer, send, too_late
 from noxu.http.watch_requests import Watches
@@ -63,7 +63,7 @@ class App:
         *,
         any_host: bool = False,
         limits: Requests = DEFAULT_REQUESTS,
-        observer: Filter | None = None,
+        observer: RequestFilter | None = None,
         clients: Clients | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.

@@ -11,9 +11,9 @@ from noxu.http.app import App
 from noxu.http.clients import Clients
 from noxu.http.documents import Documents, openid_documents
 from noxu.http.exchange import Backend, Sink
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu.http.traces import Traces
-from noxu.observability.checks import checks_of
+from noxu.observability.health import checks_of
 from noxu.registry.offload import LargeRequests
 from noxu.security.audit_log import AuditLog
 
@@ -30,7 +30,7 @@ def application(
     on_loopback: bool,
     sinks: Sequence[Sink],
     audit_log: AuditLog | None,
-    observer: Filter | None,
+    observer: RequestFilter | None,
 ) -> App:
     """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
     documents = Documents(

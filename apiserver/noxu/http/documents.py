@@ -63,7 +63,7 @@ class Documents:
         self.checks = checks
         self._now = now
         self._cbor = cbor
-        self.health_results = health.Results()
+        self.health_results = health.HealthResults()
         self.metrics: dict[str, Scrape] = {}
         """By path."""
         self.openid: Mapping[str, Callable[[], Answer]] = {}
@@ -197,7 +197,7 @@ def _weight(catalog: Catalog) -> int:
     return len(catalog.by_path) * _PER_RESOURCE
 
 
-def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Endpoint:
+def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Representations:
     """The representations of a discovery document. `cbor`: only the lists of a built-in version's resources have it."""
     match parts:
         case ["api" | "apis"]:

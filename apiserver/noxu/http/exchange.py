@@ -25,7 +25,7 @@ from noxu.clock import Clock
 from noxu.features import Features
 from noxu.http import negotiation, options
 from noxu.http.body import read_body
-from noxu.http.negotiation import Accepted, Endpoint
+from noxu.http.negotiation import Accepted, Representations
 from noxu.http.options import ListOptions
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
@@ -178,7 +178,7 @@ class Exchange:
         """The namespace of the objects; "" for cluster-scoped resources."""
         return self.info.namespace if self.resource.namespaced else ""
 
-    def accept(self, endpoint: Endpoint | None = None) -> Accepted:
+    def accept(self, endpoint: Representations | None = None) -> Accepted:
         """The representation to answer with. Raises ApiError NotAcceptable."""
         headers, query = self.request.headers, self.query
         if endpoint is None:

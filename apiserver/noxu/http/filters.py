@@ -8,21 +8,21 @@ An `observer` comes before all of them: in tests it records requests (`recent_re
 
 The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
 
-    Target        HTTP that is ambiguous; path, query and RequestInfo
-    Origin        Host and Origin headers
-    Deadline      when the request must be answered
+    ParseTarget   HTTP that is ambiguous; path, query and RequestInfo
+    CheckOrigin   Host and Origin headers
+    SetDeadline   when the request must be answered
     Cors          headers for web pages that may use the server, and preflights
     Authenticate  sets the user, or refuses bad credentials
-    Audit         records the request, if there is an audit log
+    RecordAudit   records the request, if there is an audit log
     Impersonate   sets another user, if the user may impersonate it
     InFlight      limits the number of requests that are handled or answered at the same time
     Fresh         waits for what other servers have answered, if they may have the same store
     Authorize     refuses what the user may not do
     Tracing       traces a write on request
 
-What is not configured is not in the chain: Cors, Authenticate, Audit, Fresh, and Authorize where everything is allowed.
+What is not configured is not in the chain: Cors, Authenticate, RecordAudit, Fresh, and Authorize where everything is allowed.
 
-To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: injected faults
+To add a filter, write a subclass of `RequestFilter` and insert it into `chain` at its place in upstream's order: injected faults
 after Authorize. Filters count nothing. What observes requests and refuses none (metrics, an access log) is not a filter but
 a sink, see `exchange`. A bug in a handler or a filter becomes a 500 in `app`.
 """
@@ -65,7 +65,7 @@ _READ_FROM: Final = ("resourceVersion", "continue")  # in a query: the state to 
 _READING: Final = frozenset({"get", "list", "watch"})
 
 
-class Filter:
+class RequestFilter:
     """A step before the handler; a subclass says which."""
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
@@ -73,7 +73,7 @@ class Filter:
         raise NotImplementedError
 
 
-class Target(Filter):
+class ParseTarget(RequestFilter):
     """Refuse ambiguous HTTP. Parse the target: path, query, RequestInfo (upstream's WithRequestInfo).
 
     `OPTIONS *` is about the server as a whole. net/http answers it before kube-apiserver sees it, to any client.
@@ -94,7 +94,7 @@ class Target(Filter):
             raise Answered(Answer(b"", 200, "", ()))
 
 
-class Origin(Filter):
+class CheckOrigin(RequestFilter):
     """Refuse requests under another host's name or from another server's web pages.
 
     A development server on loopback without TLS is reachable from any web page through the browser of its user. So Host
@@ -128,7 +128,7 @@ class Origin(Filter):
             raise ApiError(403, "web pages of other sites may not use this server", "Forbidden")
 
 
-class Deadline(Filter):
+class SetDeadline(RequestFilter):
     """Set the deadline: `timeout`, or less if the query has a `timeout=5s`. Long-running requests and documents have none.
 
     A `timeout` that is no duration is refused on every path, also on those that do not exist (upstream's
@@ -148,7 +148,7 @@ class Deadline(Filter):
             exchange.deadline = exchange.received + seconds
 
 
-class Cors(Filter):
+class Cors(RequestFilter):
     """Let web pages of allowed origins use the server. A preflight is answered here, before its user is asked for."""
 
     def __init__(self, allowed: cors.AllowedOrigins) -> None:
@@ -163,7 +163,7 @@ class Cors(Filter):
             raise Answered(Answer(b"", 204, ""))
 
 
-class Authenticate(Filter):
+class Authenticate(RequestFilter):
     """Set the user, who also is the client whose work takes turns with that of others."""
 
     def __init__(self, authenticator: Authenticator) -> None:
@@ -204,7 +204,7 @@ class Authenticate(Filter):
 _IMPERSONATE: Final = "impersonate-"  # in lower case: how the names of its headers begin
 
 
-class Impersonate(Filter):
+class Impersonate(RequestFilter):
     """Make another user that of the request, if its own user may impersonate it."""
 
     def __init__(self, authorize: access.Authorize) -> None:
@@ -223,7 +223,7 @@ class Impersonate(Filter):
             exchange.record.impersonated(found.user, found.constraint)
 
 
-class Audit(Filter):
+class RecordAudit(RequestFilter):
     """Begin the record, which the policy decides about. See `AuditLog` for what `mode` makes of a slow or broken log."""
 
     def __init__(self, log: AuditLog) -> None:
@@ -249,7 +249,7 @@ class Audit(Filter):
             raise internal_error("failed to store audit event")
 
 
-class InFlight(Filter):
+class InFlight(RequestFilter):
     """Limit the requests that are handled or answered at the same time (upstream's WithMaxInFlightLimit).
 
     Long-running requests do not count, and system:masters are never refused. A busy server is healthy, so health checks are
@@ -308,7 +308,7 @@ class InFlight(Filter):
 _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
-class Fresh(Filter):
+class Fresh(RequestFilter):
     """Wait for what other servers with the same store have answered, which the request may depend on.
 
     It is judged by their roles, definitions and policies, and reads show their writes. Reads that name a resourceVersion ask
@@ -323,7 +323,7 @@ class Fresh(Filter):
         return be_fresh(exchange.backend.writer.environment, DEFINITIONS, definition)
 
 
-class Authorize(Filter):
+class Authorize(RequestFilter):
     """Refuse what the user may not do.
 
     It comes before routing: who may not do anything does not learn what exists.
@@ -344,7 +344,7 @@ class Authorize(Filter):
         raise refusal(asked, decision, exchange.request.raw_path)
 
 
-class Tracing(Filter):
+class Tracing(RequestFilter):
     """Trace the write if the client requests it. `traces` None: the server offers none."""
 
     def __init__(self, traces: Traces | None) -> None:
@@ -371,18 +371,18 @@ def chain(
     audit_log: AuditLog | None = None,
     limits: Requests = DEFAULT_REQUESTS,
     shares_store: bool = False,
-    observer: Filter | None = None,
-) -> tuple[Filter, ...]:
+    observer: RequestFilter | None = None,
+) -> tuple[RequestFilter, ...]:
     """All filters, in order. `shares_store`: other servers may have the same store. `authenticator` None: all are anonymous."""
     allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
     return (
         *((observer,) if observer is not None else ()),
-        Target(),
-        Origin(own_names, allowed, any_host=any_host),
-        Deadline(limits.timeout),
+        ParseTarget(),
+        CheckOrigin(own_names, allowed, any_host=any_host),
+        SetDeadline(limits.timeout),
         *((Cors(allowed),) if allowed is not None else ()),
         *((Authenticate(authenticator),) if authenticator is not None else ()),
-        *((Audit(audit_log),) if audit_log is not None else ()),
+        *((RecordAudit(audit_log),) if audit_log is not None else ()),
         Impersonate(authorize),
         InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
         *((Fresh(),) if shares_store else ()),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu.registry import explain
 from noxu.registry.draft import Outcome
 from noxu.registry.resource import Resource
@@ -80,7 +80,7 @@ class Refusal:
         return list(explain.refusal(self.resource, self.outcome))
 
 
-class RecentRequests(Filter):
+class RecentRequests(RequestFilter):
     """Records requests. `own_agent` is the User-Agent of the handle."""
 
     def __init__(self, own_agent: str = "", limit: int = MAX_REQUESTS) -> None:

@@ -254,7 +254,7 @@ def _decoded(entries: list[Entry], resource: Resource) -> Iterator[Object]:
     return (codec.decode_stored(body_at(entry, resource)) for entry in entries)
 
 
-class Form(NamedTuple):
+class ListForm(NamedTuple):
     """The bytes of `items` or `rows` in the encoding of a list: empty, and before, between and after portions.
 
     In plain JSON: `"items":[]`, and `"items":[` portion `,` portion `]`; `write` encodes a portion.
@@ -267,13 +267,13 @@ class Form(NamedTuple):
     write: Callable[[list[Json]], bytes]
 
 
-def _form(key: str, accepted: Accepted) -> Form:
+def _form(key: str, accepted: Accepted) -> ListForm:
     name = key.encode()
     if accepted.media_type == YAML:
-        return Form(b"\n%b: []\n" % name, b"\n%b:\n" % name, b"", b"", codec.to_yaml)
+        return ListForm(b"\n%b: []\n" % name, b"\n%b:\n" % name, b"", b"", codec.to_yaml)
     if accepted.pretty:
-        return Form(b'"%b": []' % name, b'"%b": [' % name, b",", b"\n  ]", _pretty_items)
-    return Form(
+        return ListForm(b'"%b": []' % name, b'"%b": [' % name, b",", b"\n  ]", _pretty_items)
+    return ListForm(
         b'"%b":[]' % name, b'"%b":[' % name, b",", b"]", lambda items: codec.encode(items, sort_keys=False)[1:-1]
     )
 

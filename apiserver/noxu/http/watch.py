@@ -134,7 +134,7 @@ class Representation:
         return frame("ERROR", codec.encode(error.status, sort_keys=False))
 
 
-class Converted(Representation):
+class Reencoded(Representation):
     """Objects as a Table or as PartialObjectMetadata. A table's first event is different, so streams do not share writes."""
 
     shares = False
@@ -160,7 +160,7 @@ class Converted(Representation):
             raise _Unrepresentable from None
 
 
-class Summarized(Converted):
+class Summarized(Reencoded):
     """Tables or metadata in JSON. The first event has a table's columns, and the others are made from summaries.
 
     `is_joined` tells of which entries the event is only joined from bytes. Events with a `key` are shared: those without ages.
@@ -197,7 +197,7 @@ class Summarized(Converted):
         return super()._shown(value)
 
 
-class InProtobuf(Converted):
+class InProtobuf(Reencoded):
     """Objects or their metadata as protobuf. `encode` encodes a Status, which is not converted."""
 
     _frame = staticmethod(protobuf.watch_event)

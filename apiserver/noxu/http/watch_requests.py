@@ -153,7 +153,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     if not is_binary:
         make_later = responses.later_events(resource, accepted, include, exchange.now)
         if make_later is None:
-            found = watch.Converted(resource, make)
+            found = watch.Reencoded(resource, make)
         else:
             key = None if is_table else ("metadata", resource, accepted.convert)
             found = watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
