@@ -18,7 +18,7 @@ from noxu.registry import custom
 from noxu.registry.draft import Action, Draft, WriteRequest
 from noxu.registry.resource import Resource
 from noxu.registry.write import arrive, decide
-from noxu.schema.ratcheting import validate_update
+from noxu.schema.validation import validate_update
 
 ROUNDS = 40
 RUNS = 25

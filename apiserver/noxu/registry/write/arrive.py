@@ -19,8 +19,8 @@ from typing import Final
 
 from noxu.api import codec, errors, meta
 from noxu.api.errors import ApiError
+from noxu.api.json_patches import refuse_repeated_keys
 from noxu.api.meta import GroupVersionKind, coerce
-from noxu.api.patch_bodies import refuse_repeated_keys
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker, group_version_kind, named
 from noxu.go import unstructured

@@ -19,8 +19,7 @@ from noxu.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN, OBJECT_META, g
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker
 from noxu.go import unstructured
-from noxu.go.strconv import parse_uint
-from noxu.go.text import compact_json
+from noxu.go.text import compact_json, parse_uint
 from noxu.go.time import unix_nanos
 from noxu.kinds.kind import Propagation
 from noxu.registry import ownership

@@ -12,7 +12,7 @@ from typing import Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import TOO_LARGE, TOO_LARGE_TO_SEND, plain_error
-from noxu.go.strconv import parse_uint
+from noxu.go.text import parse_uint
 from noxu.registry.claims import Claimed
 from noxu.registry.conversion.entries import at_storage_version
 from noxu.registry.corrupt_objects import storage_key, unreadable
