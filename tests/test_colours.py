@@ -12,7 +12,7 @@ import pytest
 from noxu.colours import coloured, shown_on
 from noxu.config import Config
 from noxu.observability import logs
-from noxu.server import banner
+from noxu.process.running import banner
 
 
 class Terminal(io.StringIO):

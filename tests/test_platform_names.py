@@ -35,7 +35,7 @@ LOOP_METHODS: Final = {"add_reader", "add_writer", "add_signal_handler", "create
 """Of event loops, without a condition in typeshed: those of Windows raise NotImplementedError, or have no Unix sockets."""
 GUARDED_LOOP_METHODS: Final = {
     ("apiserver/noxu/process/parent.py", "add_reader"),  # of what os.pidfd_open returns, on Linux
-    ("apiserver/noxu/server.py", "create_unix_server"),  # for a listener that Windows cannot have
+    ("apiserver/noxu/process/server.py", "create_unix_server"),  # for a listener that Windows cannot have
     ("apiserver/noxu/process/signals.py", "add_signal_handler"),  # in a `try` that handles NotImplementedError
 }
 

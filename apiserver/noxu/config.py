@@ -192,7 +192,7 @@ class Config:
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
-    `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: server.STOP_WITHIN.
+    `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: process.server.STOP_WITHIN.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.

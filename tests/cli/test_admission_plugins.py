@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from noxu import cli, server
+from noxu import cli
 from noxu.admission_plugins import OF_KUBE_APISERVER, OFF, PLUGINS, WITH_CONTROLLERS, default, names, select
 from noxu.config import Config
+from noxu.process import running
 
 ALL = frozenset(PLUGINS)
 DEFAULT = default(controllers=True)
@@ -63,7 +64,7 @@ def test_the_command_passes_them_to_the_server(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, flags: str, selected: frozenset[str]
 ) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert run(f"serve --memory {flags}").status == 0
     assert [config.admission_plugins for config in configs] == [selected]
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from noxu import cli, server
+from noxu import cli
 from noxu.config import DEFAULT_EVENT_TTL, Config
 from noxu.controllers.expiry import ExpiryController
 from noxu.kinds import scheme
+from noxu.process import running, server
 
 VALID: list[tuple[str, str, float]] = [
     ("hours, minutes and seconds", "1h30m15s", 5415.0),
@@ -58,7 +59,7 @@ def test_the_help_shows_the_default(run: Callable[..., Any]) -> None:
 
 def test_the_command_passes_it_to_the_server(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert run("serve --memory --event-ttl 30m").status == 0
     assert run("serve --memory").status == 0
     assert [config.event_ttl for config in configs] == [1800.0, 3600.0]

@@ -381,7 +381,7 @@ MODULES = [
     "noxu.arguments",
     "noxu.commands.serve",
     "aiohttp",
-    "noxu.server",
+    "noxu.process.server",
     "noxu.http.late_app",
     "uvloop",
     "noxu_storage.memory",

@@ -13,7 +13,7 @@ from conformance import corpus
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.control_plane import assemble, running
+from noxu.control_plane import running
 from noxu.crd import valid_specs, validation
 from noxu.crd.valid_specs import ValidSpecs, digest_of, from_json
 from noxu.features import Features
@@ -22,6 +22,7 @@ from noxu.registry.draft import Outcome
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.optional import needs_data
 from tests.registry.world import CountedIdentifiers
 

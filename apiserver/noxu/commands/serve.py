@@ -41,13 +41,13 @@ def run(options: argparse.Namespace) -> int:
 
         gc.disable()  # until the server has started: nearly everything that the start makes lives until the end
         lazy_client.install()
-    from noxu import server
+    from noxu.process import running
 
     cache = _cache(options)
     known = None if cache is None else cache.known_definitions()
     try:
         # The server is kept until the end, see the module.
-        _stopped = server.run(
+        _stopped = running.run(
             options.config,
             each=partial(_loaded, options, cache, known),
             compiling=partial(_shown, options, "start", "definitions"),

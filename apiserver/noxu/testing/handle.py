@@ -18,7 +18,7 @@ from weakref import WeakSet
 from noxu import admission_plugins, features
 from noxu.authorization_modes import modes
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
+from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, Tls
 from noxu.controllers import manager
 from noxu.features import Features
 from noxu.files import write_whole
@@ -26,7 +26,7 @@ from noxu.http.recent_requests import RecentRequests, RecordedRequest
 from noxu.manifests.documents import LoadError
 from noxu.process import limits as process_limits
 from noxu.process.kubeconfig import Access, write_kubeconfig
-from noxu.server import Server, StartError
+from noxu.process.server import Server
 from noxu.testing import addresses, calls, spelling, users
 from noxu.testing.addresses import Address
 from noxu.testing.calls import Answered
