@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.admission import plugins
 from noxu.admission.chain import Chain
-from noxu.admission_plugins import DEFAULT
-from noxu.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import PROTOBUF, Config, LeaderElection
 from noxu.containment import Contained
@@ -36,7 +34,7 @@ from noxu.controllers.leader_election import Election
 from noxu.controllers.legacy_tokens import LegacyTokenController
 from noxu.controllers.service_addresses import ServiceAddressController
 from noxu.crd import types as crd
-from noxu.features import Features
+from noxu.features import ALWAYS_ALLOW, DEFAULT_PLUGINS, RBAC, Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import Authorize
 from noxu.registry.builtin import built_in_versions
@@ -168,7 +166,7 @@ class Seams(NamedTuple):
 
 
 SYSTEM: Final = Seams()
-WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT)
+WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PLUGINS)
 """Of a control plane that only writes and reads: no controller of kube-controller-manager runs."""
 
 
@@ -434,7 +432,7 @@ def _election(
 # -- admission --------------------------------------------------------------------------------------------------------
 
 
-def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT) -> Chain:
+def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT_PLUGINS) -> Chain:
     """The admission plug-ins that are enabled; without a caller no webhooks."""
     chain = Chain(catalog, enabled)
     if "MutatingAdmissionPolicy" in enabled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noxu import admission_plugins
+from noxu import features
 from noxu.controllers import manager
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def add(command: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="PLUGIN,...",
-        help=f"do not run these admission plug-ins: {', '.join(admission_plugins.PLUGINS)}; can be repeated",
+        help=f"do not run these admission plug-ins: {', '.join(features.PLUGINS)}; can be repeated",
     )
     command.add_argument(
         "--enable-admission-plugins",
@@ -25,15 +25,15 @@ def add(command: argparse._ArgumentGroup) -> None:
         default=[],
         metavar="PLUGIN,...",
         help="run these admission plug-ins, too; enabled by default are all that can be disabled except "
-        f"{', '.join(admission_plugins.OFF)}, and in the profile envtest {', '.join(admission_plugins.WITH_CONTROLLERS)}; can be "
+        f"{', '.join(features.OFF_PLUGINS)}, and in the profile envtest {', '.join(features.WITH_CONTROLLERS)}; can be "
         "repeated",
     )
 
 
 def plugins(options: argparse.Namespace, controllers: tuple[str, ...] | None) -> frozenset[str]:
     """The plug-ins that run. Raises ValueError."""
-    return admission_plugins.select(
-        admission_plugins.names(options.enable_admission_plugins),
-        admission_plugins.names(options.disable_admission_plugins),
+    return features.select_plugins(
+        features.plugin_names(options.enable_admission_plugins),
+        features.plugin_names(options.disable_admission_plugins),
         controllers=manager.has_accounts(options.profile, controllers),
     )

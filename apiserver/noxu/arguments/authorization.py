@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noxu import authorization_modes
+from noxu import features
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +17,7 @@ def add(command: argparse.ArgumentParser) -> None:
         action="append",
         default=None,
         metavar="MODE,...",
-        help=f"who decides what users may do, asked in the given order: {', '.join(authorization_modes.MODES)} (default: AlwaysAllow; "
+        help=f"who decides what users may do, asked in the given order: {', '.join(features.MODES)} (default: AlwaysAllow; "
         "RBAC in the profile cluster, and on other addresses than loopback)",
     )
 
@@ -27,6 +27,6 @@ def modes(options: argparse.Namespace) -> tuple[str, ...] | None:
     if options.authorization_mode is None:
         return None
     try:
-        return authorization_modes.modes(options.authorization_mode)
+        return features.modes(options.authorization_mode)
     except ValueError as error:
         raise ValueError(f"argument --authorization-mode: {error}") from None

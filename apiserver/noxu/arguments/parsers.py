@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from noxu.arguments import examples
 from noxu.arguments.commands import COMMANDS, arguments_of
-from noxu.own_version import own_version
+from noxu.config import own_version
 
 
 def parser() -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from noxu.features import GATES, parse
+from noxu.features import GATES, parse_gates
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +27,7 @@ def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) ->
 def set_features(options: argparse.Namespace) -> None:
     """Set `options.features`. Raises ValueError."""
     try:
-        options.features = parse(options.feature_gates)
+        options.features = parse_gates(options.feature_gates)
     except ValueError as error:
         raise ValueError(f"argument --feature-gates: {error}") from None
 

@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from noxu.colours import coloured, shown_on
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
+from noxu.observability.logs import coloured, shown_on
 from noxu.process.signals import Interrupted
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 from noxu.api import codec
+from noxu.config import own_version
 from noxu.cpu_budget import spend
 from noxu.discovery import openapi_definitions as definitions
 from noxu.discovery import openapi_paths as paths
@@ -34,7 +35,6 @@ from noxu.discovery import openapi_schemas as schemas
 from noxu.discovery.gzip_pieces import GzipPieces
 from noxu.discovery.openapi_proto import Writer
 from noxu.discovery.openapi_texts import KINDS
-from noxu.own_version import own_version
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from functools import partial
 
 from noxu.api.hosts import is_loopback
-from noxu.authorization_modes import RBAC
 from noxu.config import Config, StartError, Tls
 from noxu.control_plane import controllers_of, modes_of
 from noxu.controllers import manager
 from noxu.controllers.bootstrap import Facts
 from noxu.controllers.certificate_issuing import SigningCA, check_authority
+from noxu.features import RBAC
+from noxu.files import warn_if_shared
 from noxu.process.certificates import Secured, is_name, secure
 from noxu.process.listeners import Listeners, host_address, own_names
-from noxu.secret_files import warn_if_shared
 from noxu.security import settings
 from noxu.security.certificates import TlsError
 

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from noxu.colours import coloured, shown_on
 from noxu.config import Config, StartError
 from noxu.http.open_connections import raise_file_limit
 from noxu.observability import logs
+from noxu.observability.logs import coloured, shown_on
 from noxu.process import limits, signals
 from noxu.process.kubeconfig import claim_kubeconfig, place_of_kubeconfig, published
 from noxu.process.server import Server, Shown

@@ -10,18 +10,17 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from noxu.authorization_modes import ALWAYS_ALLOW
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import Audit, Config, StartError
+from noxu.config import Audit, Config, StartError, own_version
 from noxu.control_plane import ControlPlane, Seams, assemble, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
+from noxu.features import ALWAYS_ALLOW
 from noxu.go.structs import raise_recursion_limit
 from noxu.http.clients import Clients
 from noxu.http.connection import Connection
 from noxu.http.late_app import LateApp
 from noxu.http.late_webhooks import LateWebhooks
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.own_version import own_version
 from noxu.process import configured, listeners
 from noxu.process.certificates import Secured
 from noxu.process.configured import reachable

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu.colours import coloured, shown_on
 from noxu.config import Config
 from noxu.observability import logs
+from noxu.observability.logs import coloured, shown_on
 from noxu.process.running import banner
 
 
