@@ -26,7 +26,6 @@ PROGRAM: Final = """if True:
     asyncio.run(main())
 """
 LATE: Final = {
-    "help, and arguments that are not spelled out": ("argparse", "noxu.arguments.parsers"),
     "lists of plug-ins": ("csv",),
     "requests": ("noxu.http.application", "noxu.http.handlers"),
     "writes": ("noxu.registry.write", "noxu.registry.stages"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -69,10 +68,3 @@ async def test_the_server_passes_it_to_the_controller_of_events() -> None:
     async with server.Server(Config(port=0, event_ttl=90.0)) as running:
         found = [controller for controller in running.plane.controllers if isinstance(controller, ExpiryController)]
         assert [controller.lifetime for controller in found] == [90.0]
-
-
-def test_the_default_does_not_import_the_parser_of_durations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "noxu.go.duration", None)  # an import would fail
-    assert cli.parser_of("serve").parse_args([]).event_ttl == DEFAULT_EVENT_TTL
-    with pytest.raises(ImportError):
-        cli.parser_of("serve").parse_args(["--event-ttl", "1h"])

@@ -377,7 +377,7 @@ sys.meta_path.insert(0, Finder())
 """
 MODULES = [
     "noxu.cli",
-    "noxu.arguments.plain",
+    "noxu.arguments.serve",
     "noxu.arguments",
     "noxu.commands.serve",
     "aiohttp",
