@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,7 @@ from noxu.http.answer import Answer
 from noxu.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
 from noxu.http.summaries import Summaries
 from noxu.kinds import scheme
-from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
+from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered, unrendered_size
 from noxu.registry.listing import Listing
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
@@ -33,20 +34,19 @@ _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
 _summaries: Final = Summaries()
 
 
-def _size(size: int) -> int:
-    return size
-
-
-def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int]:
-    """How many bytes have to be processed to show an object of that many."""
-    return (
-        _size if accepted.convert is None else columns_of(resource).weigh
-    )  # summaries have the cells, for metadata, too
-
-
 def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
     """How many bytes have to be processed for the answer with one object of that many."""
-    return _weigher(resource, accepted)(size)
+    if accepted.convert is None:
+        return size
+    return columns_of(resource).weigh(size)  # summaries have the cells, for metadata, too
+
+
+def _weight_of_all(entries: list[Entry], resource: Resource, accepted: Accepted) -> int:
+    """The same for the objects of a list."""
+    if accepted.convert is None:
+        return sum([len(entry.stored) for entry in entries])
+    weigh = columns_of(resource).weigh
+    return sum([weigh(len(entry.stored)) for entry in entries])
 
 
 def columns_of(resource: Resource) -> Columns:
@@ -97,7 +97,7 @@ def object_answer(
     if accepted.is_plain:
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
-    sort_keys = resource.sorted_keys
+    sort_keys = resource.is_custom
     return value_answer(
         value, columns_of(resource), accepted, include=include, now=now, status=status, sort_keys=sort_keys
     )
@@ -123,21 +123,27 @@ def value_answer(
 async def list_answer(
     listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime
 ) -> Answer:
-    """The answer with a list of entries."""
+    """The answer with a list of entries: a short one as a whole, with a Content-Length, a long one in chunks."""
     metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
-    weigh, budget = _weigher(resource, accepted), CellBudget()
-    weight = sum([weigh(len(entry.stored)) for entry in entries])
+    weight = _weight_of_all(entries, resource, accepted)
     short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
     if accepted.is_plain:
-        return await _chunked_answer(_plain_list(entries, resource, metadata), accepted, short=short)
+        splice = _around_items(resource, metadata)
+        if not short:
+            return Answer(_plain_list(entries, resource, splice), 200, accepted.content_type)
+        items = await offload(unrendered_size(entries, resource), _items, entries, resource)
+        return Answer(splice.before + splice.between.join(items) + splice.after, 200, accepted.content_type)
 
     summarized = _summarized(resource, accepted, include, now) if entries else None
     if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
         is_ready = is_joined(include)
         chunks = _summarized_list(entries, resource, metadata, accepted, now, summarized, is_ready)
-        return await _chunked_answer(chunks, accepted, short=short)
+        if not short:
+            return Answer(chunks, 200, accepted.content_type)
+        return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
     columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
+    budget = CellBudget()
 
     def convert(portion: list[Entry]) -> Object:
         if accepted.convert is None or columns is None:
@@ -152,14 +158,8 @@ async def list_answer(
         return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
+    weigh = partial(_weight_of_all, resource=resource, accepted=accepted)
     return Answer(_converted_list(entries, shell, key, convert, accepted, weigh), 200, accepted.content_type)
-
-
-async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, short: bool) -> Answer:
-    """The answer with a list in chunks, which a short one joins, so that it has a Content-Length."""
-    if not short:
-        return Answer(chunks, 200, accepted.content_type)
-    return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
 
 async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Object]) -> AsyncIterator[bytes]:
@@ -224,8 +224,9 @@ def _summarized_list(
         entries,
         Splice(before + b"[", b",", b"]" + after),
         write=write,
-        is_ready=lambda entry: is_ready(entry, resource),
-        weigh=_weigher(resource, accepted),
+        weigh=lambda portion: _weight_of_all(
+            [entry for entry in portion if not is_ready(entry, resource)], resource, accepted
+        ),
     )
 
 
@@ -275,7 +276,7 @@ def _converted_list(
     key: str,
     convert: Callable[[list[Entry]], Object],
     accepted: Accepted,
-    weigh: Callable[[int], int],
+    weigh: Callable[[list[Entry]], int],
 ) -> AsyncIterator[bytes]:
     form = _form(key, accepted)
     before, _, after = shell.rpartition(form.empty)
@@ -283,7 +284,6 @@ def _converted_list(
         entries,
         Splice(before + form.start, form.between, form.end + after),
         write=lambda portion: form.write(convert(portion)[key]),
-        is_ready=lambda _: False,
         weigh=weigh,
     )
 
@@ -303,17 +303,6 @@ def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Obj
     return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
 
 
-def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
-    shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
-    at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
-    return _spliced(
-        entries,
-        Splice(shell[:at], b",", shell[at:] + b"\n"),
-        write=lambda portion: b",".join(_items(portion, resource)),
-        is_ready=lambda entry: is_rendered(entry, resource),
-    )
-
-
 class Splice(NamedTuple):
     """The bytes before, between and after the portions of a list."""
 
@@ -322,23 +311,37 @@ class Splice(NamedTuple):
     after: bytes
 
 
+def _around_items(resource: Resource, metadata: Object) -> Splice:
+    """The bytes of a list in plain JSON around its items."""
+    shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
+    at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
+    return Splice(shell[:at], b",", shell[at:] + b"\n")
+
+
+def _plain_list(entries: list[Entry], resource: Resource, splice: Splice) -> AsyncIterator[bytes]:
+    return _spliced(
+        entries,
+        splice,
+        write=lambda portion: b",".join(_items(portion, resource)),
+        weigh=lambda portion: unrendered_size(portion, resource),
+    )
+
+
 async def _spliced(
     entries: list[Entry],
     splice: Splice,
     *,
     write: Callable[[list[Entry]], bytes],
-    is_ready: Callable[[Entry], bool],
-    weigh: Callable[[int], int] = _size,
+    weigh: Callable[[list[Entry]], int],
 ) -> AsyncIterator[bytes]:
     """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
 
     The list {"kind":"List","items":[],"metadata":{}} becomes {"kind":"List","items":[A,B and ,C and ],"metadata":{}}.
-    Entries that are ready do not count when it is decided whether `write` runs in a thread.
+    `weigh` says how many bytes of a portion `write` processes, beyond joining what is ready: many of them in a thread.
     """
     separator = splice.before
     for portion in _portions(entries):
-        weight = sum([weigh(len(entry.stored)) for entry in portion if not is_ready(entry)])
-        yield separator + await offload(weight, write, portion)
+        yield separator + await offload(weigh(portion), write, portion)
         separator = splice.between
     yield (b"" if entries else separator) + splice.after
 
@@ -408,6 +411,6 @@ def converter(
             first = False
         if accepted.media_type in (PROTOBUF, CBOR):
             return encode(value, accepted)
-        return codec.encode(value, sort_keys=convert is None and resource.sorted_keys)
+        return codec.encode(value, sort_keys=convert is None and resource.is_custom)
 
     return make

@@ -25,7 +25,6 @@ class CustomResources:
 
     unconditional_update = False
     create_on_update = False
-    sorted_keys = True
     struct: Struct | None = None
 
     def accept(self, resource: Resource, value: Object, *, stored: bool = False, old: Object | None = None) -> bool:

@@ -290,16 +290,16 @@ def body_at(entry: Entry, resource: Resource) -> bytes:
     own, body, offset, _ = rendering if rendering.resource is resource else render(entry, resource.versions)
     if resource is not own or offset < 0:
         value = _insert_resource_version(object_at(entry, resource), resource)
-        return codec.encode(value, sort_keys=resource.sorted_keys)
+        return codec.encode(value, sort_keys=resource.is_custom)
     body = body or entry.stored
-    if resource.sorted_keys:
+    if resource.is_custom:
         return b'%b"resourceVersion":"%d",%b' % (body[:offset], entry.revision, body[offset:])
     return b'%b,"resourceVersion":"%d"%b' % (body[:offset], entry.revision, body[offset:])
 
 
 def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
     """`body_at` of each entry. Sorted objects that are rendered at this version, nearly all of a list, cost no call each."""
-    if not resource.sorted_keys:
+    if not resource.is_custom:
         return [body_at(entry, resource) for entry in entries]
     return [
         b'%b"resourceVersion":"%d",%b' % ((served := body or entry.stored)[:offset], entry.revision, served[offset:])
@@ -312,7 +312,7 @@ def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
 def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ...]:
     """Like `body_at`, as parts that refer to the bytes of the rendering instead of copying them. It must be rendered."""
     body, offset = served_bytes(entry), entry.rendering.offset
-    version = b'"resourceVersion":"%d",' if resource.sorted_keys else b',"resourceVersion":"%d"'
+    version = b'"resourceVersion":"%d",' if resource.is_custom else b',"resourceVersion":"%d"'
     view = memoryview(body)
     return view[:offset], version % entry.revision, view[offset:]
 
@@ -328,11 +328,11 @@ def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes
         value = _insert_resource_version(value, resource)
     else:
         del value["metadata"]["resourceVersion"]
-    return codec.encode(value, sort_keys=resource.sorted_keys)
+    return codec.encode(value, sort_keys=resource.is_custom)
 
 
 def _insert_resource_version(value: Object, resource: Resource) -> Object:
-    return value if resource.sorted_keys else in_declared_order(value)
+    return value if resource.is_custom else in_declared_order(value)
 
 
 def in_declared_order(value: Object) -> Object:
@@ -353,6 +353,17 @@ def in_declared_order(value: Object) -> Object:
 def is_rendered(entry: Entry, resource: Resource) -> bool:
     """Whether `body_at` only has to insert the resourceVersion."""
     return entry.rendering.resource is resource and entry.rendering.offset >= 0
+
+
+def unrendered_size(entries: Sequence[Entry], resource: Resource) -> int:
+    """The bytes of those that `is_rendered` is false for, which `bodies_at` decodes: one question for a portion of a list."""
+    return sum(
+        [
+            len(entry.stored)
+            for entry in entries
+            if entry.rendering.resource is not resource or entry.rendering.offset < 0
+        ]
+    )
 
 
 def is_valid(entry: Entry | None, resource: Resource) -> bool:
@@ -471,7 +482,7 @@ def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[
     there are only name, generateName and namespace, none of which contains a quote. In an object without a uid, the first
     or last "uid" is a label or that of an owner.
     """
-    if not resource.sorted_keys:
+    if not resource.is_custom:
         encoded = codec.encode(value, sort_keys=False)
         uid = _UID.search(encoded) if "uid" in value["metadata"] else None
         return encoded, uid.end() if uid else -1

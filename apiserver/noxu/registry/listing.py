@@ -150,7 +150,7 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     elif single is not None:
         window = window._replace(limit=0)
     collection = await reader.collection(selection.resource)
-    if corrupt := collection.corrupt_in(selection.partition):
+    if collection.corrupt and (corrupt := collection.corrupt_in(selection.partition)):
         raise corrupt_objects.unlistable(selection.resource, corrupt)
     if revision:
         await reader.reached(revision, waits=window.waits)
@@ -163,7 +163,8 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
         return Listing(await select(found, selection), shown)
     if selection.selects_all:
         found, remaining = collection.page(selection.partition, after, limit)  # before others change the collection
-        found = await entries_at(found, selection.resource)
+        if not _are_at(found, selection.resource):
+            found = await entries_at(found, selection.resource)
         if not remaining:
             return Listing(found, shown)
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown), remaining)
@@ -174,6 +175,11 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     if limit and len(found) == limit and found[-1].key != last:
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown))
     return Listing(found, shown)
+
+
+def _are_at(entries: Sequence[Entry], resource: Resource) -> bool:
+    """Whether objects, nearly all of them, are known to need no conversion and no rendering."""
+    return resource.versions.converter is None and {entry.rendering.resource for entry in entries} <= {resource}
 
 
 async def select(entries: list[Entry], selection: Selection, limit: int = 0) -> list[Entry]:

@@ -36,7 +36,9 @@ class Reader:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Entry:
         """The newest state of an object at the resource's version. Raises ApiError."""
-        return await entry_at(await self.find(resource, namespace, name), resource)
+        collection = self.cache.collections.get(resource.collection) or await self.collection(resource)
+        entry = self.find_in(collection, resource, namespace, name)
+        return entry if resource.versions.converter is None else await entry_at(entry, resource)
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Entry:
         """The newest state of an object at its stored version. Raises ApiError NotFound."""

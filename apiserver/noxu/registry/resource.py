@@ -79,9 +79,6 @@ class Behaviour(Protocol):
     create_on_update: bool
     """Whether an update of an object that does not exist creates it."""
 
-    sorted_keys: bool
-    """Whether objects are encoded with sorted keys (custom resources) or in the order of declaration."""
-
     struct: Struct | None
     """The struct table of a built-in kind, None for custom resources."""
 
@@ -203,21 +200,18 @@ class Resource:
     """The storage collection; the same for all versions."""
     api_version: str = field(init=False)
     is_custom: bool = field(init=False)
+    """Whether it is of the type CUSTOM. These are encoded with sorted keys, all others in the order of declaration."""
     trackers: dict[str, Tracker] = field(init=False, default_factory=dict, repr=False)
     """The trackers of field ownership by subresource, created by the first write (`registry.ownership`)."""
     renderings: dict[tuple[int, bool], Rendering] = field(init=False, default_factory=dict, repr=False)
     """Those that entries share: by their offsets, and whether the objects are valid."""
-    sorted_keys: bool = field(init=False)
+    is_stored: bool = field(init=False)
     _encoded_schema: bytes | memoryview = field(init=False, default=b"", repr=False)
 
     def __post_init__(self) -> None:
         self.api_version = f"{self.group}/{self.version}" if self.group else self.version
         self.is_custom = self.type is CUSTOM
-        self.sorted_keys = self.behaviour.sorted_keys
-
-    @property
-    def is_stored(self) -> bool:
-        return self.type is not VIRTUAL
+        self.is_stored = self.type is not VIRTUAL
 
     @property
     def has_status(self) -> bool:

@@ -17,8 +17,6 @@ from noxu.values import Object
 class TypedObjects:
     """Objects that are decoded into structs. `struct` is that of the resource's own version."""
 
-    sorted_keys = False
-
     def __init__(self, struct: Struct, decoders: Mapping[str, Decoder]) -> None:
         """`decoders`: by apiVersion, those of all versions that can be converted to the resource's."""
         self.struct: Struct | None = struct
