@@ -18,12 +18,11 @@ from typing import Any, Final
 
 from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, Action, option_parameters, routes
 from noxu.http import negotiation
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
 from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 
 PAGE: Final = Path(__file__).with_name("http.md")
 _HEAD: Final = """# HTTP

@@ -13,7 +13,7 @@ from noxu.controllers import manager
 from noxu.controllers.controller import Controller, Reconciler
 from noxu.controllers.root_ca import RootCAPublisher
 from noxu.manifests import loading
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.entry import Entry, key_of
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Closed, Key, Unavailable
@@ -162,7 +162,7 @@ async def test_the_end_leaves_no_task() -> None:
 async def test_the_log_is_followed_again_after_a_failure_which_health_reports() -> None:
     store = FlakyStore()
     async with running(assemble(store)) as plane:
-        assert await plane.log_health() == ""
+        assert await plane.cache.health() == ""
         failures = []
         namespaces = resource_of(plane.catalog, "", "namespaces")
         before = await plane.reader.collection(namespaces)
@@ -173,10 +173,10 @@ async def test_the_log_is_followed_again_after_a_failure_which_health_reports() 
         async with hang_guard():
             while not failures:
                 await asyncio.sleep(0)
-                failures += [found] if (found := await plane.log_health()) else []
+                failures += [found] if (found := await plane.cache.health()) else []
             await writing
         assert failures == ["RuntimeError('planned')"]
-        await eventually_async(lambda: plane.log_failure == "")
+        await eventually_async(lambda: plane.cache.failure == "")
         after = await plane.reader.collection(namespaces)
         assert after is not before, "a batch may have been applied in part"
         assert [key.name for key in after.keys if key.name == "a"] == ["a"]

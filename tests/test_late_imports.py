@@ -32,7 +32,7 @@ LATE: Final = {
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
     "WebSockets": ("aiohttp.web_ws",),
     "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
-    "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
+    "conversion by webhooks": ("noxu.registry.conversion.review",),
     "schemas": ("noxu.schema.structural", "noxu.registry.custom", "noxu.cel.program"),
     "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),
     "protobuf": ("noxu.api.protobuf", "noxu.registry.etcd_built_in"),

@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache as cached
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from noxu.admission import plugins
 from noxu.admission.chain import Chain
@@ -21,7 +21,6 @@ from noxu.admission_plugins import DEFAULT
 from noxu.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import LeaderElection
-from noxu.containment import Contained
 from noxu.controllers import access_rules, first_objects, manager
 from noxu.controllers.api_services import APIServiceController
 from noxu.controllers.bootstrap import BootstrapController, Facts
@@ -36,18 +35,16 @@ from noxu.crd import types as crd
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import Authorize
-from noxu.registry.builtin import built_in_versions
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
-from noxu.registry.catalog import Catalog, LiveCatalog
 from noxu.registry.conversion.converters import Conversions, InProcess
-from noxu.registry.definition import definitions_resource
 from noxu.registry.draft import Act, Draft, Environment
 from noxu.registry.entry import key_of
-from noxu.registry.group_priorities import AGGREGATOR
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.separated_collections import separate
+from noxu.registry.rewriting import separate
+from noxu.registry.served_resources import AGGREGATOR, Catalog, LiveCatalog
 from noxu.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
 from noxu.registry.writer import Writer
 from noxu.security import settings
@@ -66,8 +63,6 @@ if TYPE_CHECKING:
     from noxu.controllers.certificate_issuing import SigningCA
     from noxu.controllers.leader_election import Election
     from noxu.webhook.client import Caller
-
-RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
 
 @dataclass(eq=False)
@@ -97,33 +92,14 @@ class ControlPlane:
     """That of them which creates the objects of every cluster."""
     election: Election | None = None
     """Elects the server that runs some of the background controllers; None: this one does."""
-    log_failure: str = field(default="", init=False)
-    """Why the watch cache does not follow the log; empty if it does."""
 
     @property
     def all_controllers(self) -> list[Reconciler[Any]]:
         return [*self.controllers, *self.background_controllers]
 
-    async def follow_log(self) -> None:
-        """Keep the watch cache up to date until the store is closed. After a failure, reset it and continue."""
-        delay = RESTART_DELAY
-        while True:
-            with Contained("the watch cache") as contained:
-                await self.cache.follow()
-                return
-            self.log_failure = repr(contained.error)
-            self.cache.reset(self.store.revision)
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, 1.0)
-            self.log_failure = ""
-
     async def store_health(self) -> str:
         """Why the store cannot be read or written; empty if it can."""
         return (await self.store.status()).fault
-
-    async def log_health(self) -> str:
-        """Why the watch cache does not follow the log; empty if it does."""
-        return self.log_failure
 
     def inherit(self, before: ControlPlane) -> None:
         """Have the tokens and the functions that were given to the control plane of which this one is a restart."""
@@ -423,7 +399,7 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
     is_new = await _is_new(plane)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
-        await in_background(closing, plane.follow_log(), "watch cache")
+        await in_background(closing, plane.cache.keep_following(), "watch cache")
         if not is_new:
             await separate(plane.store, plane.reader, _built_in_catalog(plane.store.shared, frozenset()))
         elected = () if plane.election is None else plane.election.controllers

@@ -7,12 +7,12 @@ from typing import Any
 from noxu.admission.attributes import Attributes
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.cache import WatchCache
-from noxu.registry.catalog import Catalog, LiveCatalog
 from noxu.registry.custom import BEHAVIOUR
 from noxu.registry.draft import Action, Environment, WriteRequest, draft_of
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
+from noxu.registry.served_resources import Catalog, LiveCatalog
 from noxu_storage.memory import MemoryStore
 
 GROUP = "example.com"

@@ -10,8 +10,8 @@ import pytest
 from conformance.client import Client
 from noxu.admission.typechecking import warnings
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
+from noxu.registry.served_resources import Catalog
 from noxu.testing.handle import Noxu
 from noxu.values import Object
 from tests.timing import eventually

@@ -11,8 +11,7 @@ from noxu.api.errors import bad_request
 from noxu.control_plane import ControlPlane, assemble, resource_of
 from noxu.controllers import controller as engine
 from noxu.controllers.controller import Controller
-from noxu.registry.cache import Collection
-from noxu.registry.change import Change
+from noxu.registry.cache import Change, Collection
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, namespace

@@ -22,7 +22,7 @@ from noxu.crd.defaults import default
 from noxu.go.text import compact_json
 from noxu.registry import entry as entries
 from noxu.registry import ownership
-from noxu.registry.definition import DefinitionBehaviour, definitions_resource
+from noxu.registry.builtin import DefinitionBehaviour, definitions_resource
 from noxu.registry.entry import (
     Entry,
     body_at,

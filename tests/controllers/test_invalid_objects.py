@@ -18,11 +18,11 @@ from noxu.controllers import invalid_objects
 from noxu.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, MAX_ERRORS, message
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.manifests import loading
-from noxu.registry.cpu_budget import MAX_LOOP_COST
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import Revalidation, revalidate
+from noxu.registry.turns import MAX_LOOP_COST
 from noxu.testing.handle import documents
 from noxu.values import Json, Object
 from tests.timing import eventually_async, hang_guard, loop_turns

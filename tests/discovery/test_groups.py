@@ -8,9 +8,9 @@ import pytest
 
 from noxu.discovery import groups
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
 from noxu.registry.custom import BEHAVIOUR
 from noxu.registry.resource import Resource, ResourceType, Versions
+from noxu.registry.served_resources import Catalog
 
 ADDRESS = "127.0.0.1:8001"
 ADDRESSES = [{"clientCIDR": "0.0.0.0/0", "serverAddress": ADDRESS}]

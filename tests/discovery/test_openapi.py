@@ -18,10 +18,9 @@ from noxu.discovery import gzip_pieces, openapi, openapi_paths
 from noxu.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
 from noxu.discovery.openapi_schemas import V2, V3
 from noxu.go import wire
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
+from noxu.registry.served_resources import Catalog
 from tests.optional import SHARED, skip_without_data
 from tests.timing import cpu_seconds
 

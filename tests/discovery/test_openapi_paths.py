@@ -10,7 +10,8 @@ import pytest
 from noxu.discovery import openapi_paths as paths
 from noxu.discovery.openapi_paths import camel_case
 from noxu.kinds import scheme
-from noxu.registry import builtin, definition
+from noxu.registry import builtin
+from noxu.registry.builtin import definitions_resource
 from noxu.registry.custom import BEHAVIOUR
 from noxu.registry.resource import CUSTOM, Resource
 
@@ -133,7 +134,7 @@ def test_tags_and_operation_ids(resource: Resource, tag: str, operation_id: str)
 
 def test_no_two_operations_have_the_same_id() -> None:
     resources = [resource for versions in builtin.built_in_versions() for resource in versions.all]
-    resources += [*definition.definitions_resource().all, custom(subresources=frozenset({"status", "scale"}))]
+    resources += [*definitions_resource().all, custom(subresources=frozenset({"status", "scale"}))]
     ids = Counter(
         operation["operationId"] for resource in resources for operation in operations(paths.v3(resource)).values()
     )

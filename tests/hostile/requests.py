@@ -19,9 +19,8 @@ from noxu.api import protobuf
 from noxu.go import cbor_writer
 from noxu.go.structs import decode
 from noxu.kinds import scheme
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
-from noxu.registry.definition import definitions_resource
+from noxu.registry.builtin import built_in_versions, definitions_resource
+from noxu.registry.served_resources import Catalog
 from tests.hostile.built_in_objects import built_in_objects, strategic_patches
 from tests.hostile.raw_http import ANYTHING, GROUP, custom_resource, definition
 

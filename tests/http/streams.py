@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
-from noxu.registry.listing import Selection
+from noxu.registry.reader import Selection
 from noxu.registry.resource import Resource
 from noxu.server import Server
 from noxu_storage.store import Store

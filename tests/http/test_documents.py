@@ -13,10 +13,9 @@ from noxu.http.answer import Answer
 from noxu.http.documents import Documents
 from noxu.http.request import parse_query
 from noxu.observability.health import Checks
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
+from noxu.registry.served_resources import Catalog
 from tests.http.conftest import DEFINITION, GROUP
 from tests.timing import longest_block
 

@@ -13,12 +13,11 @@ from conformance.client import Client
 from noxu.api.errors import ApiError
 from noxu.http import negotiation, responses
 from noxu.http.answer import Answer
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
-from noxu.registry.definition import definitions_resource
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.entry import Entry
-from noxu.registry.listing import Listing
+from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key
 

@@ -22,8 +22,8 @@ from noxu.http.documents import Documents
 from noxu.http.openapi import OpenAPI
 from noxu.observability.health import Checks
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
+from noxu.registry.served_resources import Catalog
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

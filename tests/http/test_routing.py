@@ -13,10 +13,9 @@ from noxu.http import handlers, scale, tokens
 from noxu.http.handlers import Handler
 from noxu.http.request import resource_info
 from noxu.http.routing import find_resource, handler_of, methods_of
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
+from noxu.registry.served_resources import Catalog
 from noxu.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, widgets
 from tests.timing import eventually

@@ -18,7 +18,7 @@ from noxu.http import watch
 from noxu.http.options import ListOptions
 from noxu.manifests.documents import Document
 from noxu.registry import cache
-from noxu.registry.listing import Selection
+from noxu.registry.reader import Selection
 from noxu.server import Server
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key

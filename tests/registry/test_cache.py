@@ -10,8 +10,7 @@ from typing import Final
 import pytest
 
 from noxu.registry import cache
-from noxu.registry.cache import Collection, WatchCache
-from noxu.registry.change import Change
+from noxu.registry.cache import Change, Collection, WatchCache
 from noxu.registry.entry import Entry
 from noxu_storage.types import (
     Batch,

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from noxu.registry import custom
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog, LiveCatalog
-from noxu.registry.definition import definitions_resource
-from noxu.registry.group_priorities import PRIORITIES
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.resource import Resource, Versions
+from noxu.registry.served_resources import PRIORITIES, Catalog, LiveCatalog
 from tests.registry.world import version
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import ref
 
 from noxu.http.recent_requests import RecordedRequest
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.entry import Entry
 from noxu.registry.resource import Rendering
 from noxu.schema.structural import Structural

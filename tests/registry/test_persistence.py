@@ -15,7 +15,7 @@ from noxu.registry.cache import WatchCache
 from noxu.registry.draft import Action, WriteRequest, draft_of
 from noxu.registry.entry import Entry
 from noxu.registry.server_leases import ServerLeases
-from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.registry.storage_form import SERVER_LEASES
 from noxu.registry.subresources import pods
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore

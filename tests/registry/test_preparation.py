@@ -16,12 +16,11 @@ from noxu.crd import types
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.registry import offload
 from noxu.registry import resource as resource_module
-from noxu.registry.conversion.entries import entries_at
-from noxu.registry.custom import versions_of
+from noxu.registry.conversion.converters import entries_at
+from noxu.registry.custom import stored_schemas, versions_of
 from noxu.registry.entry import key_of
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.stored_schemas import stored_schemas
 from noxu.schema.default_pruning import prune_defaults
 from noxu.schema.structural import parse
 from noxu.values import Json, Object

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.registry.collection_names import without_suffix
-from noxu.registry.separated_collections import separate
+from noxu.registry.rewriting import separate
+from noxu.registry.storage_form import group_and_plural
 from noxu.values import Object
 from noxu_storage.types import EVERYTHING, Key
 from tests.clocks import ManualClock
@@ -43,7 +43,7 @@ async def as_before(store: FlakyStore) -> FlakyStore:
     """A copy in which both have one collection."""
     copy = FlakyStore()
     for key, value, _ in (await store.list(EVERYTHING)).items:
-        await copy.put(key._replace(collection=without_suffix(key.collection)), value, expected=0)
+        await copy.put(key._replace(collection=group_and_plural(key.collection)), value, expected=0)
     return copy
 
 

@@ -12,10 +12,8 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.identifiers import Identifiers
 from noxu.registry import custom
-from noxu.registry.builtin import built_in_versions
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
-from noxu.registry.catalog import Catalog, LiveCatalog
-from noxu.registry.definition import definitions_resource
 from noxu.registry.draft import (
     ADMIT_ALL,
     Action,
@@ -32,6 +30,7 @@ from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
+from noxu.registry.served_resources import Catalog, LiveCatalog
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.values import Json, Object

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from noxu import Noxu
-from noxu.registry.catalog import Catalog
+from noxu.registry.served_resources import Catalog
 from noxu.testing import addresses
 from tests.testing.widgets import DEFINITION, widget
 

@@ -18,12 +18,12 @@ from noxu.api.errors import ApiError
 from noxu.api.selectors import label_selector
 from noxu.cel import Composition
 from noxu.go.text import compact_json
-from noxu.registry.catalog import Catalog
-from noxu.registry.conversion.entries import entries_at
+from noxu.registry.conversion.converters import entries_at
 from noxu.registry.entry import Entry, key_of, object_at, packed_labels
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.values import Object, cached_property
 
 _MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms

@@ -21,10 +21,10 @@ from noxu.api.errors import Qualified
 from noxu.api.meta import OBJECT_META
 from noxu.go import unstructured
 from noxu.registry.cache import Collection
-from noxu.registry.catalog import Catalog
 from noxu.registry.draft import Action, Draft
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.values import Json, copy
 
 if TYPE_CHECKING:

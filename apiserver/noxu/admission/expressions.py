@@ -31,8 +31,8 @@ from noxu.cel import (
     match_condition,
 )
 from noxu.cpu_budget import CpuBudget, limited_by
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.registry.offload import LOOP_LIMIT, loop_turn, offload
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.values import Object
 
 BUDGET: Final = 10_000_000

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from noxu.admission_plugins import GROUP
-from noxu.registry import corrupt_objects
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 
 if TYPE_CHECKING:
     from noxu.admission.attributes import Attributes
@@ -72,7 +71,7 @@ class _Deferred(Generic[P]):
         found = [await reader.collection(kind) for kind in self._kinds]
         for kind, collection in zip(self._kinds, found, strict=True):
             if collection.corrupt:
-                raise corrupt_objects.unlistable(kind, collection.corrupt)
+                raise unlistable(kind, collection.corrupt)
         return bool(self._own) or all(collection.entries for collection in found)
 
 

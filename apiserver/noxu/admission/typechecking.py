@@ -12,8 +12,8 @@ from typing import Final
 
 from noxu.api.meta import GroupVersionKind
 from noxu.cel import Type, TypeChecker, object_type
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.values import Object
 
 MAX_KINDS: Final = 10  # of one rule

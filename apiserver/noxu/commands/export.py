@@ -26,13 +26,11 @@ from noxu.commands.places import State, Unusable, opened
 from noxu.config import StartError
 from noxu.control_plane import assemble, running
 from noxu.crd import conditions
-from noxu.registry.builtin import built_in_versions
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.storage_form import as_json
-from noxu.registry.stored_objects import is_temporary
+from noxu.registry.storage_form import as_json, is_temporary
 from noxu.schema.structural import NoStructuralForm
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore

@@ -26,9 +26,9 @@ from noxu.crd import conditions, defaults, types
 from noxu.crd.versions import served_versions, storage_version
 from noxu.manifests import loading
 from noxu.manifests.documents import LoadError, checked, is_crd, read_paths
-from noxu.registry import collection_names
+from noxu.registry import storage_form
+from noxu.registry.builtin import definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Versions
 from noxu.registry.revalidation import revalidate
@@ -186,7 +186,7 @@ class StoredState:
 
 def _prefix(crd: Object) -> Prefix:
     """That of the keys of a CRD's custom resources."""
-    return Prefix(collection_names.of_custom(crd["spec"]["group"], crd["spec"]["names"]["plural"]))
+    return Prefix(storage_form.custom_collection(crd["spec"]["group"], crd["spec"]["names"]["plural"]))
 
 
 class RunningServer:

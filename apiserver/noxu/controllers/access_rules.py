@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias
 
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader

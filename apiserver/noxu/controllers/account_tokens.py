@@ -17,7 +17,7 @@ from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.registry.access import User
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader

@@ -19,13 +19,12 @@ from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
-from noxu.registry.group_priorities import AGGREGATOR, CUSTOM, PRIORITIES
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES, LiveCatalog
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -99,7 +98,7 @@ class APIServiceController(Controller[str]):
         """Create, revert or delete one APIService (checkAPIService)."""
         entry = self.collection.entries.get(key_of(self.resource, "", name))
         found = None if entry is None else object_at(entry, self.resource)
-        wanted = api_service(*self._served[name], CUSTOM, ALWAYS) if name in self._served else None
+        wanted = api_service(*self._served[name], CUSTOM_PRIORITY, ALWAYS) if name in self._served else None
         if found is None:
             if wanted is not None:
                 await self._write(Action.CREATE, "", wanted)

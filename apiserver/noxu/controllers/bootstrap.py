@@ -35,12 +35,12 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import SERVICE_RANGE, SYSTEM_NAMESPACES, first_address
 from noxu.controllers.first_objects import NOW, FirstObject, template
 from noxu.go.time import MICRO, format_time, unix_nanos
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveCatalog
 from noxu.registry.server_leases import ServerLeases
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy

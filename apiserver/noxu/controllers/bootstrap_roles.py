@@ -22,7 +22,7 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.first_objects import FirstObject, template
 from noxu.go.time import format_time
 from noxu.kinds.policy_rules import missing
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import key_of, object_at
 from noxu.registry.persistence import Persistence

@@ -17,7 +17,7 @@ from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.go import base64
 from noxu.go.time import format_time
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader

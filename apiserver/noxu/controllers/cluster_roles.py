@@ -13,7 +13,7 @@ from noxu.api import codec
 from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Controller
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import object_at
 from noxu.registry.patch_types import APPLY_PATCH

@@ -24,8 +24,7 @@ from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock
 from noxu.containment import Contained
 from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
-from noxu.registry.cache import Collection
-from noxu.registry.change import Change
+from noxu.registry.cache import Change, Collection
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.turns import own_context

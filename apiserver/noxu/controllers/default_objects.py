@@ -15,7 +15,7 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.controllers import users
-from noxu.registry.group_priorities import PRIORITIES, Priority
+from noxu.registry.served_resources import PRIORITIES, Priority
 from noxu.values import Json, Object, copy
 
 SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")

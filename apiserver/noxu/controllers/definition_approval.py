@@ -13,7 +13,7 @@ from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.controllers.definition_status import now, to_change, with_status
 from noxu.crd import conditions
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence

@@ -17,8 +17,7 @@ from noxu.controllers.definition_status import now, to_change, with_status
 from noxu.controllers.emptiness import EmptinessWatch
 from noxu.crd import conditions
 from noxu.crd.conditions import Condition
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
@@ -26,6 +25,7 @@ from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveCatalog
 from noxu.registry.writer import Writer
 from noxu.values import Object
 

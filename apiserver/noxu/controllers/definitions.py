@@ -25,14 +25,14 @@ from noxu.crd.internal import same
 from noxu.crd.types import NAMES
 from noxu.crd.versions import storage_version
 from noxu.features import Features
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
 from noxu.registry.entry import Entry, key_of, stored_spec, taken_object
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
+from noxu.registry.served_resources import LiveCatalog
 from noxu.values import Object
 
 
@@ -167,8 +167,10 @@ class DefinitionController(Controller[str]):
         if current is not None and self._served.get(name) == served:
             current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
-        from noxu.registry.custom import versions_of  # with the first definition
-        from noxu.registry.stored_schemas import stored_schemas
+        from noxu.registry.custom import (
+            stored_schemas,
+            versions_of,  # with the first definition
+        )
 
         versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
         versions.keep_encoded(entry.stored, stored_schemas(spec, crd["spec"]) if spec is not None else None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from noxu.registry.cache import Collection
-from noxu.registry.change import Change
+from noxu.registry.cache import Change, Collection
 from noxu_storage.types import Revision
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.go.time import unix_nanos
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader

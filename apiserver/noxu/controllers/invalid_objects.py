@@ -28,17 +28,16 @@ from noxu.apply import manager
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.go.time import format_time
-from noxu.registry import ownership, reading
-from noxu.registry.cache import Collection
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry import ownership
+from noxu.registry.cache import Change, Collection
 from noxu.registry.draft import Follower
-from noxu.registry.entry import Entry, new_entry
+from noxu.registry.entry import Entry, new_entry, read
 from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import revalidate
+from noxu.registry.served_resources import LiveCatalog
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key, Revision
 
@@ -216,7 +215,7 @@ def _with_annotations(value: Object, annotations: dict[str, str], versions: Vers
     """A stored object with these annotations; MANAGER is the field manager of those that changed."""
     resource = versions.of(value)
     before: Object = copy(value)
-    reading.read(resource, before)
+    read(resource, before)
     after = _replaced(before, annotations=annotations)
     owned = manager.update(before, after, ownership.tracker(resource, ""), manager=MANAGER, now=now)
     return _replaced(value, annotations=annotations, managedFields=owned["metadata"].get("managedFields"))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.controllers.certificate_issuing import SigningCA
     from noxu.controllers.controller import Reconciler
-    from noxu.registry.catalog import LiveCatalog
     from noxu.registry.persistence import Persistence
     from noxu.registry.reader import Reader
     from noxu.registry.resource import Resource
+    from noxu.registry.served_resources import LiveCatalog
     from noxu.registry.writer import Writer
     from noxu.values import Object
 

@@ -19,7 +19,7 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import SYSTEM_NAMESPACES
 from noxu.controllers.first_objects import FirstObject, template
 from noxu.registry.access import User
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader

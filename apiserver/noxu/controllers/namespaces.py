@@ -26,14 +26,14 @@ from noxu.controllers.emptiness import EmptinessWatch
 from noxu.controllers.namespace_conditions import Remaining, set_conditions
 from noxu.go.time import format_time, unix_nanos
 from noxu.kinds.core import NAMESPACE_FINALIZER
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveCatalog
 from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import StoreError

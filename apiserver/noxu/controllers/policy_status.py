@@ -13,13 +13,13 @@ from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.cpu_budget import require_imported
 from noxu.go.time import format_time
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.entry import Entry, new_entry, object_at
 from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveCatalog
 from noxu.values import Object
 from noxu_storage.types import Key
 

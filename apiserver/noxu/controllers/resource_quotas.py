@@ -14,13 +14,13 @@ from noxu.api.errors import Qualified
 from noxu.clock import Clock
 from noxu.controllers.controller import Reconciler
 from noxu.go.time import format_time
-from noxu.registry.catalog import LiveCatalog
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.preparation import prepared
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveCatalog
 from noxu.values import Json
 from noxu_storage.types import Event, Key, Revision
 

@@ -13,7 +13,7 @@ from typing import Final
 from noxu.api import codec
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.claims import SWEEP_EVERY, Claimed, Claims
 from noxu.registry.entry import Entry
 from noxu.registry.reader import Reader

@@ -29,16 +29,15 @@ from noxu.controllers.controller import Controller
 from noxu.crd import conditions, types
 from noxu.crd.versions import storage_version
 from noxu.go.time import format_time, unix_nanos
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
-from noxu.registry.corrupt_objects import unlistable
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import APPLY_PATCH
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
 from noxu.registry.rewriting import outdated, rewrite
+from noxu.registry.served_resources import LiveCatalog
 from noxu.registry.writer import Writer
 from noxu.values import Object
 

@@ -14,7 +14,7 @@ from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.registry.access import User
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.values import Object
 
 TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")

@@ -35,8 +35,8 @@ from noxu.discovery.gzip_pieces import GzipPieces
 from noxu.discovery.openapi_proto import Writer
 from noxu.discovery.openapi_texts import KINDS
 from noxu.own_version import own_version
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.values import Json, Object
 
 ROOT: Final = "/openapi/v3"

@@ -37,7 +37,7 @@ def application(
         lambda: plane.catalog.current,
         authority,
         own_version,
-        checks_of(plane.store_health, plane.log_health, plane.all_controllers, is_stopping),
+        checks_of(plane.store_health, plane.cache.health, plane.all_controllers, is_stopping),
         plane.clock.now,
         cbor=plane.features.cbor,
     )

@@ -14,8 +14,8 @@ from noxu.http import negotiation, responses
 from noxu.http.answer import NOT_CACHED, Answer, Headers, text_answer
 from noxu.http.request import Query, first
 from noxu.observability import health
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import offload
+from noxu.registry.served_resources import Catalog
 from noxu.values import Object
 
 if TYPE_CHECKING:

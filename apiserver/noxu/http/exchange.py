@@ -20,12 +20,12 @@ from noxu.clock import Clock
 from noxu.features import Features
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
-from noxu.registry.catalog import LiveCatalog
 from noxu.registry.draft import Outcome
 from noxu.registry.offload import LargeRequests, offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveCatalog
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.security.audit_log import Record

@@ -35,19 +35,10 @@ from noxu.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.registry.entry import (
-    Entry,
-    body_at,
-    body_parts,
-    check_path_name,
-    is_readable,
-    is_rendered,
-    key_of,
-    render,
-)
-from noxu.registry.listing import list_entries
+from noxu.registry.entry import Entry, body_at, body_parts, check_path_name, is_readable, is_rendered, key_of, render
 from noxu.registry.offload import LOOP_LIMIT, offload, offload_briefly
 from noxu.registry.patch_types import APPLY_CBOR, APPLY_PATCHES, BUILT_IN_PATCHES, CUSTOM_PATCHES
+from noxu.registry.reader import list_entries
 from noxu.registry.resource import CUSTOM, DEFINITION, Resource
 from noxu.tables.table import include_object
 from noxu.values import Object

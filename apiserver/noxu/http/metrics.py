@@ -19,9 +19,9 @@ from noxu.http.filters import InFlight
 from noxu.http.request_metrics import REQUEST_LABELS, RequestMetrics, about_of
 from noxu.instruments import Family, merged
 from noxu.observability import metrics
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu_storage.types import Prefix, StoreError
 
 _IN_A_THREAD: Final = LOOP_LIMIT + 1

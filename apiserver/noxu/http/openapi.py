@@ -21,8 +21,8 @@ from noxu.discovery.openapi_schemas import V2, V3
 from noxu.http import negotiation
 from noxu.http.answer import JSON, NOT_CACHED, Answer, Headers
 from noxu.http.request import Query, first
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.served_resources import Catalog
 
 _Offers = tuple[tuple[str, Form, str], ...]
 

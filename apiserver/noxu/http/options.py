@@ -19,7 +19,7 @@ from noxu.go.text import quote
 from noxu.http.request import Query, first
 from noxu.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import Options
-from noxu.registry.listing import Selection, Window, decode_token
+from noxu.registry.reader import Selection, Window, decode_token
 from noxu.registry.resource import Resource
 from noxu.values import Object
 

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 from noxu.http.exchange import Exchange
 from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
-from noxu.registry.catalog import Catalog
 from noxu.registry.patch_types import APPLY_PATCH
+from noxu.registry.served_resources import Catalog
 
 COMPONENT: Final = "apiserver"
 _SECONDS: Final = (

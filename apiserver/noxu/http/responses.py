@@ -19,8 +19,8 @@ from noxu.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
 from noxu.http.summaries import Summaries
 from noxu.kinds import scheme
 from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered, unrendered_size
-from noxu.registry.listing import Listing
 from noxu.registry.offload import offload
+from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
 from noxu.tables import summary, table
 from noxu.tables.cell_budget import CellBudget, limited_by

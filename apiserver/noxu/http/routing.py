@@ -15,8 +15,8 @@ from noxu.api.meta import GroupVersionKind
 from noxu.http import connections, handlers, scale, tokens
 from noxu.http.handlers import Handler
 from noxu.http.request import RequestInfo
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 
 OBJECTS: Final[dict[str, Handler]] = {
     "get": handlers.get,

@@ -28,15 +28,12 @@ from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
 from noxu.http.options import ListOptions, parse_revision
 from noxu.http.watch_metrics import Sizes, WatchMetrics, sizes_of
-from noxu.registry import corrupt_objects, storage_form
-from noxu.registry.cache import Collection
-from noxu.registry.change import Batch, Change
-from noxu.registry.conversion.changes import changes_before_failure
-from noxu.registry.conversion.entries import entries_before_failure
+from noxu.registry import storage_form
+from noxu.registry.cache import Change, Collection, Delivery
+from noxu.registry.conversion.converters import changes_before_failure, entries_before_failure
 from noxu.registry.entry import Entry, body_at, is_rendered, object_at
-from noxu.registry.listing import Selection, select
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, Selection, select, unlistable
 from noxu.registry.resource import Resource
 from noxu.tables.cell_budget import CellBudget, limited_by
 from noxu.values import Object
@@ -271,7 +268,7 @@ class Stream:
 
     # -- the fan-out's side
 
-    def deliver(self, changes: Batch, revision: Revision) -> bool:
+    def deliver(self, changes: Delivery, revision: Revision) -> bool:
         """Send changes of the stream's partition. Return False if the stream falls behind."""
         are_new = changes[0].revision > self.after
         events: _Events | None = changes.shared.get(self._view) if are_new else None
@@ -294,7 +291,7 @@ class Stream:
             self.stop()
             return True
 
-    def _shared_events(self, changes: Batch) -> _Events | None:
+    def _shared_events(self, changes: Delivery) -> _Events | None:
         """The events of a batch, which streams with the same view share."""
         events = self._events_in_loop(changes)
         if events is not None and self._view is not None:
@@ -383,7 +380,7 @@ class Stream:
         if revision:
             await self.reader.reached(revision)
         if corrupt := collection.corrupt_in(self.partition):
-            raise _Unconvertible(corrupt_objects.unlistable(self.selection.resource, corrupt))
+            raise _Unconvertible(unlistable(self.selection.resource, corrupt))
         single = self.selection.single
         if single is None:
             entries, _ = collection.page(self.partition, None, 0)

@@ -16,7 +16,7 @@ from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.api.selectors import cost_of
-from noxu.registry.listing import Fields, Labels, Selection
+from noxu.registry.reader import Fields, Labels, Selection
 
 MAX_WATCHES: Final = 10_000
 MAX_MEMORY: Final = 64 * 1024 * 1024  # bytes

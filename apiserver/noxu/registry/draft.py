@@ -18,11 +18,11 @@ from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
-from noxu.registry.catalog import LiveCatalog
 from noxu.registry.entry import Entry, body_at, body_before_storage
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveCatalog
 from noxu.registry.trace import Note, Step, Trace, shown_patch
 from noxu.values import Object
 from noxu_storage.types import Key

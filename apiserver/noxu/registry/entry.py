@@ -13,11 +13,19 @@ A ConfigMap, whose keys are in the order of declaration, and a custom resource, 
 
 At the offset `body_at` inserts `,"resourceVersion":"7"` or `"resourceVersion":"7",`, and joins three pieces of bytes; nothing
 is decoded or encoded.
+
+Stored objects that were written before the schema of their version changed take the stages of a read:
+
+    storage → decode → PRUNE → default → (convert) → encode
+
+A read returns the fields that the schema describes *now* (the structural-schema article, "pruning on read"). Objects that
+were written under the current schema skip these stages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from sys import intern
 from typing import Final
@@ -31,7 +39,7 @@ from noxu.expressions import expression
 from noxu.go.fmt import go_type
 from noxu.go.structs import json_type
 from noxu.go.text import quote
-from noxu.registry import reading, storage_form
+from noxu.registry import storage_form
 from noxu.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.registry.storage_form import as_json, is_cbor
 from noxu.values import Json, Object
@@ -155,7 +163,7 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
                 head ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~                 ~~~~~~~~~~~~~~~~~~~~~~~~ tail
 
     What this server wrote is the same when it is decoded and encoded again; what others store in etcd is brought into this
-    form when it is read (`etcd_definitions`). An object that is not served as it is stored, such as a v1beta1 definition of
+    form when it is read (`etcd_layout`). An object that is not served as it is stored, such as a v1beta1 definition of
     a data directory, or whose bytes do not have this head and tail, is encoded as a whole.
     """
     spec = stored_spec(entry, live, storage)
@@ -388,7 +396,7 @@ def _rendered(entry: Entry, versions: Versions) -> tuple[Rendering, Object]:
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
     if own.type == BUILT_IN and not value.get("apiVersion"):
         raise errors.plain_error(f"Object 'apiVersion' is missing in '{entry.stored.decode(errors='replace')}'")
-    body, offset, valid = _read(own, value)
+    body, offset, valid = _served(own, value)
     if body == entry.stored:
         rendering = _as_stored(own, offset, valid=valid)
     else:
@@ -423,13 +431,13 @@ def is_readable(entry: Entry, versions: Versions) -> bool:
     return True
 
 
-def _read(own: Resource, value: Object) -> tuple[bytes, int, bool]:
+def _served(own: Resource, value: Object) -> tuple[bytes, int, bool]:
     """A stored object as it is served: what `_encode` returns, and whether the fast path has accepted it.
 
     Raises ApiError: its fields may have any type.
     """
     try:
-        valid = reading.read(own, value)
+        valid = read(own, value)
         return *_encode(own, value), valid
     except ValueError as error:
         if own.is_custom:
@@ -561,3 +569,29 @@ def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
         values |= resource.behaviour.selectable(resource, object_at(entry, resource))
         entry.fields = (resource, values)
     return values
+
+
+# -- the stages of a read ---------------------------------------------------------------------------------------------
+
+
+def prune_stored(resource: Resource, value: Object) -> None:
+    """Remove fields that the schema no longer describes, and nulls in fields that are not nullable."""
+    resource.behaviour.read(resource, value)
+
+
+def default_stored(resource: Resource, value: Object) -> None:
+    """Fill in defaults that were added to the schema, as far as they do not make the object too large."""
+    with suppress(ApiError):
+        resource.behaviour.default(resource, value)
+
+
+READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stored, default_stored)
+
+
+def read(resource: Resource, value: Object) -> bool:
+    """Prune and default a stored object of this version, in place. Whether the fast path has accepted it."""
+    if resource.behaviour.accept(resource, value, stored=True):
+        return True  # the fast path: nothing to prune, and defaults are filled in
+    for stage in READ_STAGES:
+        stage(resource, value)
+    return False

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.api.errors import TOO_LARGE, TOO_LARGE_TO_SEND, plain_error
-from noxu.registry.corrupt_objects import storage_key
 from noxu.registry.entry import Entry
+from noxu.registry.reader import storage_key
 from noxu.registry.resource import Resource
 
 MAX_REQUEST: Final = 1_572_864  # bytes

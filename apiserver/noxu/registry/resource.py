@@ -19,7 +19,7 @@ from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
-from noxu.registry import collection_names
+from noxu.registry import storage_form
 from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
@@ -391,7 +391,7 @@ class Versions:
         self.since = since
         self.terminating = False
         self.deletes_instances = False
-        name_of = collection_names.of_custom if storage.is_custom else collection_names.of_built_in
+        name_of = storage_form.custom_collection if storage.is_custom else storage_form.built_in_collection
         self.collection = name_of(storage.group, storage.plural)
         self._by_api_version = {resource.api_version: resource for resource in resources}
         for resource in resources:

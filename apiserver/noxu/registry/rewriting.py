@@ -3,23 +3,35 @@
 Each object gets a patch that names its uid and resourceVersion and changes nothing, as upstream's storage version migrator
 sends it. It is converted, validated and admitted like every write. An object that was written or deleted since it was read is
 left alone: that write has stored it in the storage version. What is stored as it would be written is not stored again.
+
+An older release stored custom resources among the objects of a built-in kind, if both had its names. When a server starts,
+they are moved into a collection of their own (see `storage_form`), before anything reads the collection of the built-in kind. They are recognized by their apiVersion,
+which the built-in kind does not have. A move that is interrupted is completed by the next start.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
+from noxu.crd import types
+from noxu.registry import storage_form
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import Entry
+from noxu.registry.entry import Entry, object_at
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import MERGE_PATCH
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
+from noxu.registry.storage_form import as_json
 from noxu.registry.writer import Writer
 from noxu.values import Json, Object
+from noxu_storage.store import Store
+from noxu_storage.types import Conflict, Corrupt, Key, KeyValue, Prefix
 
 BATCH_SIZE: Final = 32  # objects that are written concurrently, and share a transaction
 _OVERTAKEN: Final = ("Conflict", "NotFound")
@@ -86,3 +98,61 @@ def _decoded(entry: Entry) -> Object:
     except ValueError:
         return {}  # its rewrite fails with the reason
     return value if isinstance(value, dict) else {}
+
+
+# -- separated collections --------------------------------------------------------------------------------------------
+
+
+async def separate(store: Store, reader: Reader, catalog: Catalog) -> int:
+    """Move such custom resources; how many there were. `catalog` has the built-in kinds. Raises StoreError."""
+    definitions = catalog.find(types.GROUP, types.VERSION, types.RESOURCE)
+    assert definitions is not None
+    entries = (await reader.collection(definitions)).entries
+    moved = 0
+    for name in storage_form.beside_custom():
+        group, _, plural = name.partition("/")
+        entry = entries.get(Key(definitions.collection, "", f"{plural}.{group}"))
+        if entry is None:
+            continue
+        try:
+            versions = _own_versions(object_at(entry, definitions), catalog)
+        except ApiError:  # what cannot be read is not served
+            continue
+        for item in await _among(store, name, versions):
+            await _move(store, item, storage_form.custom_collection(group, plural))
+            moved += 1
+    return moved
+
+
+def _own_versions(crd: Object, catalog: Catalog) -> list[str]:
+    """The apiVersions that the definition has, and the built-in kind has not."""
+    spec = crd["spec"]
+    group, plural = spec["group"], spec["names"]["plural"]
+    names = [version["name"] for version in spec["versions"]]
+    return [f"{group}/{name}" for name in names if catalog.find(group, name, plural) is None]
+
+
+async def _among(store: Store, collection: str, versions: Sequence[str]) -> list[KeyValue]:
+    """The objects of a collection that have one of these apiVersions."""
+    try:
+        items = (await store.list(Prefix(collection))).items
+    except Corrupt as corrupt:
+        items = () if corrupt.page is None else corrupt.page.items
+    return [item for item in items if _api_version(item.value) in versions]
+
+
+def _api_version(stored: bytes) -> object:
+    try:
+        value = codec.decode_stored(as_json(stored))
+    except ValueError:
+        return None
+    return value.get("apiVersion") if isinstance(value, dict) else None
+
+
+async def _move(store: Store, item: KeyValue, collection: str) -> None:
+    """The copy comes first: an object may be in both places, and never in none."""
+    copy = item.key._replace(collection=collection)
+    with suppress(Conflict):  # it was copied by a start that was interrupted, or by another server
+        await store.put(copy, item.value, expected=0)
+    with suppress(Conflict):  # another server has moved it
+        await store.delete(item.key, expected=item.revision, replaced=item.value)

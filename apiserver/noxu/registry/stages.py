@@ -31,12 +31,12 @@ from noxu.registry import ownership
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.cache import Collection
 from noxu.registry.claims import Claimed
-from noxu.registry.conversion.entries import entry_at
-from noxu.registry.corrupt_objects import storage_error
+from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import ENCODED, Action, Draft, Written
 from noxu.registry.entry import Entry, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
+from noxu.registry.reader import storage_error
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, sorted_copy
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from noxu.manifests import loading
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.similar_names import nearest
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.values import Object

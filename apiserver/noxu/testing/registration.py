@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
-from noxu.registry.catalog import Catalog
+from noxu.registry.served_resources import Catalog
 from noxu.testing import calls, spelling
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.runner import Runner

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from noxu.http.recent_requests import RecentRequests
-from noxu.registry.catalog import Catalog
+from noxu.registry.served_resources import Catalog
 from noxu.testing import spelling
 from noxu.testing.client import Client
 from noxu.testing.errors import hidden

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from noxu.api.selectors import parse_labels
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import Catalog
 from noxu.similar_names import check, listed, meant, nearest
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.source_paths import names

@@ -9,13 +9,8 @@ from typing import Final
 import pytest
 
 from noxu.api.errors import ApiError, plain_error
-from noxu.registry.conversion import entries as conversion
-from noxu.registry.conversion.entries import (
-    at_storage_version,
-    entries_at,
-    entries_before_failure,
-    entry_at,
-)
+from noxu.registry.conversion import converters as conversion
+from noxu.registry.conversion.converters import at_storage_version, entries_at, entries_before_failure, entry_at
 from noxu.registry.entry import Entry, key_of, new_entry, object_at
 from noxu.registry.resource import Converted, Resource, Versions
 from noxu.values import Object

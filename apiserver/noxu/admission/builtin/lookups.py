@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noxu.registry import corrupt_objects
+from noxu.registry import reader
 from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import Resource
 from noxu.values import Object
@@ -25,7 +25,7 @@ async def find(request: Attributes, group: str, plural: str, name: str, namespac
     resource = resource_of(request, group, plural)
     collection, key = await request.reader.collection(resource), key_of(resource, namespace, name)
     if key in collection.corrupt:
-        raise corrupt_objects.unreadable(resource, key, collection.corrupt[key])
+        raise reader.unreadable(resource, key, collection.corrupt[key])
     entry = collection.entries.get(key)
     return None if entry is None else object_at(entry, resource)
 
@@ -35,7 +35,7 @@ async def objects(request: Attributes, group: str, plural: str, namespace: str =
     resource = resource_of(request, group, plural)
     collection, partition = await request.reader.collection(resource), f"{namespace}/" if namespace else ""
     if corrupt := collection.corrupt_in(partition):
-        raise corrupt_objects.unlistable(resource, corrupt)
+        raise reader.unlistable(resource, corrupt)
     return [object_at(collection.entries[key], resource) for key in collection.select(partition)]
 
 

@@ -11,8 +11,8 @@ from noxu.api.field import FieldError, Path
 from noxu.crd import conditions, update, validation
 from noxu.crd.schemas import RuleChecker, RuleCheckers, RuleSite
 from noxu.crd.valid_specs import digest_of
-from noxu.registry.cpu_budget import LoopBudget, RuleBudget
 from noxu.registry.draft import Draft
+from noxu.registry.turns import LoopBudget, RuleBudget
 from noxu.schema.structural import Structural, has_rules
 from noxu.values import Json, Object
 

@@ -1,15 +1,71 @@
-"""The catalog: the resources that are served. It is immutable, and replaced when a definition changes."""
+"""The resources that are served, and the order of their groups. A set of them is immutable, and replaced when a definition changes.
+
+The priorities of the built-in group versions are the order of discovery, and what their APIServices say. Groups with a higher priority come first, those with the same one by name (k8s.io/kubernetes, pkg/controlplane/apiserver/
+aggregator.go and cmd/kube-apiserver/app/aggregator.go). The group of APIServices itself comes before all others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from noxu.crd.versions import version_priority
-from noxu.registry.group_priorities import order, order_in_group
 from noxu.registry.resource import Path, Resource, Versions
 from noxu.values import cached_property
+
+
+class Priority(NamedTuple):
+    """groupPriorityMinimum and versionPriority."""
+
+    group: int
+    version: int
+
+
+AGGREGATOR: Final = "apiregistration.k8s.io"
+CUSTOM_PRIORITY: Final = Priority(1000, 100)
+"""Of the group versions of CustomResourceDefinitions."""
+PRIORITIES: Final = {
+    ("", "v1"): Priority(18000, 1),
+    ("apps", "v1"): Priority(17800, 15),
+    ("events.k8s.io", "v1"): Priority(17750, 15),
+    ("authentication.k8s.io", "v1"): Priority(17700, 15),
+    ("authorization.k8s.io", "v1"): Priority(17600, 15),
+    ("autoscaling", "v2"): Priority(17500, 30),
+    ("autoscaling", "v1"): Priority(17500, 15),
+    ("batch", "v1"): Priority(17400, 15),
+    ("certificates.k8s.io", "v1"): Priority(17300, 15),
+    ("networking.k8s.io", "v1"): Priority(17200, 15),
+    ("policy", "v1"): Priority(17100, 15),
+    ("rbac.authorization.k8s.io", "v1"): Priority(17000, 15),
+    ("storage.k8s.io", "v1"): Priority(16800, 15),
+    ("admissionregistration.k8s.io", "v1"): Priority(16700, 15),
+    ("apiextensions.k8s.io", "v1"): Priority(16700, 15),
+    ("scheduling.k8s.io", "v1"): Priority(16600, 15),
+    ("coordination.k8s.io", "v1"): Priority(16500, 15),
+    ("node.k8s.io", "v1"): Priority(16300, 15),
+    ("discovery.k8s.io", "v1"): Priority(16200, 15),
+    ("resource.k8s.io", "v1"): Priority(16200, 20),
+    ("flowcontrol.apiserver.k8s.io", "v1"): Priority(16100, 21),
+    ("storagemigration.k8s.io", "v1"): Priority(15800, 15),
+}
+_GROUPS: Final = {group: priority.group for (group, _), priority in PRIORITIES.items()}
+
+
+def version_order(group: str, version: str) -> tuple[int, object]:
+    """The key by which the versions of a group are sorted: by their priority, then as versions of Kubernetes.
+
+    In a built-in group, a version that only a definition has precedes the built-in ones (kube-aggregator's ByVersionPriority).
+    """
+    return -PRIORITIES.get((group, version), CUSTOM_PRIORITY).version, version_priority(version)
+
+
+def group_order(group: str) -> tuple[bool, int, str]:
+    """The key by which groups are sorted."""
+    return group != AGGREGATOR, -_GROUPS.get(group, CUSTOM_PRIORITY.group), group
+
+
+# -- the resources ----------------------------------------------------------------------------------------------------
 
 
 class Paths(NamedTuple):
@@ -94,7 +150,9 @@ class Catalog:
         found: dict[str, set[str]] = {}
         for resource in self.resources:
             found.setdefault(resource.group, set()).add(resource.version)
-        return {group: sorted(found[group], key=partial(order_in_group, group)) for group in sorted(found, key=order)}
+        return {
+            group: sorted(found[group], key=partial(version_order, group)) for group in sorted(found, key=group_order)
+        }
 
     def serves(self, group: str, version: str) -> bool:
         """Whether a group version has resources."""

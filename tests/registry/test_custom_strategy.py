@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from noxu.features import Features
+from noxu.registry import custom
 from noxu.registry.resource import Resource
-from noxu.registry.strategies import custom
 from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of, warm
 from tests.registry.world import version, widget, widgets
