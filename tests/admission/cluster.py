@@ -37,16 +37,16 @@ class Cluster:
 
     def typed(self, value: Object) -> Object:
         resource = self.resource(value)
-        decoded, unknown = resource.behaviour.decode(resource, copy(value))
+        decoded, unknown = resource.codec.decode(resource, copy(value))
         assert not unknown, unknown
-        resource.behaviour.default(resource, decoded)
+        resource.codec.default(resource, decoded)
         return decoded
 
     async def put(self, *values: Object) -> None:
         for value in values:
             resource = self.resource(value)
             namespace = value["metadata"].get("namespace", "default") if resource.namespaced else ""
-            stored = codec.encode(resource.behaviour.written(self.typed(value)), sort_keys=False)
+            stored = codec.encode(resource.codec.written(self.typed(value)), sort_keys=False)
             await self.store.put(key_of(resource, namespace, value["metadata"]["name"]), stored, expected=0)
 
     async def write(

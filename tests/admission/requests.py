@@ -7,7 +7,7 @@ from typing import Any
 from noxu.admission.attributes import Attributes
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.cache import WatchCache
-from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.custom import CODEC
 from noxu.registry.draft import Action, Environment, WriteRequest, draft_of
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
@@ -28,7 +28,7 @@ def resource(version: str, *, namespaced: bool = True, served: bool = True) -> R
         kind="Widget",
         list_kind="WidgetList",
         namespaced=namespaced,
-        behaviour=BEHAVIOUR,
+        codec=CODEC,
         served=served,
         subresources=frozenset({"status", "scale"}),
         scale=ScalePaths(".spec.replicas", ".status.replicas"),

@@ -22,7 +22,7 @@ from noxu.crd.defaults import default
 from noxu.go.text import compact_json
 from noxu.registry import entry as entries
 from noxu.registry import ownership
-from noxu.registry.builtin import DefinitionBehaviour, definitions_resource
+from noxu.registry.builtin import DefinitionCodec, definitions_resource
 from noxu.registry.entry import (
     Entry,
     body_at,
@@ -175,9 +175,9 @@ def test_definitions_of_other_projects() -> None:
 
 def _encoded_specs(monkeypatch: pytest.MonkeyPatch) -> list[Json]:
     specs: list[Json] = []
-    write = DefinitionBehaviour.written
+    write = DefinitionCodec.written
     monkeypatch.setattr(
-        DefinitionBehaviour, "written", lambda self, value: specs.append(value.get("spec")) or write(self, value)
+        DefinitionCodec, "written", lambda self, value: specs.append(value.get("spec")) or write(self, value)
     )
     return specs
 

@@ -8,7 +8,7 @@ import pytest
 
 from noxu.discovery import groups
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.custom import CODEC
 from noxu.registry.resource import Resource, ResourceType, Versions
 from noxu.registry.served_resources import Catalog
 
@@ -27,7 +27,7 @@ def widgets(version: str, **more: Any) -> Resource:
         "kind": "Widget",
         "list_kind": "WidgetList",
         "namespaced": True,
-        "behaviour": BEHAVIOUR,
+        "codec": CODEC,
         "short_names": ("wd",),
         "categories": ("all",),
     }

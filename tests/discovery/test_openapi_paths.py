@@ -12,7 +12,7 @@ from noxu.discovery.openapi_paths import camel_case
 from noxu.kinds import scheme
 from noxu.registry import builtin
 from noxu.registry.builtin import definitions_resource
-from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.custom import CODEC
 from noxu.registry.resource import CUSTOM, Resource
 
 JsonObject = dict[str, Any]
@@ -41,13 +41,13 @@ def custom(**more: Any) -> Resource:
         "singular": "widget",
         "kind": "Widget",
     }
-    given |= {"type": CUSTOM, "list_kind": "WidgetList", "namespaced": True, "behaviour": BEHAVIOUR}
+    given |= {"type": CUSTOM, "list_kind": "WidgetList", "namespaced": True, "codec": CODEC}
     return Resource(**(given | more))
 
 
 def built_in(api_version: str, kind: str) -> Resource:
     found = scheme.by_group_kind()[api_version, kind]
-    return builtin.resource_of(found, builtin.BuiltIn(found))
+    return builtin.resource_of(found, builtin.BuiltInCodec(found))
 
 
 def operations(items: dict[str, JsonObject]) -> dict[tuple[str, str], JsonObject]:

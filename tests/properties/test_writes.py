@@ -12,7 +12,7 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.features import Features
 from noxu.registry import custom, entry, stages
-from noxu.registry.custom import CustomResources
+from noxu.registry.custom import CustomCodec
 from noxu.registry.draft import Body
 from noxu.registry.entry import key_of, new_entry, object_at
 from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
@@ -99,7 +99,7 @@ def test_the_fast_path_makes_no_difference(
     kind = resource(schema, has_status=has_status)
     write(kind, before, new, subresource=subresource, ratcheting=ratcheting)  # sets of fields recur the second time
     fast = write(kind, before, new, subresource=subresource, ratcheting=ratcheting)
-    with mock.patch.object(CustomResources, "accept", return_value=False):
+    with mock.patch.object(CustomCodec, "accept", return_value=False):
         kind = resource(schema, has_status=has_status)
         slow = write(kind, before, new, subresource=subresource, ratcheting=ratcheting)
     assert fast.messages == slow.messages
@@ -180,7 +180,7 @@ def test_a_patched_object_that_shares_parts_with_the_stored_one_is_the_same(
     schema, old, media_type, change = case
     subresource = "status" if is_status else ""
     fast = patch(resource(schema, has_status=is_status), old, media_type, change, subresource=subresource)
-    with mock.patch.object(CustomResources, "accept", return_value=False):  # then nothing is shared
+    with mock.patch.object(CustomCodec, "accept", return_value=False):  # then nothing is shared
         kind = resource(schema, has_status=is_status)
         slow = patch(kind, old, media_type, change, subresource=subresource)
     assert fast.messages == slow.messages

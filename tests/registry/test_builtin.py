@@ -11,7 +11,7 @@ from noxu.api import field
 from noxu.kinds.kind import Rules
 from noxu.kinds.matching import Unevaluable
 from noxu.registry import builtin, definitions
-from noxu.registry.builtin import BuiltIn, built_in_versions, definitions_resource, resource_of
+from noxu.registry.builtin import BuiltInCodec, built_in_versions, definitions_resource, resource_of
 from noxu.registry.draft import Options
 from noxu.registry.resource import Resource, ResourceType, Versions
 from noxu.registry.strategies import STRATEGIES, finalization_of
@@ -78,7 +78,7 @@ def test_what_the_server_cannot_evaluate_is_an_error_only_for_a_strict_client(
     assert CONFIG_MAPS.table is not None
     unevaluable = Unevaluable(*field.invalid("data", 1, "not\n  yet"))
     kind = replace(CONFIG_MAPS.table, load_rules=lambda: Rules(validate=lambda *_: [unevaluable]))
-    resource = resource_of(kind, BuiltIn(kind))
+    resource = resource_of(kind, BuiltInCodec(kind))
     Versions([resource], resource)
     draft = draft_of(resource, config_map(), options=Options(field_validation=mode))
     builtin.validate(draft)

@@ -160,7 +160,7 @@ class Attributes:
             return value if value.get("kind") == self.resource.kind else {**value, "kind": self.resource.kind}
         if value is self.draft.new:
             return value
-        return self.resource.behaviour.written(value)
+        return self.resource.codec.written(value)
 
     # -- labels
 
@@ -214,7 +214,7 @@ def _name_or_base(request: Attributes) -> str:
 async def converted(value: Object, resource: Resource, weight: int = 0) -> Object:
     """An object at another version of its resource, not pruned; `value` is not changed. Raises ApiError."""
     if not resource.is_custom:
-        return resource.behaviour.convert(resource, {**value})
+        return resource.codec.convert(resource, {**value})
     group, _, version = value.get("apiVersion", "").rpartition("/")
     if group != resource.group:
         kind = value.get("kind", "")

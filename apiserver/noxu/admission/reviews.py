@@ -201,8 +201,8 @@ def _typed(request: Attributes, resource: Resource, value: Json) -> Object:
         value = {**value, "kind": kind or resource.kind, "apiVersion": value.get("apiVersion") or resource.api_version}
         if (value["kind"], value["apiVersion"]) != (resource.kind, resource.api_version):
             raise ValueError(errors.no_kind_registered(value["kind"], value["apiVersion"]))
-        value, _ = resource.behaviour.decode(resource, value)
+        value, _ = resource.codec.decode(resource, value)
     typed: Object = value
     if typed.get("kind") == resource.kind and request.subresource != "scale":
-        resource.behaviour.default(resource, typed)
+        resource.codec.default(resource, typed)
     return typed

@@ -82,4 +82,4 @@ def _sorted(resources: set[Resource]) -> list[Resource]:
 
 def _type_of(resource: Resource) -> Type | None:
     """The type of a resource's objects, None if there is no schema for it."""
-    return object_type(resource.kind, struct=resource.behaviour.struct, schema=resource.schema)
+    return object_type(resource.kind, struct=resource.codec.struct, schema=resource.schema)

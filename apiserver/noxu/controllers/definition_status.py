@@ -35,7 +35,7 @@ def with_status(entry: Entry, live: Object, crd: Object, resource: Resource, clo
     owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))
     changed = {**crd, "metadata": owned["metadata"]}
     updated = new_entry_with_spec(entry, live, resource, changed)
-    return Updated(updated, {**resource.behaviour.written(_without_spec(changed)), "spec": crd["spec"]})
+    return Updated(updated, {**resource.codec.written(_without_spec(changed)), "spec": crd["spec"]})
 
 
 def to_change(crd: Object) -> Object:

@@ -179,7 +179,7 @@ class DefinitionController(Controller[str]):
     def _digest(self, crd: Object, spec: memoryview | None) -> bytes:
         """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
         found = hashlib.sha256(
-            codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False) if spec is None else spec
+            codec.encode(self.resource.codec.written(crd)["spec"], sort_keys=False) if spec is None else spec
         )
         found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
         return found.digest()

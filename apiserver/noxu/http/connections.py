@@ -59,7 +59,7 @@ def _time(text: str) -> str | None:
 
 async def _admitted(exchange: Exchange) -> Object:
     """The options of a connection in its query, after admission, whose operation is CONNECT. Raises ApiError."""
-    struct = exchange.resource.bodies[exchange.info.subresource].behaviour.struct
+    struct = exchange.resource.bodies[exchange.info.subresource].codec.struct
     assert struct is not None
     given: Object = {}
     for name, field in struct.fields.items():

@@ -235,7 +235,7 @@ def _check_fields(resource: Resource, selector: selectors.FieldSelector) -> None
     known = {*resource.metadata_labels, *resource.selectable_fields}
     for term in selector.terms:
         if term.field not in known:
-            raise errors.bad_request(resource.behaviour.unknown_field_label(term.field))
+            raise errors.bad_request(resource.codec.unknown_field_label(term.field))
 
 
 def _named(options: ListOptions, name: str, fields: selectors.FieldSelector) -> ListOptions:

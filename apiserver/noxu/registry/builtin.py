@@ -34,7 +34,7 @@ from noxu.kinds.kind import prepare as prepare_object
 from noxu.kinds.matching import Unevaluable
 from noxu.kinds.scheme import struct_of
 from noxu.registry.draft import Draft
-from noxu.registry.resource import BUILT_IN, DEFINITION, VIRTUAL, Behaviour, Resource, ScalePaths, Versions
+from noxu.registry.resource import BUILT_IN, DEFINITION, VIRTUAL, Codec, Resource, ScalePaths, Versions
 from noxu.values import Object
 
 INTERNAL: Final = "__internal"
@@ -106,7 +106,7 @@ _UNVERSIONED: Final = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupL
 # -- kinds with a struct table ----------------------------------------------------------------------------------------
 
 
-class TypedObjects:
+class TypedCodec:
     """Objects that are decoded into structs. `struct` is that of the resource's own version."""
 
     def __init__(self, struct: Struct, decoders: Mapping[str, Decoder]) -> None:
@@ -133,8 +133,8 @@ class TypedObjects:
 # -- built-in kinds ---------------------------------------------------------------------------------------------------
 
 
-class BuiltIn(TypedObjects):
-    """The behaviour of one built-in kind."""
+class BuiltInCodec(TypedCodec):
+    """The codec of one built-in kind."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class BuiltIn(TypedObjects):
         return f'"{name}" is not a known field selector: only {known}'
 
 
-def resource_of(kind: Kind, behaviour: Behaviour) -> Resource:
+def resource_of(kind: Kind, codec: Codec) -> Resource:
     return Resource(
         type=BUILT_IN if kind.stored else VIRTUAL,
         table=kind,
@@ -195,7 +195,7 @@ def resource_of(kind: Kind, behaviour: Behaviour) -> Resource:
         kind=kind.kind,
         list_kind=kind.list_kind,
         namespaced=kind.namespaced,
-        behaviour=behaviour,
+        codec=codec,
         short_names=kind.short_names,
         categories=kind.categories,
         verbs=kind.verbs,
@@ -225,7 +225,7 @@ def _body(kind: Kind, struct: Struct, part: Subresource) -> Resource:
         namespaced=kind.namespaced,
         verbs=VIRTUAL_VERBS,
     )
-    resource = resource_of(body, BuiltIn(body))
+    resource = resource_of(body, BuiltInCodec(body))
     Versions([resource], resource)
     return resource
 
@@ -240,7 +240,7 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
 _SCALE_KIND: Final = Kind(
     group="autoscaling", kind="Scale", struct=SCALE, plural="scales", namespaced=True, verbs=VIRTUAL_VERBS
 )
-SCALE_RESOURCE: Final = resource_of(_SCALE_KIND, BuiltIn(_SCALE_KIND))
+SCALE_RESOURCE: Final = resource_of(_SCALE_KIND, BuiltInCodec(_SCALE_KIND))
 """The body of the /scale of built-in kinds."""
 
 
@@ -273,13 +273,13 @@ def built_in_versions(*, has_foreign: bool = False) -> list[Versions]:
     versions = []
     for kind in scheme.served():
         if kind.kind not in several:
-            resource = resource_of(kind, BuiltIn(kind, has_foreign=has_foreign))
+            resource = resource_of(kind, BuiltInCodec(kind, has_foreign=has_foreign))
             versions.append(Versions([resource], resource))
     for name, (stored_version, to_stored), (other_version, to_other) in _SEVERAL:
         stored, other = (scheme.by_group_kind()[version, name] for version in (stored_version, other_version))
         both = [
-            resource_of(stored, BuiltIn(stored, other, to_stored, has_foreign=has_foreign)),
-            resource_of(other, BuiltIn(other, stored, to_other, has_foreign=has_foreign)),
+            resource_of(stored, BuiltInCodec(stored, other, to_stored, has_foreign=has_foreign)),
+            resource_of(other, BuiltInCodec(other, stored, to_other, has_foreign=has_foreign)),
         ]
         versions.append(Versions(both, both[0]))
     return versions
@@ -292,8 +292,8 @@ _DEFINITION_DECODERS: Final = {types.API_VERSION: types.decode, v1beta1.API_VERS
 _DEFINITION_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-class DefinitionBehaviour(TypedObjects):
-    """The behaviour of the resource customresourcedefinitions."""
+class DefinitionCodec(TypedCodec):
+    """The codec of the resource customresourcedefinitions."""
 
     unconditional_update = False
     create_on_update = False
@@ -336,7 +336,7 @@ def definitions_resource() -> Versions:
         kind=types.KIND,
         list_kind=f"{types.KIND}List",
         namespaced=False,
-        behaviour=DefinitionBehaviour(),
+        codec=DefinitionCodec(),
         short_names=("crd", "crds"),
         categories=("api-extensions",),
         verbs=_DEFINITION_VERBS,

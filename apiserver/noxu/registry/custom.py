@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from noxu.cel import Validator
 
 
-class CustomResources:
-    """The behaviour of all custom resources. Their schemas and names are in `Resource`."""
+class CustomCodec:
+    """The codec of all custom resources. Their schemas and names are in `Resource`."""
 
     unconditional_update = False
     create_on_update = False
@@ -117,7 +117,7 @@ class CustomResources:
         return f"field label not supported: {name}"
 
 
-BEHAVIOUR: Final = CustomResources()
+CODEC: Final = CustomCodec()
 
 
 def _is_of(value: Object, resource: Resource) -> bool:
@@ -205,7 +205,7 @@ def _resource(crd: Object, version: Object) -> Resource:
         kind=names["kind"],
         list_kind=names.get("listKind") or f"{names['kind']}List",
         namespaced=spec["scope"] == "Namespaced",
-        behaviour=BEHAVIOUR,
+        codec=CODEC,
         short_names=names.get("shortNames") or (),
         categories=names.get("categories") or (),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),

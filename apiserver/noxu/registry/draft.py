@@ -353,7 +353,7 @@ class Written:
             if self.unstored_version is None:
                 return body_at(self.entry, resource)
             return body_before_storage(self.entry, resource, self.unstored_version)
-        return codec.encode(resource.behaviour.written(self.value or {}), sort_keys=resource.is_custom)
+        return codec.encode(resource.codec.written(self.value or {}), sort_keys=resource.is_custom)
 
 
 @dataclass(slots=True, eq=False)

@@ -129,7 +129,7 @@ def new_entry(
     `as_protobuf`: built-in kinds are stored as protobuf, in which an empty list is none.
     """
     if not storage.is_custom:
-        value = storage.behaviour.written(value)
+        value = storage.codec.written(value)
     metadata = value["metadata"]
     if "resourceVersion" in metadata:
         metadata = dict(metadata)
@@ -196,7 +196,7 @@ def stored_spec(entry: Entry, live: Object, storage: Resource) -> memoryview | N
 def _around_spec(storage: Resource, value: Object) -> tuple[bytes, bytes]:
     """The bytes of an object before and after its spec, without its resourceVersion."""
     metadata = {name: item for name, item in value["metadata"].items() if name != "resourceVersion"}
-    rest = storage.behaviour.written({**value, "metadata": metadata, "spec": None})
+    rest = storage.codec.written({**value, "metadata": metadata, "spec": None})
     names = list(rest)
     at = names.index("spec")
     head = codec.encode({name: rest[name] for name in names[:at]}, sort_keys=False)
@@ -233,7 +233,7 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     rendering = render(entry, resource.versions)
     value = _decode(rendering.resource, entry.stored if rendering.body is None else rendering.body)
     value["metadata"]["resourceVersion"] = str(entry.revision)
-    return value if rendering.resource is resource else resource.behaviour.convert(resource, value)
+    return value if rendering.resource is resource else resource.codec.convert(resource, value)
 
 
 def shared_object_at(entry: Entry, resource: Resource) -> Object:
@@ -287,7 +287,7 @@ def _decode_sharing_owners(body: bytes) -> Object | None:
 
 def _decode(resource: Resource | None, body: bytes) -> Object:
     if resource is not None and not resource.is_custom and codec.has_minus_zero(body):  # of a float64
-        return resource.behaviour.decode(resource, codec.decode_literals(body))[0]
+        return resource.codec.decode(resource, codec.decode_literals(body))[0]
     value: Object = codec.decode_stored(body)
     return value
 
@@ -447,7 +447,7 @@ def _served(own: Resource, value: Object) -> tuple[bytes, int, bool]:
         if own.is_custom:
             raise
         try:
-            own.behaviour.decode(own, value)
+            own.codec.decode(own, value)
         except ValueError as error:
             raise errors.plain_error(str(error)) from bug
         raise
@@ -566,7 +566,7 @@ def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
     if resource.namespaced:
         values["metadata.namespace"] = partition[:-1]
     if resource.selectable_fields:  # what the key says is not kept: 350 bytes that are made again in no time
-        values |= resource.behaviour.selectable(resource, object_at(entry, resource))
+        values |= resource.codec.selectable(resource, object_at(entry, resource))
         entry.fields = (resource, values)
     return values
 
@@ -576,13 +576,13 @@ def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
 
 def prune_stored(resource: Resource, value: Object) -> None:
     """Remove fields that the schema no longer describes, and nulls in fields that are not nullable."""
-    resource.behaviour.read(resource, value)
+    resource.codec.read(resource, value)
 
 
 def default_stored(resource: Resource, value: Object) -> None:
     """Fill in defaults that were added to the schema, as far as they do not make the object too large."""
     with suppress(ApiError):
-        resource.behaviour.default(resource, value)
+        resource.codec.default(resource, value)
 
 
 READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stored, default_stored)
@@ -590,7 +590,7 @@ READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stor
 
 def read(resource: Resource, value: Object) -> bool:
     """Prune and default a stored object of this version, in place. Whether the fast path has accepted it."""
-    if resource.behaviour.accept(resource, value, stored=True):
+    if resource.codec.accept(resource, value, stored=True):
         return True  # the fast path: nothing to prune, and defaults are filled in
     for stage in READ_STAGES:
         stage(resource, value)

@@ -1,7 +1,7 @@
 """A resource: one version of a kind as the API serves it, with everything that is compiled for it.
 
 Custom resources, CustomResourceDefinitions, built-in kinds and virtual kinds are all `Resource`s; `type` says which. How
-their objects are decoded, read and written is their `Behaviour`; what a write may change and must satisfy is their
+their objects are decoded, read and written is their `Codec`; what a write may change and must satisfy is their
 strategy (`registry.strategies`). `Versions` ties the versions of one resource together: objects are stored once, in the
 storage version, and read at any served one.
 """
@@ -70,7 +70,7 @@ class Converter(Protocol):
         ...
 
 
-class Behaviour(Protocol):
+class Codec(Protocol):
     """How the objects of a resource are decoded, read and written. All of it is pure."""
 
     unconditional_update: bool
@@ -176,7 +176,7 @@ class Resource:
     kind: str
     list_kind: str
     namespaced: bool
-    behaviour: Behaviour
+    codec: Codec
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
     verbs: Sequence[str] = CUSTOM_VERBS
@@ -379,7 +379,7 @@ class Versions:
     `since` is the revision at which the resource began to be served in this form; no watch starts before it.
     `terminating`: its definition is being deleted, and no object may be created. `deletes_instances`: the condition
     Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
-    version through a webhook; None if the behaviours convert. `is_prepared`: what requests use is compiled; `preparing` does so.
+    version through a webhook; None if the codecs convert. `is_prepared`: what requests use is compiled; `preparing` does so.
     """
 
     converter: Converter | None = None

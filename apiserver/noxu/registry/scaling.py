@@ -63,7 +63,7 @@ def _read_typed(draft: Draft) -> None:
         *meta.parse_api_version(sent.value.get("apiVersion") or _API_VERSION), str(sent.value.get("kind") or "Scale")
     )
     try:
-        value, unknown = SCALE_RESOURCE.behaviour.decode(SCALE_RESOURCE, sent.value)
+        value, unknown = SCALE_RESOURCE.codec.decode(SCALE_RESOURCE, sent.value)
     except ValueError as error:
         raise codec.cannot_be_handled(claimed, "Scale", str(error)) from None
     if value["apiVersion"] != _API_VERSION:

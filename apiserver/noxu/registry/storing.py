@@ -71,7 +71,7 @@ def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> Entry:
     complete, persistence = draft.scale is None, draft.environment.persistence
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
-        value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
+        value = storage.codec.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
     served_as_stored = complete and storage is resource and resource.serves_as_stored
     entry = new_entry(
         key,

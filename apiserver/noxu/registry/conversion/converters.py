@@ -124,8 +124,8 @@ async def at_storage_version(value: Object, storage: Resource, weight: int) -> C
 def _prune(value: Object, resource: Resource) -> None:
     """Raises ApiError."""
     try:
-        resource.behaviour.decode(resource, value)  # in place, as for all custom resources
-        resource.behaviour.prune(resource, value)
+        resource.codec.decode(resource, value)  # in place, as for all custom resources
+        resource.codec.prune(resource, value)
     except ValueError as error:
         raise errors.plain_error(str(error)) from None
 
