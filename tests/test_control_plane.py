@@ -14,7 +14,7 @@ from noxu.controllers.controller import Controller, Reconciler
 from noxu.controllers.root_ca import RootCAPublisher
 from noxu.manifests import loading
 from noxu.registry.cache import Change
-from noxu.registry.entry import Entry, key_of
+from noxu.registry.stored_object import StoredObject, key_of
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.controllers.conftest import definition
@@ -123,7 +123,7 @@ async def test_in_an_existing_store_some_controllers_start_in_the_background() -
         assert await find(plane, "namespaces", "kube-system", "")
 
 
-async def find(plane: ControlPlane, plural: str, name: str, namespace: str) -> Entry | None:
+async def find(plane: ControlPlane, plural: str, name: str, namespace: str) -> StoredObject | None:
     resource = resource_of(plane.catalog, "", plural)
     return (await plane.reader.collection(resource)).entries.get(key_of(resource, namespace, name))
 

@@ -39,13 +39,13 @@ from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
 from noxu.registry.conversion.converters import Conversions, InProcess
 from noxu.registry.draft import Act, Draft, Environment
-from noxu.registry.entry import key_of
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.rewriting import separate
 from noxu.registry.served_resources import AGGREGATOR, Catalog, LiveCatalog
 from noxu.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
+from noxu.registry.stored_object import key_of
 from noxu.registry.writer import Writer
 from noxu.security import settings
 from noxu.security.authentication import Authenticators

@@ -11,7 +11,7 @@ from noxu.admission.builtin.usage import evaluator_of, printed
 from noxu.admission.chain import Chain
 from noxu.admission.plugins import resource_quotas
 from noxu.api.errors import Qualified
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from tests.admission.cluster import Cluster, claim, container, needs, of_kind, pod
 
 NOW = 1_767_323_045.0  # 2026-01-02T03:04:05Z

@@ -13,7 +13,7 @@ from noxu.controllers import bootstrap_policy
 from noxu.controllers.bootstrap_roles import BootstrapRoleController, reconciled
 from noxu.registry.access import ANONYMOUS, Attributes, User
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Object, copy
 from noxu_storage.memory import MemoryStore
 

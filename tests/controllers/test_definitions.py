@@ -11,8 +11,8 @@ from noxu.controllers import definitions as controller
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
-from noxu.registry.entry import Entry, taken_object
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, taken_object
 from noxu.values import Json, Object
 from noxu_storage.types import Key, Unavailable
 from tests.clocks import ManualClock
@@ -149,7 +149,7 @@ async def test_the_decoded_form_of_a_written_definition_is_not_kept(
 ) -> None:
     taken: list[bool] = []
 
-    def take(entry: Entry, resource: Resource) -> Object:
+    def take(entry: StoredObject, resource: Resource) -> Object:
         taken.append(bool(entry.decoded))
         return taken_object(entry, resource)
 

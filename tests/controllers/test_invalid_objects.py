@@ -19,9 +19,9 @@ from noxu.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, M
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import Revalidation, revalidate
+from noxu.registry.stored_object import key_of
 from noxu.registry.turns import MAX_LOOP_COST
 from noxu.testing.handle import documents
 from noxu.values import Json, Object

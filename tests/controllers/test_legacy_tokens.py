@@ -10,7 +10,7 @@ import pytest
 
 from noxu.control_plane import ControlPlane
 from noxu.controllers.legacy_tokens import LAST_USED, LegacyTokenController, Used
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from noxu.security.credentials import Token, Unloaded
 from noxu.values import Object
 from tests.clocks import ManualClock

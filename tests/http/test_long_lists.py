@@ -14,10 +14,10 @@ from noxu.api.errors import ApiError
 from noxu.http import negotiation, responses
 from noxu.http.answer import Answer
 from noxu.registry.builtin import built_in_versions, definitions_resource
-from noxu.registry.entry import Entry
 from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import Catalog
+from noxu.registry.stored_object import StoredObject
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key
 
@@ -48,7 +48,7 @@ def listing(count: int) -> Listing:
     for n in range(count):
         value = '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"m%d","namespace":"d","uid":"u%d"},"data":{"t":%s}}'
         stored = (value % (n, n, json.dumps(TEXT))).encode()
-        entries.append(Entry(Key("/configmaps", "d/", f"m{n}"), stored, n + 5))
+        entries.append(StoredObject(Key("/configmaps", "d/", f"m{n}"), stored, n + 5))
     return Listing(entries, 999, "token" if count else "", 3 if count else None)
 
 

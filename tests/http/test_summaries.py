@@ -11,8 +11,8 @@ from conformance.client import Client
 from noxu.http import responses, watch
 from noxu.http.summaries import Summaries
 from noxu.registry.builtin import built_in_versions, definitions_resource
-from noxu.registry.entry import Entry
 from noxu.registry.served_resources import Catalog
+from noxu.registry.stored_object import StoredObject
 from noxu.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
 from noxu.tables.table import custom_columns
 from noxu.testing.handle import Noxu
@@ -28,9 +28,9 @@ def as_(kind: str, version: str = "v1") -> dict[str, str]:
     return {"Accept": f"application/json;as={kind};g=meta.k8s.io;v={version}"}
 
 
-def entry(name: str, size: int = 0) -> Entry:
+def entry(name: str, size: int = 0) -> StoredObject:
     value = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "uid": "u"}, "data": {"t": "x" * size}}
-    return Entry(Key("/configmaps", "d/", name), json.dumps(value, separators=(",", ":")).encode(), 7)
+    return StoredObject(Key("/configmaps", "d/", name), json.dumps(value, separators=(",", ":")).encode(), 7)
 
 
 # -- what is kept -----------------------------------------------------------------------------------------------------

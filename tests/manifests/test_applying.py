@@ -18,7 +18,7 @@ from noxu.manifests import documents as manifests
 from noxu.manifests.applying import Applying
 from noxu.manifests.documents import Document
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Json
 from noxu_storage.memory import MemoryStore
 from tests.controllers.conftest import config_map, custom, definition

@@ -18,7 +18,7 @@ from noxu.manifests import documents as manifests
 from noxu.manifests import loading, served_files
 from noxu.manifests.watch import FileWatch
 from noxu.manifests.watched_paths import WatchedPaths
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Json
 from noxu_storage.memory import MemoryStore
 from tests.optional import needs_program

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.features import Features
-from noxu.registry import custom, entry, stages
+from noxu.registry import custom, stages, stored_object
 from noxu.registry.custom import CustomCodec
 from noxu.registry.draft import Body
-from noxu.registry.entry import key_of, new_entry, object_at
 from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
 from noxu.registry.resource import CUSTOM, Resource
+from noxu.registry.stored_object import key_of, new_entry, object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, equal
 from tests.drafts import draft_of, draft_of_patch, warm
@@ -59,7 +59,7 @@ def write(kind: Resource, old: Object | None, new: Object, *, subresource: str, 
     before = shown = None
     if old is not None:
         before = copy({**old, "metadata": STORED})
-        valid = entry.read(kind, before)
+        valid = stored_object.read(kind, before)
         shown = new_entry(key_of(kind, "default", "a"), kind, before, valid=valid)
     draft = draft_of(
         kind,
@@ -157,7 +157,7 @@ OWNER: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "x
 def patch(kind: Resource, old: Object, media_type: str, change: Json, *, subresource: str) -> Outcome:
     """Patch an object in all stages. Asserts that they do not change the old one."""
     value = copy({**old, "metadata": STORED})
-    valid = entry.read(kind, value)
+    valid = stored_object.read(kind, value)
     shown = new_entry(key_of(kind, "default", "a"), kind, value, valid=valid)
     shown.revision = 1
     body = Body(codec.encode(change, sort_keys=False), media_type)

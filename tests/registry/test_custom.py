@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.registry import entry
+from noxu.registry import stored_object
 from noxu.registry.custom import shape_stored, versions_of
 from noxu.registry.resource import Resource, ScalePaths, Versions
 from noxu.values import Object, copy
@@ -128,7 +128,7 @@ def test_a_stored_object_is_read_by_the_schema_in_force(
     else:
         v1.__dict__["compiled"] = None
     value = copy(stored)
-    entry.read(v1, value)
+    stored_object.read(v1, value)
     assert value == expected
 
 

@@ -11,8 +11,8 @@ from weakref import ref
 
 from noxu.http.recent_requests import RecordedRequest
 from noxu.registry.cache import Change
-from noxu.registry.entry import Entry
 from noxu.registry.resource import Rendering
+from noxu.registry.stored_object import StoredObject
 from noxu.schema.structural import Structural
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Event, Key, KeyValue
@@ -26,7 +26,7 @@ PER_CYCLE = 10
 PER_DEFINITION = 40
 """Containers: twenty for the metrics of its requests, and a few for those of its writes, which are kept for a limited number
 of kinds of each. A schema has thousands."""
-WINDOWS = {Change, Entry, Event, Key, KeyValue, RecordedRequest, Rendering}
+WINDOWS = {Change, StoredObject, Event, Key, KeyValue, RecordedRequest, Rendering}
 """What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection.
 And the newest requests, which the handle shows.
 """

@@ -13,7 +13,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import body_at
+from noxu.registry.stored_object import body_at
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key

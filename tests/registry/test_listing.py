@@ -12,9 +12,9 @@ import pytest
 from noxu.api import selectors
 from noxu.api.errors import ApiError
 from noxu.registry import reader
-from noxu.registry.entry import Entry
 from noxu.registry.reader import Listing, Selection, Window, list_entries
 from noxu.registry.resource import Converted, Resource
+from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
 from tests.registry.world import GROUP, World, error_of, version, widget, widgets, world_of
 from tests.timing import loop_turns
@@ -252,7 +252,7 @@ async def test_selecting_ends_when_the_limit_is_reached(filled: World) -> None:
 
 
 async def test_the_list_of_one_name_reads_one_entry(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Entry] = []
+    seen: list[StoredObject] = []
     matches = Selection.matches
     monkeypatch.setattr(Selection, "matches", lambda self, entry: seen.append(entry) or matches(self, entry))  # type: ignore[func-returns-value]
     assert names(await list_(filled, namespace="a", fields="metadata.name=x")) == ["a/x"]
@@ -262,9 +262,9 @@ async def test_the_list_of_one_name_reads_one_entry(filled: World, monkeypatch: 
 async def test_a_list_of_one_name_in_all_namespaces_reads_only_objects_of_this_name(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Entry] = []
+    seen: list[StoredObject] = []
 
-    async def entries_at(entries: list[Entry], resource: Resource) -> list[Entry]:
+    async def entries_at(entries: list[StoredObject], resource: Resource) -> list[StoredObject]:
         seen.extend(entries)
         return entries
 
@@ -290,7 +290,7 @@ async def test_an_entry_is_indexed_when_a_selector_has_matched_it(filled: World)
         filled.widgets, labels=selectors.parse_labels("name=x"), fields=selectors.parse_fields("metadata.name=x")
     )
     found = await filled.entry("x", "a")
-    entry = Entry(found.key, found.stored, found.revision)
+    entry = StoredObject(found.key, found.stored, found.revision)
     assert not selection.is_indexed(entry)
     assert selection.matches(entry)
     assert selection.is_indexed(entry)

@@ -18,9 +18,9 @@ from noxu.registry import offload
 from noxu.registry import resource as resource_module
 from noxu.registry.conversion.converters import entries_at
 from noxu.registry.custom import stored_schemas, versions_of
-from noxu.registry.entry import key_of
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import Resource, Versions
+from noxu.registry.stored_object import key_of
 from noxu.schema.default_pruning import prune_defaults
 from noxu.schema.structural import parse
 from noxu.values import Json, Object

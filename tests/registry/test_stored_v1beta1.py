@@ -10,8 +10,8 @@ import pytest
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import body_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import body_at
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key

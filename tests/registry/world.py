@@ -26,11 +26,11 @@ from noxu.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.served_resources import Catalog, LiveCatalog
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.values import Json, Object
@@ -227,7 +227,7 @@ class World:
             )
         )
 
-    async def entry(self, name: str = "a", namespace: str = "default") -> Entry:
+    async def entry(self, name: str = "a", namespace: str = "default") -> StoredObject:
         return await self.reader.find(self.widgets, namespace, name)
 
     def key(self, name: str = "a", namespace: str = "default") -> Key:

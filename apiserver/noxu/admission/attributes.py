@@ -19,9 +19,9 @@ from noxu.kinds.autoscaling import SCALE
 from noxu.registry import scale
 from noxu.registry.conversion.converters import convert
 from noxu.registry.draft import Action, Draft
-from noxu.registry.entry import key_of, labels_of
 from noxu.registry.ownership import owned_scale
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, labels_of
 from noxu.registry.strategies import finalization_of
 from noxu.values import Json, Object
 

@@ -19,11 +19,11 @@ from noxu.api.selectors import label_selector
 from noxu.cel import Composition
 from noxu.go.text import compact_json
 from noxu.registry.conversion.converters import entries_at
-from noxu.registry.entry import Entry, key_of, object_at, packed_labels
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import Catalog
+from noxu.registry.stored_object import StoredObject, key_of, object_at, packed_labels
 from noxu.values import Object, cached_property
 
 _MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms
@@ -211,7 +211,7 @@ def _namespace_of_params(kind: Resource, reference: Object, namespace: str) -> s
     return explicit or namespace
 
 
-def _selected(entries: list[Entry], namespace: str, reference: Object) -> list[Entry]:
+def _selected(entries: list[StoredObject], namespace: str, reference: Object) -> list[StoredObject]:
     try:
         selector = label_selector(reference.get("selector"))
     except ValueError as error:

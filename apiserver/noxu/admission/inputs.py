@@ -15,9 +15,9 @@ from noxu.api import errors
 from noxu.api.errors import Qualified
 from noxu.registry import access
 from noxu.registry.access import User
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 
 

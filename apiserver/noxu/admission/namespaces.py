@@ -9,8 +9,8 @@ from noxu.api import errors
 from noxu.api.errors import ApiError, Qualified
 from noxu.registry.cache import Collection
 from noxu.registry.draft import Draft
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu_storage.types import Key
 
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
@@ -52,7 +52,7 @@ class NamespaceLifecycle:
         if draft.resource.namespaced and collection is not None:  # None: the cache was reset meanwhile
             self._check(draft, collection)
 
-    def _namespace(self, draft: Draft, collection: Collection) -> Entry | None:
+    def _namespace(self, draft: Draft, collection: Collection) -> StoredObject | None:
         return collection.entries.get(Key(collection.name, "", draft.request.namespace))
 
     def _check(self, draft: Draft, collection: Collection) -> None:
@@ -63,7 +63,7 @@ class NamespaceLifecycle:
             raise _terminating(draft)
 
 
-def is_terminating(entry: Entry, namespaces: Resource) -> bool:
+def is_terminating(entry: StoredObject, namespaces: Resource) -> bool:
     """Whether a namespace is being deleted."""
     if b"Terminating" not in entry.stored:
         return False

@@ -28,9 +28,9 @@ from noxu.control_plane import assemble, running
 from noxu.crd import conditions
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.storage_form import as_json, is_temporary
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.schema.structural import NoStructuralForm
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
@@ -283,14 +283,14 @@ class StoredState:
     def _of(self, resource: Resource) -> Iterator[Object]:
         for key, stored, revision in self._state.values(Prefix(resource.collection)):
             try:
-                value = _decoded(Entry(key, stored, revision), resource)
+                value = _decoded(StoredObject(key, stored, revision), resource)
             except (ValueError, LookupError, TypeError, AttributeError, ApiError):  # what another program has written
                 self._refused.append(f"{' '.join(key)}: cannot be decoded; see `noxu check`")
             else:
                 yield value
 
 
-def _decoded(entry: Entry, resource: Resource) -> Object:
+def _decoded(entry: StoredObject, resource: Resource) -> Object:
     """An object in the storage version, or in its own if a webhook converts it, which is not called."""
     if resource.versions.converter is None:
         value = object_at(entry, resource)

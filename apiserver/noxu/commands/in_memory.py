@@ -25,8 +25,8 @@ from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, in_order, is_crd
 from noxu.registry import draft, explain
 from noxu.registry.draft import Options
-from noxu.registry.entry import object_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import object_at
 from noxu.schema.narrowing import Narrowing
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore

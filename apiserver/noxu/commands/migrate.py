@@ -33,9 +33,9 @@ from noxu.http.webhook_client import WebhookClient
 from noxu.manifests import loading
 from noxu.process import stores
 from noxu.registry.draft import Action, Options, WriteRequest
-from noxu.registry.entry import object_at
 from noxu.registry.resource import Resource
 from noxu.registry.rewriting import outdated, rewrite
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 from noxu_storage.store import Store
 from noxu_storage.types import EVERYTHING, Progress, StoreError

@@ -13,10 +13,10 @@ from typing import Final, Protocol, TypeAlias
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.registry.cache import Change
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object
 from noxu_storage.types import Key
 
@@ -58,7 +58,7 @@ class AccessRuleController(Controller[str]):
             name: rules.remove_binding if name in bindings else rules.remove_role for name in self._resources
         }
         self._known: set[Key] = set()
-        self._large: dict[Key, Entry] = {}
+        self._large: dict[Key, StoredObject] = {}
         """Objects that are not compiled yet, in their newest state."""
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -73,7 +73,7 @@ class AccessRuleController(Controller[str]):
             self._forget(key)
         return [name for entry in entries for name in self._learn(entry)]
 
-    def _learn(self, entry: Entry) -> Iterable[str]:
+    def _learn(self, entry: StoredObject) -> Iterable[str]:
         """Make an object count at once, or return its name, which is then to be reconciled."""
         self._known.add(entry.key)
         if len(entry.stored) > LOOP_LIMIT:
@@ -83,7 +83,7 @@ class AccessRuleController(Controller[str]):
         self._compile(entry)()
         return ()
 
-    def _compile(self, entry: Entry) -> Put:
+    def _compile(self, entry: StoredObject) -> Put:
         key = entry.key
         value = object_at(entry, self._resources[key.collection])
         return self._compilers[key.collection](entry.namespace, key.name, value)

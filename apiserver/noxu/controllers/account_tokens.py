@@ -19,9 +19,9 @@ from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.registry.access import User
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -132,6 +132,6 @@ class TokenController(Controller[Key]):
         )
 
 
-def _may_have_token(entry: Entry) -> bool:
+def _may_have_token(entry: StoredObject) -> bool:
     """Whether it may be a Secret with a token: a search in its bytes is cheaper than decoding it."""
     return _IN_STORE in entry.stored

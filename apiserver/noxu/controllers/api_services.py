@@ -21,10 +21,10 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES, LiveCatalog
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -81,7 +81,7 @@ class APIServiceController(Controller[str]):
         self._update_served()
         return {*self._served, *(key.name for key, entry in entries.items() if _FOLLOWS in entry.stored)}
 
-    def _note(self, name: str, entry: Entry | None) -> None:
+    def _note(self, name: str, entry: StoredObject | None) -> None:
         """Remember whether an APIService asks for another server."""
         self._elsewhere.pop(name, None)
         if entry is not None and _SERVICE in entry.stored:

@@ -37,11 +37,11 @@ from noxu.controllers.first_objects import NOW, FirstObject, template
 from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveCatalog
 from noxu.registry.server_leases import ServerLeases
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Corrupt, KeyValue, Prefix, StoreError
@@ -384,7 +384,7 @@ class BootstrapController(Controller[str]):
         resource, now = self._resource("coordination.k8s.io", "leases"), self.clock.now().timestamp()
         for item in await self._stored_in(resource, "kube-system"):
             try:
-                lease = object_at(Entry(item.key, item.value, item.revision), resource)
+                lease = object_at(StoredObject(item.key, item.value, item.revision), resource)
                 if item.key.name != own and _is_expired_identity(lease, now):
                     await self._delete(resource, lease)
             except ApiError as error:  # it cannot be decoded, or another server was faster

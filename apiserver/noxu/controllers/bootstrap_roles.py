@@ -24,10 +24,10 @@ from noxu.go.time import format_time
 from noxu.kinds.policy_rules import missing
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, equal
 from noxu_storage.types import Conflict

@@ -19,9 +19,9 @@ from noxu.go import base64
 from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Key
@@ -94,7 +94,7 @@ class SigningController(Controller[Key]):
         return issue(asked, spec["signerName"], spec.get("usages") or (), seconds, self._authority(), now)
 
 
-def _may_be_approved(entry: Entry) -> bool:
+def _may_be_approved(entry: StoredObject) -> bool:
     return b'"Approved"' in entry.stored
 
 

@@ -15,10 +15,10 @@ from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import object_at
 from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import object_at
 from noxu.registry.writer import Writer
 from noxu.values import Json, Object, equal
 from noxu_storage.types import Key

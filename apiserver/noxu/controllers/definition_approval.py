@@ -14,11 +14,11 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.definition_status import now, to_change, with_status
 from noxu.crd import conditions
 from noxu.registry.cache import Change
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 
 DELAY: Final = 0.004  # seconds after a change
 
@@ -55,6 +55,6 @@ class ApprovalController(Controller[str]):
                 return
 
 
-def _may_be_approved(entry: Entry) -> bool:
+def _may_be_approved(entry: StoredObject) -> bool:
     """Whether a definition may have the condition, which the establishing controller sets first."""
     return conditions.APPROVED.encode() in entry.stored

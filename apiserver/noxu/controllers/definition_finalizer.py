@@ -20,12 +20,12 @@ from noxu.crd.conditions import Condition
 from noxu.registry.cache import Change
 from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -141,7 +141,7 @@ class DefinitionFinalizer(Controller[str]):
                 return
 
 
-def _may_be_terminating(entry: Entry) -> bool:
+def _may_be_terminating(entry: StoredObject) -> bool:
     return b'"deletionTimestamp":' in entry.stored
 
 

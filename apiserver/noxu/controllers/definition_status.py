@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from noxu.clock import Clock
 from noxu.go.time import format_time
-from noxu.registry.entry import Entry, new_entry_with_spec
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, new_entry_with_spec
 from noxu.values import Object, copy
 
 MANAGER: Final = "kube-apiserver"
@@ -19,11 +19,11 @@ class Updated(NamedTuple):
     That has no resourceVersion: the entry gets its revision when it is written.
     """
 
-    entry: Entry
+    entry: StoredObject
     crd: Object
 
 
-def with_status(entry: Entry, live: Object, crd: Object, resource: Resource, clock: Clock) -> Updated:
+def with_status(entry: StoredObject, live: Object, crd: Object, resource: Resource, clock: Clock) -> Updated:
     """A definition with the metadata and status of `crd`; `live` is what the entry has. Both have the spec of the entry.
 
     The field manager is that of upstream's controllers.
@@ -43,7 +43,7 @@ def to_change(crd: Object) -> Object:
     return {name: value if name == "spec" else copy(value) for name, value in crd.items()}
 
 
-def at_revision(crd: Object, entry: Entry) -> Object:
+def at_revision(crd: Object, entry: StoredObject) -> Object:
     """A definition with the resourceVersion of its entry, as `object_at` returns it."""
     return {**crd, "metadata": {**crd["metadata"], "resourceVersion": str(entry.revision)}}
 

@@ -27,12 +27,12 @@ from noxu.crd.versions import storage_version
 from noxu.features import Features
 from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
-from noxu.registry.entry import Entry, key_of, stored_spec, taken_object
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import StoredObject, key_of, stored_spec, taken_object
 from noxu.values import Object
 
 
@@ -73,7 +73,7 @@ class DefinitionController(Controller[str]):
         self._accepted: dict[str, AcceptedNames] = {}  # by group: the same names
         self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
         self._naming = 0  # how often `_names` has changed
-        self._reconciled: dict[str, tuple[Entry, int]] = {}  # by definition: the state, and `_naming` then
+        self._reconciled: dict[str, tuple[StoredObject, int]] = {}  # by definition: the state, and `_naming` then
         self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -116,7 +116,7 @@ class DefinitionController(Controller[str]):
             written = await offload(len(entry.stored), with_status, entry, live, crd, self.resource, self.clock)
             await self.persistence.replace(entry, written.entry)  # after a conflict, the newest state is read
 
-    async def _set_structure(self, name: str, entry: Entry, crd: Object) -> bool:
+    async def _set_structure(self, name: str, entry: StoredObject, crd: Object) -> bool:
         """Update the condition NonStructuralSchema, in place, once for each generation; whether it changed."""
         generation = crd["metadata"].get("generation", 0)
         if generation <= self._structure_seen.get(name, -1):
@@ -132,7 +132,7 @@ class DefinitionController(Controller[str]):
             await self._read(name)
         self._to_read.pop(name, None)
 
-    async def _read(self, name: str, written: Updated | None = None) -> tuple[Entry, Object] | None:
+    async def _read(self, name: str, written: Updated | None = None) -> tuple[StoredObject, Object] | None:
         """Read the newest state of a definition and update the catalog; None: the definition does not exist.
 
         If that state is what this controller has `written` last, it is not decoded again.
@@ -155,7 +155,7 @@ class DefinitionController(Controller[str]):
                 return entry, parsed.crd
             attempts = await attempt_again(attempts, self.resource.group_resource, name)
 
-    def _parse(self, entry: Entry, known: Object | None) -> _Parsed:
+    def _parse(self, entry: StoredObject, known: Object | None) -> _Parsed:
         """`known` is the decoded definition, None: it has to be decoded."""
         crd = taken_object(entry, self.resource) if known is None else known
         entry.decoded = None
@@ -184,7 +184,7 @@ class DefinitionController(Controller[str]):
         found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
         return found.digest()
 
-    def _serve(self, entry: Entry, parsed: _Parsed) -> None:
+    def _serve(self, entry: StoredObject, parsed: _Parsed) -> None:
         name, (crd, served, versions) = entry.key.name, parsed
         accepted = crd["status"]["acceptedNames"]
         self._set_names(name, (crd["spec"]["group"], accepted))

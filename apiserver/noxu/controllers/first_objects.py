@@ -24,9 +24,9 @@ from noxu.clock import Clock
 from noxu.controllers import default_objects
 from noxu.go.time import format_time
 from noxu.identifiers import Identifiers
-from noxu.registry.entry import key_of
 from noxu.registry.persistence import Persistence
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.values import Object
 from noxu_storage.types import Key
 

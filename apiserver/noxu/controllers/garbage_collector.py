@@ -51,10 +51,10 @@ from noxu.controllers.owner_graph import (
 from noxu.go.time import format_time
 from noxu.registry.access import User
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
-from noxu.registry.entry import key_of
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import key_of
 from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import Event, Key, KeyValue, Revision, StoreError

@@ -31,13 +31,13 @@ from noxu.go.time import format_time
 from noxu.registry import ownership
 from noxu.registry.cache import Change, Collection
 from noxu.registry.draft import Follower
-from noxu.registry.entry import Entry, new_entry, read
 from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import revalidate
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import StoredObject, new_entry, read
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key, Revision
 
@@ -179,7 +179,7 @@ class _Objects:
 # -- pure -------------------------------------------------------------------------------------------------------------
 
 
-def _annotated(entry: Entry, versions: Versions, now: str, *, as_cbor: bool) -> tuple[bool, Entry | None]:
+def _annotated(entry: StoredObject, versions: Versions, now: str, *, as_cbor: bool) -> tuple[bool, StoredObject | None]:
     """Whether the object is valid, and the entry that replaces it; None if its annotation is correct."""
     errors = revalidate(codec.decode_stored(entry.stored), versions).errors
     if not errors and _QUOTED not in entry.stored:

@@ -33,9 +33,9 @@ from noxu.controllers import users
 from noxu.controllers.controller import Reconciler
 from noxu.go.time import MICRO, format_time
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Event, Revision, StoreError

@@ -16,10 +16,10 @@ from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Reconciler
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import object_at
 from noxu.registry.patch_types import MERGE_PATCH
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import object_at
 from noxu.registry.writer import Writer
 
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"

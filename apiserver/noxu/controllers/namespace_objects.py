@@ -21,9 +21,9 @@ from noxu.controllers.first_objects import FirstObject, template
 from noxu.registry.access import User
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -91,7 +91,7 @@ class NamespaceObjectController(Controller[str]):
                 raise
             # the object or the namespace has changed meanwhile, so the key is in the queue again
 
-    def _state(self, namespace: str) -> tuple[Entry | None, Entry | None]:
+    def _state(self, namespace: str) -> tuple[StoredObject | None, StoredObject | None]:
         """The namespace and the object in it."""
         return (
             self.collection.entries.get(key_of(self.resource, "", namespace)),

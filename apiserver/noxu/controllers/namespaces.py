@@ -29,11 +29,11 @@ from noxu.kinds.core import NAMESPACE_FINALIZER
 from noxu.registry.cache import Change
 from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import StoreError
@@ -172,7 +172,7 @@ class NamespaceController(Controller[str]):
             why = f"unexpected items still remain in namespace: {name} for gvr: {what}"
             result.failures.append(errors.plain_error(why))
 
-    async def _of_objects(self, function: Callable[[Sequence[Entry]], T], entries: Sequence[Entry]) -> T:
+    async def _of_objects(self, function: Callable[[Sequence[StoredObject]], T], entries: Sequence[StoredObject]) -> T:
         return await offload(sum(len(entry.stored) for entry in entries), function, entries)
 
     def _stop_watches(self, name: str) -> None:
@@ -231,7 +231,7 @@ def _is_kept(namespace: Object) -> bool:
     return bool(namespace["metadata"].get("finalizers") or len(_finalizers(namespace)) > 1)
 
 
-def _count_finalizers(entries: Iterable[Entry]) -> Counter[str]:
+def _count_finalizers(entries: Iterable[StoredObject]) -> Counter[str]:
     """The numbers of objects by finalizer."""
     counter: Counter[str] = Counter()
     for entry in entries:
@@ -239,12 +239,12 @@ def _count_finalizers(entries: Iterable[Entry]) -> Counter[str]:
     return counter
 
 
-def _longest_grace(entries: Iterable[Entry]) -> int:
+def _longest_grace(entries: Iterable[StoredObject]) -> int:
     """The longest terminationGracePeriodSeconds of pods that have not ended."""
     pods = (codec.decode_stored(entry.stored) for entry in entries)
     running = (pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"))
     return max(((pod.get("spec") or {}).get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
 
 
-def _may_be_terminating(entry: Entry) -> bool:
+def _may_be_terminating(entry: StoredObject) -> bool:
     return b'"deletionTimestamp":' in entry.stored

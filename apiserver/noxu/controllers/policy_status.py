@@ -14,12 +14,12 @@ from noxu.controllers.controller import Controller
 from noxu.cpu_budget import require_imported
 from noxu.go.time import format_time
 from noxu.registry.cache import Change
-from noxu.registry.entry import Entry, new_entry, object_at
 from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import StoredObject, new_entry, object_at
 from noxu.values import Object
 from noxu_storage.types import Key
 
@@ -50,7 +50,7 @@ class PolicyStatusController(Controller[Key]):
             if updated is None or await self.persistence.replace(entry, updated):
                 return
 
-    def _with_status(self, entry: Entry) -> Entry | None:
+    def _with_status(self, entry: StoredObject) -> StoredObject | None:
         """The entry with its status, None if that is up to date."""
         policy = object_at(entry, self.resource)
         generation = policy["metadata"].get("generation", 0)

@@ -31,13 +31,13 @@ from noxu.crd.versions import storage_version
 from noxu.go.time import format_time, unix_nanos
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
 from noxu.registry.rewriting import outdated, rewrite
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -103,7 +103,7 @@ class StorageMigrationController(Controller[Target]):
         self._targets = {}
         return {target for key, entry in self.collection.entries.items() for target in self._note(key.name, entry)}
 
-    def _note(self, name: str, entry: Entry | None) -> set[Target]:
+    def _note(self, name: str, entry: StoredObject | None) -> set[Target]:
         """Keep the resource of a migration; None: it was deleted. The resources that this concerns."""
         before = self._targets.pop(name, None)
         with suppress(ApiError):  # what another program has stored may be unreadable
@@ -203,7 +203,9 @@ class StorageMigrationController(Controller[Target]):
                 raise errors.plain_error("objects are still written in an older version")
         return ""
 
-    async def _rewrite(self, target: Target, migration: Object, resource: Resource, entries: Sequence[Entry]) -> str:
+    async def _rewrite(
+        self, target: Target, migration: Object, resource: Resource, entries: Sequence[StoredObject]
+    ) -> str:
         def request() -> WriteRequest | None:
             found = self._preferred(target, resource.collection)
             if found is None or not self._exists(migration):

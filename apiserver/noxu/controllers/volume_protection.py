@@ -16,9 +16,9 @@ from noxu.controllers.controller import Controller
 from noxu.registry.access import User
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Key
@@ -52,7 +52,7 @@ class ProtectionController(Controller[Key]):
     def resync(self) -> Iterable[Key]:
         return [key for key, entry in self.collection.entries.items() if self._is_held(entry)]
 
-    def _is_held(self, entry: Entry) -> bool:
+    def _is_held(self, entry: StoredObject) -> bool:
         return b'"deletionTimestamp"' in entry.stored and self.finalizer.encode() in entry.stored
 
     async def reconcile(self, key: Key) -> None:

@@ -35,11 +35,20 @@ from noxu.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.registry.entry import Entry, body_at, body_parts, check_path_name, is_readable, is_rendered, key_of, render
 from noxu.registry.offload import LOOP_LIMIT, offload, offload_briefly
 from noxu.registry.patch_types import APPLY_CBOR, APPLY_PATCHES, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.reader import list_entries
 from noxu.registry.resource import CUSTOM, DEFINITION, Resource
+from noxu.registry.stored_object import (
+    StoredObject,
+    body_at,
+    body_parts,
+    check_path_name,
+    is_readable,
+    is_rendered,
+    key_of,
+    render,
+)
 from noxu.tables.table import include_object
 from noxu.values import Object
 
@@ -58,7 +67,7 @@ async def get(exchange: Exchange) -> Answer:
     return await entry_answer(exchange, await stored_entry(exchange), accepted)
 
 
-async def stored_entry(exchange: Exchange) -> Entry:
+async def stored_entry(exchange: Exchange) -> StoredObject:
     """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
     name, reader = exchange.info.name, exchange.backend.reader
     if options.boolean(exchange.query, "export"):
@@ -376,7 +385,7 @@ async def written_answer(exchange: Exchange, written: Written, accepted: Accepte
     return await _object_answer(exchange, body, accepted, status)
 
 
-async def entry_answer(exchange: Exchange, entry: Entry, accepted: Accepted, status: int = 200) -> Answer:
+async def entry_answer(exchange: Exchange, entry: StoredObject, accepted: Accepted, status: int = 200) -> Answer:
     """The answer with a stored object."""
     resource = exchange.resource
     is_plain = accepted.is_plain

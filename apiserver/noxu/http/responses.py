@@ -18,10 +18,10 @@ from noxu.http.answer import Answer
 from noxu.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
 from noxu.http.summaries import Summaries
 from noxu.kinds import scheme
-from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered, unrendered_size
 from noxu.registry.offload import offload
 from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, bodies_at, body_at, is_rendered, unrendered_size
 from noxu.tables import summary, table
 from noxu.tables.cell_budget import CellBudget, limited_by
 from noxu.tables.table import Columns
@@ -41,7 +41,7 @@ def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
     return columns_of(resource).weigh(size)  # summaries have the cells, for metadata, too
 
 
-def _weight_of_all(entries: list[Entry], resource: Resource, accepted: Accepted) -> int:
+def _weight_of_all(entries: list[StoredObject], resource: Resource, accepted: Accepted) -> int:
     """The same for the objects of a list."""
     if accepted.convert is None:
         return sum([len(entry.stored) for entry in entries])
@@ -145,7 +145,7 @@ async def list_answer(
     columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
     budget = CellBudget()
 
-    def convert(portion: list[Entry]) -> Object:
+    def convert(portion: list[StoredObject]) -> Object:
         if accepted.convert is None or columns is None:
             return _list_object([codec.decode_stored(item) for item in _items(portion, resource)], resource, metadata)
         items = _decoded(portion, resource)
@@ -162,11 +162,13 @@ async def list_answer(
     return Answer(_converted_list(entries, shell, key, convert, accepted, weigh), 200, accepted.content_type)
 
 
-async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Object]) -> AsyncIterator[bytes]:
+async def _cbor_list(
+    entries: list[StoredObject], convert: Callable[[list[StoredObject]], Object]
+) -> AsyncIterator[bytes]:
     """The chunks of a list in CBOR, which begins with the number of its items."""
     from noxu.go import cbor_writer  # imported late: few servers write CBOR
 
-    def write(portion: list[Entry]) -> bytes:
+    def write(portion: list[StoredObject]) -> bytes:
         return b"".join([cbor_writer.item(value) for value in convert(portion)["items"]])
 
     before, after = cbor_writer.around_elements(convert([]), "items", len(entries))
@@ -182,7 +184,9 @@ _LISTS: Final = {"Table": "rows", "PartialObjectMetadataList": "items"}
 """The kinds of lists that are joined from summaries, and the fields with what is joined."""
 
 
-def _summarized(resource: Resource, accepted: Accepted, include: str, now: datetime) -> Callable[[Entry], bytes] | None:
+def _summarized(
+    resource: Resource, accepted: Accepted, include: str, now: datetime
+) -> Callable[[StoredObject], bytes] | None:
     """A function that encodes the row or the metadata of an entry, from its summary; None for other representations."""
     to, columns = accepted.convert, columns_of(resource)
     if to is None or accepted.media_type != JSON or accepted.pretty:
@@ -194,7 +198,7 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
     ages = summary.Ages(now)
     with_object = include == "Object"
 
-    def row(entry: Entry) -> bytes:
+    def row(entry: StoredObject) -> bytes:
         body = body_at(entry, resource) if with_object else b""
         return summary.row(_summaries.of(entry, resource, columns), to.version, ages, include, body)
 
@@ -202,19 +206,19 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
 
 
 def _summarized_list(
-    entries: list[Entry],
+    entries: list[StoredObject],
     resource: Resource,
     metadata: Object,
     accepted: Accepted,
     now: datetime,
-    summarized: Callable[[Entry], bytes],
-    is_ready: Callable[[Entry, Resource], bool],
+    summarized: Callable[[StoredObject], bytes],
+    is_ready: Callable[[StoredObject, Resource], bool],
 ) -> AsyncIterator[bytes]:
     assert accepted.convert is not None
     key = _LISTS[accepted.convert.kind]
     budget = CellBudget()
 
-    def write(portion: list[Entry]) -> bytes:
+    def write(portion: list[StoredObject]) -> bytes:
         with limited_by(budget):
             return b",".join(map(summarized, portion))
 
@@ -230,14 +234,14 @@ def _summarized_list(
     )
 
 
-async def _columns_of_list(entries: list[Entry], resource: Resource, weight: int) -> Columns:
+async def _columns_of_list(entries: list[StoredObject], resource: Resource, weight: int) -> Columns:
     columns = columns_of(resource)
     if columns.cells_of_list is None:
         return columns
     return await offload(weight, lambda: columns.of_list(_decoded(entries, resource)))
 
 
-def _decoded(entries: list[Entry], resource: Resource) -> Iterator[Object]:
+def _decoded(entries: list[StoredObject], resource: Resource) -> Iterator[Object]:
     return (codec.decode_stored(body_at(entry, resource)) for entry in entries)
 
 
@@ -271,12 +275,12 @@ def _pretty_items(items: list[Json]) -> bytes:
 
 
 def _converted_list(
-    entries: list[Entry],
+    entries: list[StoredObject],
     shell: bytes,
     key: str,
-    convert: Callable[[list[Entry]], Object],
+    convert: Callable[[list[StoredObject]], Object],
     accepted: Accepted,
-    weigh: Callable[[list[Entry]], int],
+    weigh: Callable[[list[StoredObject]], int],
 ) -> AsyncIterator[bytes]:
     form = _form(key, accepted)
     before, _, after = shell.rpartition(form.empty)
@@ -318,7 +322,7 @@ def _around_items(resource: Resource, metadata: Object) -> Splice:
     return Splice(shell[:at], b",", shell[at:] + b"\n")
 
 
-def _plain_list(entries: list[Entry], resource: Resource, splice: Splice) -> AsyncIterator[bytes]:
+def _plain_list(entries: list[StoredObject], resource: Resource, splice: Splice) -> AsyncIterator[bytes]:
     return _spliced(
         entries,
         splice,
@@ -328,11 +332,11 @@ def _plain_list(entries: list[Entry], resource: Resource, splice: Splice) -> Asy
 
 
 async def _spliced(
-    entries: list[Entry],
+    entries: list[StoredObject],
     splice: Splice,
     *,
-    write: Callable[[list[Entry]], bytes],
-    weigh: Callable[[list[Entry]], int],
+    write: Callable[[list[StoredObject]], bytes],
+    weigh: Callable[[list[StoredObject]], int],
 ) -> AsyncIterator[bytes]:
     """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
 
@@ -346,7 +350,7 @@ async def _spliced(
     yield (b"" if entries else separator) + splice.after
 
 
-def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
+def _portions(entries: list[StoredObject]) -> Iterator[list[StoredObject]]:
     """Portions that are encoded in a few milliseconds: CHUNK entries, or CHUNK_BYTES and the entry that exceeds it."""
     start = size = 0
     for n, entry in enumerate(entries):
@@ -358,7 +362,7 @@ def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
         yield entries[start:]
 
 
-def _items(entries: list[Entry], resource: Resource) -> list[bytes]:
+def _items(entries: list[StoredObject], resource: Resource) -> list[bytes]:
     """Objects in a list. In lists of built-in kinds items have neither kind nor apiVersion, as in Go's typed lists."""
     bodies = bodies_at(entries, resource)
     if resource.is_custom:
@@ -369,7 +373,7 @@ def _items(entries: list[Entry], resource: Resource) -> list[bytes]:
 
 def later_events(
     resource: Resource, accepted: Accepted, include: str, now: Callable[[], datetime]
-) -> Callable[[Entry], bytes] | None:
+) -> Callable[[StoredObject], bytes] | None:
     """Like `converter`, for the events after the first one, from summaries; None for representations without them."""
     to = accepted.convert
     if to is None or to.kind not in _OBJECTS or _summarized(resource, accepted, include, now()) is None:
@@ -379,7 +383,7 @@ def later_events(
     shell = table.table(columns_of(resource), [], {"resourceVersion": "0"}, to.version, headers=False)
     before, after = codec.encode({**shell, "rows": []}, sort_keys=False).removesuffix(b"]}").split(b'"0"')
 
-    def make(entry: Entry) -> bytes:
+    def make(entry: StoredObject) -> bytes:
         encode_row = _summarized(resource, accepted, include, now())
         assert encode_row is not None
         return b'%b"%d"%b%b]}' % (before, entry.revision, after, encode_row(entry))
@@ -390,7 +394,7 @@ def later_events(
 _OBJECTS: Final = frozenset({"Table", "PartialObjectMetadata"})
 
 
-def is_joined(include: str) -> Callable[[Entry, Resource], bool]:
+def is_joined(include: str) -> Callable[[StoredObject, Resource], bool]:
     """A function that tells whether the row or metadata of an entry is only joined from bytes."""
     if include != "Object":
         return _summaries.has

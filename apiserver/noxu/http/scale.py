@@ -19,8 +19,8 @@ from noxu.http.handlers import (
 from noxu.http.negotiation import Accepted
 from noxu.registry import scale
 from noxu.registry.draft import Action, Body, Written
-from noxu.registry.entry import object_at
 from noxu.registry.patch_types import APPLY_PATCHES
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 
 

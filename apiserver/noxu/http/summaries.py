@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from weakref import ref
 
 from noxu.api import codec
-from noxu.registry.entry import Entry, body_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, body_at
 from noxu.tables import cell_budget
 from noxu.tables.summary import Summary, summarize
 from noxu.tables.table import Columns
@@ -33,16 +33,16 @@ class Summaries:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._kept: dict[ref[Entry], _Kept] = {}
+        self._kept: dict[ref[StoredObject], _Kept] = {}
         self._bytes = 0
         self._lock = RLock()  # an entry may end, and `_drop` be called, while this thread has it
 
-    def has(self, entry: Entry, resource: Resource) -> bool:
+    def has(self, entry: StoredObject, resource: Resource) -> bool:
         """Whether the summary of an entry need not be made."""
         found = self._kept.get(ref(entry))
         return found is not None and found.resource is resource
 
-    def of(self, entry: Entry, resource: Resource, columns: Columns) -> Summary:
+    def of(self, entry: StoredObject, resource: Resource, columns: Columns) -> Summary:
         """The summary of an entry at a resource's version, in its columns. Raises ApiError if it cannot be read."""
         found = self._kept.get(ref(entry))
         if found is not None and found.resource is resource:
@@ -53,7 +53,7 @@ class Summaries:
             self._keep(entry, resource, summary)
         return summary
 
-    def _keep(self, entry: Entry, resource: Resource, summary: Summary) -> None:
+    def _keep(self, entry: StoredObject, resource: Resource, summary: Summary) -> None:
         size = OVERHEAD + len(entry.stored) + sum(map(len, summary.pieces)) + len(summary.metadata)
         if size > self._max_bytes:
             return
@@ -64,7 +64,7 @@ class Summaries:
             self._kept[ref(entry, self._drop)] = _Kept(resource, summary, size)
             self._bytes += size
 
-    def _drop(self, entry: ref[Entry]) -> None:
+    def _drop(self, entry: ref[StoredObject]) -> None:
         """Also called when an entry has ended."""
         with self._lock:
             kept = self._kept.pop(entry, None)

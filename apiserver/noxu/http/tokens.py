@@ -19,7 +19,7 @@ from noxu.identifiers import new_uuid
 from noxu.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.registry.bodies import decode_body
 from noxu.registry.draft import Action, WriteRequest, draft_of
-from noxu.registry.entry import check_path_name, object_at
+from noxu.registry.stored_object import check_path_name, object_at
 from noxu.security.claims import Reference
 from noxu.security.tokens import UNBOUND, Bound
 from noxu.values import Object

@@ -32,11 +32,11 @@ from noxu.crd.valid_specs import ValidSpecs
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
 from noxu.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.persistence import attempt_again
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import DEFINITION, Resource
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.trace import Trace
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -227,7 +227,7 @@ def _is_at(written: Written, revision: int) -> bool:
     return written.entry is not None and written.entry.revision == revision
 
 
-async def _unaffected_definition(plane: ControlPlane, value: Object) -> Entry | None:
+async def _unaffected_definition(plane: ControlPlane, value: Object) -> StoredObject | None:
     """The stored definition that is replaced, None if there is none, or if admission may have a say in it."""
     resource, name = resource_of(plane, value), name_of(value)
     if resource is None or resource.type is not DEFINITION or not await plane.admission.ignores(resource, plane.reader):

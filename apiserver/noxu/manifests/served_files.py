@@ -21,7 +21,7 @@ from noxu.files import write_whole
 from noxu.manifests import loading
 from noxu.manifests.applying import Applying
 from noxu.manifests.documents import Document
-from noxu.registry.entry import key_of
+from noxu.registry.stored_object import key_of
 
 if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions

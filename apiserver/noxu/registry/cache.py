@@ -42,14 +42,14 @@ from typing import Any, Final, Protocol
 
 from noxu.api.errors import ApiError
 from noxu.containment import Contained
-from noxu.registry.entry import Entry
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.resource import Resource
 from noxu.registry.storage_form import as_json, is_cbor, weight
+from noxu.registry.stored_object import StoredObject
 from noxu_storage.store import Store
 from noxu_storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
 
-Conversions = dict[tuple[Resource, bool], tuple[asyncio.Task[list[Entry | ApiError | None]], int]]
+Conversions = dict[tuple[Resource, bool], tuple[asyncio.Task[list[StoredObject | ApiError | None]], int]]
 """By version and side (True: `before`): the task that converts it, and the index of its result in the task's list."""
 
 MAX_SHARED_BYTES: Final = 1024 * 1024  # of what streams derive from one batch
@@ -61,7 +61,7 @@ class Change:
 
     __slots__ = ("_before", "converted", "entry", "frames", "key", "revision", "weight")
 
-    def __init__(self, key: Key, revision: Revision, entry: Entry | None, old: Entry | None) -> None:
+    def __init__(self, key: Key, revision: Revision, entry: StoredObject | None, old: StoredObject | None) -> None:
         self.key = key
         self.revision = revision
         self.entry = entry
@@ -76,7 +76,7 @@ class Change:
         return self.frames.setdefault(key, make()) if made is None else made
 
     @property
-    def before(self) -> Entry | None:
+    def before(self) -> StoredObject | None:
         """The old state with the revision of the change, as events show it; a copy that is made when it is first read."""
         before = self._before
         if before is not None and before.revision != self.revision:
@@ -287,7 +287,7 @@ class Collection:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.entries: dict[Key, Entry] = {}
+        self.entries: dict[Key, StoredObject] = {}
         self.keys: list[Key] = []
         self.corrupt: dict[Key, Revision] = {}  # objects that could not be read; they are not in `entries`
         self.recent: deque[Change] = deque()
@@ -297,20 +297,20 @@ class Collection:
         self.watchers: dict[Watcher, None] = {}
         self.streams = Fanout(self)
 
-    def apply(self, event: Event, expected: Entry | None = None) -> Change:
+    def apply(self, event: Event, expected: StoredObject | None = None) -> Change:
         """Apply an event. `expected` is the entry that the writer of the event prepared."""
         key = event.key
         if self.corrupt:
             self.corrupt.pop(key, None)
         known = old = self.entries.get(key)
         if old is None and event.previous is not None:
-            old = Entry(key, event.previous.value, event.previous.revision)
+            old = StoredObject(key, event.previous.value, event.previous.revision)
         entry = None
         if event.value is not None:
             if expected is not None and expected.written == event.value:
                 entry, entry.revision = expected, event.revision
             else:
-                entry = Entry(key, event.value, event.revision)
+                entry = StoredObject(key, event.value, event.revision)
             if known is None:
                 insort(self.keys, key)
             self.entries[key] = entry
@@ -326,7 +326,7 @@ class Collection:
         self.changed = event.revision
         return change
 
-    def fill(self, entries: Iterable[Entry]) -> None:
+    def fill(self, entries: Iterable[StoredObject]) -> None:
         for entry in entries:
             self.entries[entry.key] = entry
         self.keys = sorted(self.entries)
@@ -349,7 +349,7 @@ class Collection:
         first, last = self._bounds(partition)
         return self.keys[max(first, start) : last]
 
-    def page(self, partition: str | None, after: Key | None, limit: int) -> tuple[list[Entry], int]:
+    def page(self, partition: str | None, after: Key | None, limit: int) -> tuple[list[StoredObject], int]:
         """(The first `limit` entries that `select` finds, 0: all; the number of those that follow)."""
         first, last = (0, len(self.keys)) if partition is None else self._bounds(partition)
         if after is not None:
@@ -369,7 +369,7 @@ class Collection:
         first = bisect_left(self.keys, Key(self.name, partition, ""))
         return first, bisect_left(self.keys, Key(self.name, partition + "\0", ""), lo=first)
 
-    def entries_in(self, partition: str) -> list[Entry]:
+    def entries_in(self, partition: str) -> list[StoredObject]:
         """The objects of one partition, in the order of their keys."""
         return [self.entries[key] for key in self.select(partition)]
 
@@ -384,11 +384,11 @@ class Collection:
         return changes
 
 
-async def entries_of(items: Sequence[KeyValue]) -> list[Entry]:
+async def entries_of(items: Sequence[KeyValue]) -> list[StoredObject]:
     """The entries of stored objects."""
 
-    def make() -> list[Entry]:
-        return [Entry(item.key, item.value, item.revision) for item in items]
+    def make() -> list[StoredObject]:
+        return [StoredObject(item.key, item.value, item.revision) for item in items]
 
     return await offload(weight([item.value for item in items]), make)
 
@@ -409,7 +409,7 @@ class WatchCache:
         self._loading: dict[str, asyncio.Task[Collection]] = {}
         self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
         self._pending: dict[str, list[Event]] = {}
-        self.expected: dict[Key, Entry] = {}
+        self.expected: dict[Key, StoredObject] = {}
         """The entries of writes under way. The cache keeps these very entries, which are already rendered and indexed."""
         self.failure = ""
         """Why the cache does not follow the log; empty if it does."""

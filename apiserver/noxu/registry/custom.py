@@ -29,8 +29,8 @@ from noxu.go.structs import Struct
 from noxu.go.text import compact_json, plain
 from noxu.registry import scale
 from noxu.registry.draft import Action, Draft
-from noxu.registry.entry import is_valid
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
+from noxu.registry.stored_object import is_valid
 from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.schema import embedded, listtype, ratcheting, validation
 from noxu.schema.correlation import Correlated

@@ -18,11 +18,11 @@ from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
-from noxu.registry.entry import Entry, body_at, body_before_storage
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.stored_object import StoredObject, body_at, body_before_storage
 from noxu.registry.trace import Note, Step, Trace, shown_patch
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -339,7 +339,7 @@ class Written:
     None for a stored entry.
     """
 
-    entry: Entry | None
+    entry: StoredObject | None
     value: Object | None = None
     created: bool = False
     deleted: bool = False
@@ -379,11 +379,11 @@ class Draft:
 
     name: str = ""
     """The name for admission: that of the URL, or a generated one."""
-    found: Entry | None = None
+    found: StoredObject | None = None
     """The stored entry."""
-    shown: Entry | None = None
+    shown: StoredObject | None = None
     """The stored entry at the request's version, possibly converted by a webhook."""
-    entry: Entry | None = None
+    entry: StoredObject | None = None
     """The entry to store."""
     written: Written | None = None
     now: str = ""

@@ -26,10 +26,10 @@ from noxu.api.names import label_name, path_segment_name
 from noxu.expressions import expression
 from noxu.registry.cache import Collection, WatchCache, entries_of
 from noxu.registry.conversion.converters import entries_at, entry_at
-from noxu.registry.entry import Entry, fields_of, key_of, packed_labels
 from noxu.registry.offload import offload
 from noxu.registry.resource import BUILT_IN, Resource
 from noxu.registry.storage_form import BUILT_IN_PATHS
+from noxu.registry.stored_object import StoredObject, fields_of, key_of, packed_labels
 from noxu.values import Json
 from noxu_storage.store import Store
 from noxu_storage.types import Compacted, FutureRevision, Key, Prefix, Revision
@@ -103,17 +103,17 @@ class Reader:
         """The collection of a resource, loaded on first use. Raises StoreError."""
         return self.cache.collections.get(resource.collection) or await self.cache.collection(resource.collection)
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Entry:
+    async def get(self, resource: Resource, namespace: str, name: str) -> StoredObject:
         """The newest state of an object at the resource's version. Raises ApiError."""
         collection = self.cache.collections.get(resource.collection) or await self.collection(resource)
         entry = self.find_in(collection, resource, namespace, name)
         return entry if resource.versions.converter is None else await entry_at(entry, resource)
 
-    async def find(self, resource: Resource, namespace: str, name: str) -> Entry:
+    async def find(self, resource: Resource, namespace: str, name: str) -> StoredObject:
         """The newest state of an object at its stored version. Raises ApiError NotFound."""
         return self.find_in(await self.collection(resource), resource, namespace, name)
 
-    def find_in(self, collection: Collection, resource: Resource, namespace: str, name: str) -> Entry:
+    def find_in(self, collection: Collection, resource: Resource, namespace: str, name: str) -> StoredObject:
         """The same in the resource's collection."""
         key = key_of(resource, namespace, name)
         entry = collection.entries.get(key)
@@ -123,7 +123,7 @@ class Reader:
             raise _absent(resource, name)
         return entry
 
-    async def stored(self, resource: Resource, namespace: str, name: str) -> Entry | None:
+    async def stored(self, resource: Resource, namespace: str, name: str) -> StoredObject | None:
         """The newest state of an object at its stored version, None if there is none; its collection is not loaded.
 
         Raises StoreError.
@@ -132,7 +132,7 @@ class Reader:
         if (collection := self.loaded(resource)) is not None and key not in collection.corrupt:
             return collection.entries.get(key)
         found = await self.store.get(key)
-        return None if found is None else Entry(key, found.value, found.revision)
+        return None if found is None else StoredObject(key, found.value, found.revision)
 
     def size(self, resource: Resource, namespace: str, name: str) -> int:
         """The stored size of an object in bytes; 0 if the cache does not have it."""
@@ -259,7 +259,7 @@ class Selection(NamedTuple):
         """The maximum number of comparisons of one match."""
         return (self.labels.cost if self.labels else 0) + (self.fields.cost if self.fields else 0)
 
-    def is_indexed(self, entry: Entry) -> bool:
+    def is_indexed(self, entry: StoredObject) -> bool:
         """Whether the labels and fields for the selectors are known, so that the entry need not be decoded."""
         if self.labels is not None and entry.labels is None:
             return False
@@ -267,7 +267,7 @@ class Selection(NamedTuple):
             return True
         return entry.fields is not None and entry.fields[0] is self.resource
 
-    def matches(self, entry: Entry) -> bool:
+    def matches(self, entry: StoredObject) -> bool:
         """Whether the selectors match an entry, whatever its namespace."""
         if self.labels is not None and not self.labels.matches(packed_labels(entry)):
             return False
@@ -291,7 +291,7 @@ class Window(NamedTuple):
 class Listing(NamedTuple):
     """One page. `remaining` is None if it is unknown or nothing remains."""
 
-    entries: list[Entry]
+    entries: list[StoredObject]
     revision: Revision
     token: str = ""
     remaining: int | None = None
@@ -334,18 +334,18 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     return Listing(found, shown)
 
 
-def _are_at(entries: Sequence[Entry], resource: Resource) -> bool:
+def _are_at(entries: Sequence[StoredObject], resource: Resource) -> bool:
     """Whether objects, nearly all of them, are known to need no conversion and no rendering."""
     return resource.versions.converter is None and {entry.rendering.resource for entry in entries} <= {resource}
 
 
-async def select(entries: list[Entry], selection: Selection, limit: int = 0) -> list[Entry]:
+async def select(entries: list[StoredObject], selection: Selection, limit: int = 0) -> list[StoredObject]:
     """The entries that the selectors match, at most `limit` (0: all), at the resource's version. Raises ApiError.
 
     Other tasks run in between. What `matches` would ask of objects with another name than the selected one is not asked.
     """
     name = selection.name
-    matching: list[Entry] = []
+    matching: list[StoredObject] = []
     step = max(1, min(MAX_MATCHED, MAX_COMPARISONS // max(1, selection.cost)))
     for start in range(0, len(entries), step):
         some = await entries_at(entries[start : start + step], selection.resource)
@@ -359,13 +359,13 @@ async def select(entries: list[Entry], selection: Selection, limit: int = 0) -> 
     return matching
 
 
-def _select(entries: Sequence[Entry], selection: Selection) -> list[Entry]:
+def _select(entries: Sequence[StoredObject], selection: Selection) -> list[StoredObject]:
     return [entry for entry in entries if selection.matches(entry)]
 
 
 async def _history(reader: Reader, selection: Selection, limit: int, after: Key | None, revision: Revision) -> Listing:
     prefix = Prefix(selection.resource.collection, selection.partition)
-    found: list[Entry] = []
+    found: list[StoredObject] = []
     while True:
         try:
             page = await reader.store.list(

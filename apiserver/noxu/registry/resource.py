@@ -147,7 +147,7 @@ class ScalePaths:
 
 
 class Rendering(NamedTuple):
-    """The bytes that a read of an entry (`registry.entry`) returns at the version in which the entry is stored.
+    """The bytes that a read of an entry (`registry.stored_object`) returns at the version in which the entry is stored.
 
     `body` None: the stored bytes, as for nearly all entries; those with the same offset share their rendering. `offset` is the
     place in these bytes for the resourceVersion; -1 if the object has to be encoded with it. `valid`: the fast path has found

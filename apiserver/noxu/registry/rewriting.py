@@ -21,13 +21,13 @@ from noxu.api.errors import ApiError
 from noxu.crd import types
 from noxu.registry import storage_form
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import MERGE_PATCH
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import Catalog
 from noxu.registry.storage_form import as_json
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Json, Object
 from noxu_storage.store import Store
@@ -40,13 +40,13 @@ _OVERTAKEN: Final = ("Conflict", "NotFound")
 class Rewritten(NamedTuple):
     """The result for one object. `stored`: it was stored again; `error`: why it could not be."""
 
-    entry: Entry
+    entry: StoredObject
     stored: bool = False
     error: ApiError | None = None
 
 
 async def rewrite(
-    writer: Writer, request_of: Callable[[], WriteRequest | None], entries: Sequence[Entry]
+    writer: Writer, request_of: Callable[[], WriteRequest | None], entries: Sequence[StoredObject]
 ) -> AsyncIterator[list[Rewritten]]:
     """Rewrite objects of one collection, some at a time, in this order. Raises StoreError.
 
@@ -61,7 +61,7 @@ async def rewrite(
         yield await asyncio.gather(*[_rewrite(writer, request, entry) for entry in batch])
 
 
-async def _rewrite(writer: Writer, request: WriteRequest, entry: Entry) -> Rewritten:
+async def _rewrite(writer: Writer, request: WriteRequest, entry: StoredObject) -> Rewritten:
     uid = await offload(len(entry.stored), _uid, entry)
     same = {"metadata": {"uid": uid, "resourceVersion": str(entry.revision)}}
     body = Body(codec.encode(same, sort_keys=False), MERGE_PATCH)
@@ -75,7 +75,7 @@ async def _rewrite(writer: Writer, request: WriteRequest, entry: Entry) -> Rewri
     return Rewritten(entry, stored=written.entry is not None and written.entry.revision != entry.revision)
 
 
-def outdated(entries: Iterable[Entry], storage: Resource) -> list[Entry]:
+def outdated(entries: Iterable[StoredObject], storage: Resource) -> list[StoredObject]:
     """The objects of a collection that are stored in another version than `storage`."""
     head = storage.stored_head
     return [
@@ -83,16 +83,16 @@ def outdated(entries: Iterable[Entry], storage: Resource) -> list[Entry]:
     ]
 
 
-def _uid(entry: Entry) -> object:
+def _uid(entry: StoredObject) -> object:
     metadata = _decoded(entry).get("metadata")
     return metadata.get("uid") if isinstance(metadata, dict) else None
 
 
-def _version_of(entry: Entry) -> object:
+def _version_of(entry: StoredObject) -> object:
     return _decoded(entry).get("apiVersion")
 
 
-def _decoded(entry: Entry) -> Object:
+def _decoded(entry: StoredObject) -> Object:
     try:
         value: Json = codec.decode_stored(entry.stored)
     except ValueError:

@@ -18,9 +18,9 @@ from noxu.registry import ownership, scale
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.builtin import SCALE_RESOURCE
 from noxu.registry.draft import Draft
-from noxu.registry.entry import object_at
 from noxu.registry.patch import ObjectPatch, invalid_patch
 from noxu.registry.stages import check_name, check_namespace, report_repeated_keys
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 
 _EXPECTED: Final = meta.GroupVersionKind("autoscaling", "v1", "Scale")

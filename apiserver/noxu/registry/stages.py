@@ -33,10 +33,10 @@ from noxu.registry.cache import Collection
 from noxu.registry.claims import Claimed
 from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import ENCODED, Action, Draft, Written
-from noxu.registry.entry import Entry, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
 from noxu.registry.reader import storage_error
+from noxu.registry.stored_object import StoredObject, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, sorted_copy
 
@@ -148,7 +148,7 @@ def _find_in(collection: Collection, draft: Draft) -> Awaitable[None] | None:
     return None
 
 
-async def _convert_found(draft: Draft, found: Entry) -> None:
+async def _convert_found(draft: Draft, found: StoredObject) -> None:
     shown = draft.shown = await entry_at(found, draft.resource)
     _show(draft, await offload(len(shown.stored), object_at, shown, draft.resource))
 

@@ -15,8 +15,8 @@ from noxu.api.errors import ApiError
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError
 from noxu.registry import explain
-from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.similar_names import check
 from noxu.testing import addresses, calls, spelling
 from noxu.testing.addresses import Address

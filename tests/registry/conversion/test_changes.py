@@ -11,8 +11,8 @@ from noxu.api.errors import plain_error
 from noxu.registry.cache import Change
 from noxu.registry.conversion import converters
 from noxu.registry.conversion.converters import changes_before_failure
-from noxu.registry.entry import Entry, key_of, new_entry
 from noxu.registry.resource import Converted, Resource, Versions
+from noxu.registry.stored_object import StoredObject, key_of, new_entry
 from noxu.values import Object
 from tests.registry.world import GROUP, version, widget, widgets
 
@@ -49,7 +49,7 @@ def v2(recorder: Recorder) -> Resource:
     return found
 
 
-def entry(versions: Versions, size: int, revision: int) -> Entry:
+def entry(versions: Versions, size: int, revision: int) -> StoredObject:
     value = widget(metadata={"uid": "u", "generation": 1}, size=size)
     found = new_entry(key_of(versions.storage, "default", "a"), versions.storage, value)
     found.revision = revision

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noxu.registry import reader
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from noxu.api import errors, field
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
 from noxu.go.text import quote
-from noxu.registry.entry import object_at
 from noxu.registry.offload import offload
+from noxu.registry.stored_object import object_at
 from noxu.values import Object, nested_field
 
 PREFIX: Final = "pod-security.kubernetes.io/"

@@ -26,10 +26,10 @@ from noxu.api.errors import ApiError, internal_error
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.cache import Change
 from noxu.registry.conversion.metrics import ConversionMetrics
-from noxu.registry.entry import Entry, converted_entry, render, served_bytes
 from noxu.registry.offload import offload
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import Converted, Converter, Resource, Versions
+from noxu.registry.stored_object import StoredObject, converted_entry, render, served_bytes
 from noxu.values import Object
 
 if TYPE_CHECKING:
@@ -130,14 +130,14 @@ def _prune(value: Object, resource: Resource) -> None:
         raise errors.plain_error(str(error)) from None
 
 
-async def entry_at(entry: Entry, resource: Resource) -> Entry:
+async def entry_at(entry: StoredObject, resource: Resource) -> StoredObject:
     """The entry at a version of its resource, converted if a webhook does that. Raises ApiError."""
     if resource.versions.converter is None:
         return entry
     return (await entries_at([entry], resource))[0]
 
 
-async def entries_at(entries: list[Entry], resource: Resource) -> list[Entry]:
+async def entries_at(entries: list[StoredObject], resource: Resource) -> list[StoredObject]:
     """The entries at a version of their resource, converted if a webhook does that. Raises ApiError."""
     found, error = await entries_before_failure(entries, resource)
     if error is not None:
@@ -145,7 +145,9 @@ async def entries_at(entries: list[Entry], resource: Resource) -> list[Entry]:
     return found
 
 
-async def entries_before_failure(entries: list[Entry], resource: Resource) -> tuple[list[Entry], ApiError | None]:
+async def entries_before_failure(
+    entries: list[StoredObject], resource: Resource
+) -> tuple[list[StoredObject], ApiError | None]:
     """(The entries at this version up to the first that cannot be converted, its error or None).
 
     If no webhook converts the resource, the entries are returned unchanged.
@@ -159,7 +161,7 @@ async def entries_before_failure(entries: list[Entry], resource: Resource) -> tu
     entries, render_error = await offload(not_rendered, _rendered, entries, versions)
     if converter is None:
         return entries, render_error
-    found: list[Entry] = []
+    found: list[StoredObject] = []
     reviews = list(_reviews(entries, resource))
     for start in range(0, len(reviews), CONCURRENCY):
         batch = reviews[start : start + CONCURRENCY]
@@ -170,7 +172,7 @@ async def entries_before_failure(entries: list[Entry], resource: Resource) -> tu
     return found, render_error
 
 
-def _rendered(entries: list[Entry], versions: Versions) -> tuple[list[Entry], ApiError | None]:
+def _rendered(entries: list[StoredObject], versions: Versions) -> tuple[list[StoredObject], ApiError | None]:
     """The entries, rendered, up to the first whose version no longer exists."""
     for n, entry in enumerate(entries):
         try:
@@ -180,9 +182,9 @@ def _rendered(entries: list[Entry], versions: Versions) -> tuple[list[Entry], Ap
     return entries, None
 
 
-def _reviews(entries: Sequence[Entry], resource: Resource) -> Iterator[list[Entry]]:
+def _reviews(entries: Sequence[StoredObject], resource: Resource) -> Iterator[list[StoredObject]]:
     """Split entries into runs of one stored version; runs that have to be converted are of limited size."""
-    run: list[Entry] = []
+    run: list[StoredObject] = []
     version: Resource | None = None
     size = 0
     for entry in entries:
@@ -199,8 +201,8 @@ def _reviews(entries: Sequence[Entry], resource: Resource) -> Iterator[list[Entr
 
 
 async def _converted(
-    converter: Converter, entries: list[Entry], resource: Resource
-) -> tuple[list[Entry], ApiError | None]:
+    converter: Converter, entries: list[StoredObject], resource: Resource
+) -> tuple[list[StoredObject], ApiError | None]:
     """(The entries of one stored version at another version up to the first that fails, its error or None)."""
     if render(entries[0], resource.versions).resource is resource:
         return entries, None
@@ -214,7 +216,7 @@ async def _converted(
         timed_out = asyncio.get_running_loop().time() - started >= converter.timeout
         if len(entries) == 1 or timed_out:
             return [], error
-    converted_one_by_one: list[Entry] = []
+    converted_one_by_one: list[StoredObject] = []
     for entry in entries:
         result, failure = await _converted(converter, [entry], resource)
         if failure is not None:
@@ -223,14 +225,16 @@ async def _converted(
     return converted_one_by_one, None
 
 
-def _values(entries: Sequence[Entry], resource: Resource) -> list[Object]:
+def _values(entries: Sequence[StoredObject], resource: Resource) -> list[Object]:
     """The objects, pruned and defaulted at their own version, without resourceVersions."""
     for entry in entries:
         render(entry, resource.versions)
     return [codec.decode_stored(served_bytes(entry)) for entry in entries]
 
 
-def _converted_entries(entries: Sequence[Entry], values: Sequence[Object], resource: Resource) -> list[Entry]:
+def _converted_entries(
+    entries: Sequence[StoredObject], values: Sequence[Object], resource: Resource
+) -> list[StoredObject]:
     """Raises ApiError."""
     found = []
     for entry, value in zip(entries, values, strict=True):
@@ -273,21 +277,21 @@ async def _converted_change(change: Change, resource: Resource, with_before: boo
     return Change(change.key, change.revision, entry, before)
 
 
-def _to_convert(change: Change, with_before: bool) -> Iterator[tuple[bool, Entry]]:
+def _to_convert(change: Change, with_before: bool) -> Iterator[tuple[bool, StoredObject]]:
     if change.entry is not None:
         yield False, change.entry
     if change.before is not None and (with_before or change.entry is None):
         yield True, change.before
 
 
-async def _result(change: Change, resource: Resource, is_before: bool, with_before: bool) -> Entry:
+async def _result(change: Change, resource: Resource, is_before: bool, with_before: bool) -> StoredObject:
     """Raises ApiError."""
     for _ in range(MAX_CHANGE_ATTEMPTS):
         _start_conversions([change], resource, with_before)
         assert change.converted is not None
         task, n = conversion = change.converted[resource, is_before]
         result = (await asyncio.shield(task))[n]
-        if isinstance(result, Entry):
+        if isinstance(result, StoredObject):
             return result
         if change.converted.get((resource, is_before)) is conversion:
             del change.converted[resource, is_before]
@@ -298,7 +302,7 @@ async def _result(change: Change, resource: Resource, is_before: bool, with_befo
 
 def _start_conversions(changes: Sequence[Change], resource: Resource, with_before: bool) -> None:
     """Start to convert the entries whose conversions are neither under way nor complete."""
-    missing: list[tuple[Change, bool, Entry]] = []
+    missing: list[tuple[Change, bool, StoredObject]] = []
     for change in changes:
         if change.converted is None:
             change.converted = {}
@@ -313,10 +317,10 @@ def _start_conversions(changes: Sequence[Change], resource: Resource, with_befor
             change.converted[resource, is_before] = task, n
 
 
-async def _convert_all(entries: list[Entry], resource: Resource) -> list[Entry | ApiError | None]:
+async def _convert_all(entries: list[StoredObject], resource: Resource) -> list[StoredObject | ApiError | None]:
     """The result for each entry: the converted entry, its error, or None for entries after an error."""
     found, error = await entries_before_failure(entries, resource)
-    results: list[Entry | ApiError | None] = [*found]
+    results: list[StoredObject | ApiError | None] = [*found]
     if error is not None:
         results += [error, *[None] * (len(entries) - len(found) - 1)]
     return results

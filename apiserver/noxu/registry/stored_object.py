@@ -1,4 +1,4 @@
-"""An entry: one object at one revision, kept as the bytes that are stored, or as their JSON if they are CBOR.
+"""A stored object, an entry of the cache: one object at one revision, kept as the bytes that are stored, or as their JSON if they are CBOR.
 
 The stored bytes are also the bytes that are served, except for the resourceVersion, which is not stored (as in etcd) and is
 inserted when the object is sent. If the schema of the object's version prunes or defaults what is stored, other bytes are
@@ -49,7 +49,7 @@ NOT_RENDERED: Final = Rendering()
 _MAX_RENDERINGS: Final = 1_024  # that entries of a resource share
 
 
-class Entry:
+class StoredObject:
     """One object at one revision. `stored` is its JSON: the bytes in the store, unless these are CBOR (`is_cbor`).
 
     `cbor` are the bytes for the store while an entry is written as CBOR, else None. `decoded` is what `stored` has been encoded
@@ -91,9 +91,9 @@ class Entry:
     def namespace(self) -> str:
         return self.key.partition[:-1]
 
-    def with_revision(self, revision: Revision) -> Entry:
+    def with_revision(self, revision: Revision) -> StoredObject:
         """The same object at another revision, for DELETED events."""
-        copy = Entry(self.key, self.stored, revision)
+        copy = StoredObject(self.key, self.stored, revision)
         copy.is_cbor = self.is_cbor
         copy.rendering, copy.labels, copy.fields = self.rendering, self.labels, self.fields
         return copy
@@ -121,7 +121,7 @@ def new_entry(
     exact: bool = False,
     as_cbor: bool = False,
     as_protobuf: bool = False,
-) -> Entry:
+) -> StoredObject:
     """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
     `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `valid`: as in
@@ -142,7 +142,7 @@ def new_entry(
         read = etcd_built_in.as_read(key.collection, stored)
         if read != stored:
             stored, offset = _encode(storage, codec.decode_stored(read))
-    entry = Entry(key, stored, 0)
+    entry = StoredObject(key, stored, 0)
     entry.labels = _shared(metadata.get("labels"))
     if storage.type == DEFINITION and not codec.has_minus_zero(stored):
         entry.decoded = value
@@ -153,7 +153,7 @@ def new_entry(
     return entry
 
 
-def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Object) -> Entry:
+def new_entry_with_spec(entry: StoredObject, live: Object, storage: Resource, value: Object) -> StoredObject:
     """`new_entry` for an object whose spec is that of the stored object `entry`, which is `live`. Keys are in declared order.
 
     The bytes of the spec, nearly all of a definition, are copied instead of encoded. They are what remains of the stored
@@ -171,14 +171,14 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
         head, tail = _around_spec(storage, value)
         uid = _UID.search(head)
         if uid is not None:
-            written = Entry(entry.key, b"".join((head, spec, tail)), 0)
+            written = StoredObject(entry.key, b"".join((head, spec, tail)), 0)
             written.labels = _shared(value["metadata"].get("labels"))
             written.rendering = _as_stored(storage, uid.end())
             return written
     return new_entry(entry.key, storage, value)
 
 
-def stored_spec(entry: Entry, live: Object, storage: Resource) -> memoryview | None:
+def stored_spec(entry: StoredObject, live: Object, storage: Resource) -> memoryview | None:
     """The bytes of the spec in an entry that is served as it is stored (see `new_entry_with_spec`), None if they are not found."""
     body, (head, tail) = entry.stored, _around_spec(storage, live)
     size = len(body) - len(head) - len(tail)
@@ -204,16 +204,16 @@ def _around_spec(storage: Resource, value: Object) -> tuple[bytes, bytes]:
     return head[:-1] + b',"spec":', b"," + tail[1:]
 
 
-def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
+def converted_entry(entry: StoredObject, resource: Resource, value: Object) -> StoredObject:
     """The entry as if it were stored at `resource`'s version as `value`, which has no resourceVersion."""
     body, offset = _encode(resource, value)
-    converted = Entry(entry.key, body, entry.revision)
+    converted = StoredObject(entry.key, body, entry.revision)
     converted.rendering = _as_stored(resource, offset)
     converted.labels = _shared(value["metadata"].get("labels"))
     return converted
 
 
-def taken_object(entry: Entry, resource: Resource) -> Object:
+def taken_object(entry: StoredObject, resource: Resource) -> Object:
     """`object_at` for the first reader of a definition: one that has just been written or is rendered now is decoded already."""
     value, entry.decoded = entry.decoded, None
     if value is None and not resource.versions.has(entry.rendering.resource):
@@ -225,7 +225,7 @@ def taken_object(entry: Entry, resource: Resource) -> Object:
     return {**value, "metadata": {**value["metadata"], "resourceVersion": str(entry.revision)}}
 
 
-def object_at(entry: Entry, resource: Resource) -> Object:
+def object_at(entry: StoredObject, resource: Resource) -> Object:
     """A new copy of the object at `resource`'s version, with its resourceVersion.
 
     If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
@@ -236,7 +236,7 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     return value if rendering.resource is resource else resource.codec.convert(resource, value)
 
 
-def shared_object_at(entry: Entry, resource: Resource) -> Object:
+def shared_object_at(entry: StoredObject, resource: Resource) -> Object:
     """`object_at`, but its sets of owned fields may be those of other objects, and must not be changed in place."""
     own, body, _, valid = render(entry, resource.versions)
     value = _decode_sharing_owners(body or entry.stored) if valid and own is resource else None
@@ -292,7 +292,7 @@ def _decode(resource: Resource | None, body: bytes) -> Object:
     return value
 
 
-def body_at(entry: Entry, resource: Resource) -> bytes:
+def body_at(entry: StoredObject, resource: Resource) -> bytes:
     """The object at `resource`'s version as JSON, with its resourceVersion. For entries see `object_at`."""
     rendering = entry.rendering
     own, body, offset, _ = rendering if rendering.resource is resource else render(entry, resource.versions)
@@ -305,7 +305,7 @@ def body_at(entry: Entry, resource: Resource) -> bytes:
     return b'%b,"resourceVersion":"%d"%b' % (body[:offset], entry.revision, body[offset:])
 
 
-def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
+def bodies_at(entries: Sequence[StoredObject], resource: Resource) -> list[bytes]:
     """`body_at` of each entry. Sorted objects that are rendered at this version, nearly all of a list, cost no call each."""
     if not resource.is_custom:
         return [body_at(entry, resource) for entry in entries]
@@ -317,7 +317,7 @@ def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
     ]
 
 
-def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ...]:
+def body_parts(entry: StoredObject, resource: Resource) -> tuple[bytes | memoryview, ...]:
     """Like `body_at`, as parts that refer to the bytes of the rendering instead of copying them. It must be rendered."""
     body, offset = served_bytes(entry), entry.rendering.offset
     version = b'"resourceVersion":"%d",' if resource.is_custom else b',"resourceVersion":"%d"'
@@ -325,7 +325,7 @@ def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ..
     return view[:offset], version % entry.revision, view[offset:]
 
 
-def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes:
+def body_before_storage(entry: StoredObject, resource: Resource, version: str) -> bytes:
     """Like `body_at`, for an object that is not stored (a dry run). `version` is its resourceVersion, "" if it has none."""
     own = render(entry, resource.versions).resource
     if resource is own and not version:
@@ -358,12 +358,12 @@ def in_declared_order(value: Object) -> Object:
     return {name: ordered if name == "metadata" else item for name, item in value.items()}
 
 
-def is_rendered(entry: Entry, resource: Resource) -> bool:
+def is_rendered(entry: StoredObject, resource: Resource) -> bool:
     """Whether `body_at` only has to insert the resourceVersion."""
     return entry.rendering.resource is resource and entry.rendering.offset >= 0
 
 
-def unrendered_size(entries: Sequence[Entry], resource: Resource) -> int:
+def unrendered_size(entries: Sequence[StoredObject], resource: Resource) -> int:
     """The bytes of those that `is_rendered` is false for, which `bodies_at` decodes: one question for a portion of a list."""
     return sum(
         [
@@ -374,12 +374,12 @@ def unrendered_size(entries: Sequence[Entry], resource: Resource) -> int:
     )
 
 
-def is_valid(entry: Entry | None, resource: Resource) -> bool:
+def is_valid(entry: StoredObject | None, resource: Resource) -> bool:
     """Whether the fast path has found that an object satisfies the schema of this version, at which it is stored."""
     return entry is not None and entry.rendering.valid and entry.rendering.resource is resource
 
 
-def render(entry: Entry, versions: Versions) -> Rendering:
+def render(entry: StoredObject, versions: Versions) -> Rendering:
     """The rendering of an entry under the current schema of its version, which is kept in the entry.
 
     Raises ApiError if that version no longer exists, or the entry cannot be decoded.
@@ -388,7 +388,7 @@ def render(entry: Entry, versions: Versions) -> Rendering:
     return rendering if versions.has(rendering.resource) else _rendered(entry, versions)[0]
 
 
-def _rendered(entry: Entry, versions: Versions) -> tuple[Rendering, Object]:
+def _rendered(entry: StoredObject, versions: Versions) -> tuple[Rendering, Object]:
     """Render an entry: (the rendering, the object that was rendered). Raises ApiError as `render`."""
     value = _stored_value(entry)
     own = versions.of(value)
@@ -416,13 +416,13 @@ def _as_stored(resource: Resource, offset: int, *, valid: bool = False) -> Rende
     return found
 
 
-def served_bytes(entry: Entry) -> bytes:
+def served_bytes(entry: StoredObject) -> bytes:
     """The bytes of an entry that is rendered, without a resourceVersion."""
     body = entry.rendering.body
     return entry.stored if body is None else body
 
 
-def is_readable(entry: Entry, versions: Versions) -> bool:
+def is_readable(entry: StoredObject, versions: Versions) -> bool:
     """Whether `render` can decode an entry: other programs that use the same etcd may store anything."""
     try:
         render(entry, versions)
@@ -453,7 +453,7 @@ def _served(own: Resource, value: Object) -> tuple[bytes, int, bool]:
         raise
 
 
-def _stored_json(entry: Entry) -> Json:
+def _stored_json(entry: StoredObject) -> Json:
     """What is stored. Raises ApiError."""
     try:
         return codec.decode_stored(entry.stored)
@@ -461,7 +461,7 @@ def _stored_json(entry: Entry) -> Json:
         raise errors.plain_error(str(error)) from None
 
 
-def _stored_value(entry: Entry) -> Object:
+def _stored_value(entry: StoredObject) -> Object:
     """The stored object. Raises ApiError: other programs that use the same etcd may store anything."""
     value = _stored_json(entry)
     if isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"]:
@@ -542,7 +542,7 @@ def _shared(labels: dict[str, str] | None) -> dict[str, str] | str:
     return _sets.setdefault(packed, packed)
 
 
-def packed_labels(entry: Entry) -> dict[str, str] | str:
+def packed_labels(entry: StoredObject) -> dict[str, str] | str:
     """The labels of an object, packed if they can be; none if they are malformed. Raises ApiError if it is not JSON."""
     if entry.labels is None:
         value = _stored_json(entry)
@@ -552,12 +552,12 @@ def packed_labels(entry: Entry) -> dict[str, str] | str:
     return entry.labels
 
 
-def labels_of(entry: Entry) -> dict[str, str]:
+def labels_of(entry: StoredObject) -> dict[str, str]:
     """The labels of an object, {} if it has none or they are malformed. Raises ApiError if it is not JSON."""
     return unpack(packed_labels(entry))
 
 
-def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
+def fields_of(entry: StoredObject, resource: Resource) -> dict[str, str]:
     """The fields for field selectors as text: metadata.name, metadata.namespace, and the resource's selectable fields."""
     if entry.fields is not None and entry.fields[0] is resource:
         return entry.fields[1]
