@@ -53,8 +53,8 @@ def exchange_of(method: str, target: str) -> Any:
 
 
 def count_requests() -> None:
-    catalog = assemble(MemoryStore()).catalog.current
-    metrics, access = RequestMetrics(lambda: catalog), AccessMetrics()
+    served_resources = assemble(MemoryStore()).served_resources.current
+    metrics, access = RequestMetrics(lambda: served_resources), AccessMetrics()
 
     def count(exchange: Any) -> None:
         """What the filters count, with their four looks at the clock, and the sink."""

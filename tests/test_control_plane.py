@@ -62,7 +62,7 @@ class Traced(Controller[str]):
     name = "traced"
 
     def __init__(self, plane: ControlPlane, label: str, calls: list[str]) -> None:
-        super().__init__(plane.reader, resource_of(plane.catalog, "", "namespaces"), plane.clock)
+        super().__init__(plane.reader, resource_of(plane.served_resources, "", "namespaces"), plane.clock)
         self.label, self.calls = label, calls
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -124,7 +124,7 @@ async def test_in_an_existing_store_some_controllers_start_in_the_background() -
 
 
 async def find(plane: ControlPlane, plural: str, name: str, namespace: str) -> StoredObject | None:
-    resource = resource_of(plane.catalog, "", plural)
+    resource = resource_of(plane.served_resources, "", plural)
     return (await plane.reader.collection(resource)).entries.get(key_of(resource, namespace, name))
 
 
@@ -164,7 +164,7 @@ async def test_the_log_is_followed_again_after_a_failure_which_health_reports() 
     async with running(assemble(store)) as plane:
         assert await plane.cache.health() == ""
         failures = []
-        namespaces = resource_of(plane.catalog, "", "namespaces")
+        namespaces = resource_of(plane.served_resources, "", "namespaces")
         before = await plane.reader.collection(namespaces)
         store.watch_fails = RuntimeError("planned")
         writing = asyncio.create_task(

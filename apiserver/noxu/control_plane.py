@@ -1,6 +1,6 @@
 """The control plane over a store: registry, admission and controllers, wired together. `server` adds HTTP.
 
-Reads, writes and the catalog are separate objects (`Reader`, `Writer`, `LiveCatalog`), and each part receives those that it
+Reads, writes and the served resources are separate objects (`Reader`, `Writer`, `LiveResources`), and each part receives those that it
 needs. This is the only module that has all of them.
 """
 
@@ -43,7 +43,7 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.rewriting import separate
-from noxu.registry.served_resources import AGGREGATOR, Catalog, LiveCatalog
+from noxu.registry.served_resources import AGGREGATOR, LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
 from noxu.registry.stored_object import key_of
 from noxu.registry.writer import Writer
@@ -75,7 +75,7 @@ class ControlPlane:
     cache: WatchCache
     reader: Reader
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     conversions: Conversions
     admission: Chain
     tokens: Tokens
@@ -113,7 +113,7 @@ class ControlPlane:
         self.conversions.in_process.pop(definition, None)
         if convert is not None:
             self.conversions.in_process[definition] = convert
-        versions = self.catalog.current.defined.get(definition)
+        versions = self.served_resources.current.defined.get(definition)
         if versions is not None:
             versions.converter = self.conversions.of(definition)
             self.cache.end_watches(versions.collection)
@@ -149,8 +149,8 @@ def _built_in(has_foreign: bool) -> Sequence[Versions]:
 
 
 @lru_cache(maxsize=4)
-def _built_in_catalog(has_foreign: bool, disabled: frozenset[tuple[str, str]]) -> Catalog:
-    return Catalog(_built_in(has_foreign), disabled=disabled)
+def _built_in_resources(has_foreign: bool, disabled: frozenset[tuple[str, str]]) -> ServedResources:
+    return ServedResources(_built_in(has_foreign), disabled=disabled)
 
 
 def assemble(
@@ -189,22 +189,22 @@ def assemble(
     served = _served(foreign)
     for versions in served.values():
         versions.keep_encoded()
-    catalog = LiveCatalog(_built_in_catalog(store.shared, disabled))
+    served_resources = LiveResources(_built_in_resources(store.shared, disabled))
     if served:
-        catalog.current = Catalog(_built_in(store.shared), served, disabled=disabled)
+        served_resources.current = ServedResources(_built_in(store.shared), served, disabled=disabled)
     cache = WatchCache(store)
     reader, persistence = (
         Reader(store, cache),
         Persistence(store, cache, as_cbor=features.cbor, as_protobuf=as_protobuf),
     )
     conversions = Conversions(caller, identifiers=identifiers)
-    chain = admission_chain(catalog.current, caller, admission_plugins)
+    chain = admission_chain(served_resources.current, caller, admission_plugins)
     policy = Policy()
     authorize = authorizer(modes, policy)
     tokens = Tokens(
         authentication.keys or Keys(),
         reader,
-        catalog.current,
+        served_resources.current,
         clock,
         issuers=authentication.issuers,
         audiences=authentication.audiences,
@@ -222,24 +222,25 @@ def assemble(
     environment = Environment(
         reader,
         persistence,
-        catalog,
+        served_resources,
         chain,
         clock=clock,
         identifiers=identifiers,
         reviewer=partial(_review, authenticator, rules_of(modes, policy)),
         action=_action,
         guards={
-            resource_of(catalog, access_rules.GROUP, name).collection: guard for name, guard in guards(policy).items()
+            resource_of(served_resources, access_rules.GROUP, name).collection: guard
+            for name, guard in guards(policy).items()
         },
     )
     writer = Writer(environment)
-    definitions = resource_of(catalog, crd.GROUP, crd.RESOURCE)
-    namespaces = resource_of(catalog, "", "namespaces")
+    definitions = resource_of(served_resources, crd.GROUP, crd.RESOURCE)
+    namespaces = resource_of(served_resources, "", "namespaces")
     establishing = DefinitionController(
-        reader, persistence, catalog, conversions, definitions, clock, features=features
+        reader, persistence, served_resources, conversions, definitions, clock, features=features
     )
     environment.followers[definitions.collection] = establishing
-    services = resource_of(catalog, "", "services")
+    services = resource_of(served_resources, "", "services")
     addresses = ServiceAddressController(
         reader, services, Pool(DEFAULT_RANGE if facts is None else facts.services, node_ports), clock
     )
@@ -247,10 +248,10 @@ def assemble(
     own: list[Reconciler[Any]] = [
         establishing,
         ApprovalController(reader, persistence, definitions, clock),
-        DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
+        DefinitionFinalizer(reader, writer, persistence, served_resources, definitions, clock),
         addresses,
-        *_expiry(reader, persistence, catalog, clock, event_ttl),
-        *(_rbac(reader, writer, persistence, catalog, policy, clock) if RBAC in modes else []),
+        *_expiry(reader, persistence, served_resources, clock, event_ttl),
+        *(_rbac(reader, writer, persistence, served_resources, policy, clock) if RBAC in modes else []),
     ]
     managed = manager.make(
         controllers,
@@ -258,20 +259,20 @@ def assemble(
             reader,
             writer,
             persistence,
-            catalog,
+            served_resources,
             clock,
             root_ca,
             signing_ca or ca_in_memory(clock),
             tokens.issue_legacy,
         ),
     )
-    legacy_tokens = LegacyTokenController(reader, writer, resource_of(catalog, "", "secrets"), clock)
+    legacy_tokens = LegacyTokenController(reader, writer, resource_of(served_resources, "", "secrets"), clock)
     tokens.used = legacy_tokens.used
-    bootstrap = BootstrapController(reader, writer, catalog, namespaces, clock, facts)
+    bootstrap = BootstrapController(reader, writer, served_resources, namespaces, clock, facts)
     background: list[Reconciler[Any]] = [
         bootstrap,
         legacy_tokens,
-        *_api_services(reader, writer, catalog, clock, facts),
+        *_api_services(reader, writer, served_resources, clock, facts),
         *managed,
     ]
     return ControlPlane(
@@ -281,7 +282,7 @@ def assemble(
         cache,
         reader,
         persistence,
-        catalog,
+        served_resources,
         conversions,
         chain,
         tokens,
@@ -292,7 +293,7 @@ def assemble(
         own,
         background,
         bootstrap,
-        _election(reader, writer, catalog, clock, identifiers, managed, elected),
+        _election(reader, writer, served_resources, clock, identifiers, managed, elected),
     )
 
 
@@ -313,7 +314,7 @@ def _action(kind: str) -> Act:
 def _election(
     reader: Reader,
     writer: Writer,
-    catalog: LiveCatalog,
+    served_resources: LiveResources,
     clock: Clock,
     identifiers: Identifiers,
     controllers: Sequence[Reconciler[Any]],
@@ -324,17 +325,22 @@ def _election(
     from noxu.controllers.leader_election import Election  # few servers share their store
 
     identity = f"{socket.gethostname()}_{identifiers.new_uid()}"  # as kube-controller-manager's
-    leases = resource_of(catalog, "coordination.k8s.io", "leases")
+    leases = resource_of(served_resources, "coordination.k8s.io", "leases")
     return Election(reader, writer, leases, clock, identity, controllers, periods)
 
 
 def _rbac(
-    reader: Reader, writer: Writer, persistence: Persistence, catalog: LiveCatalog, policy: Policy, clock: Clock
+    reader: Reader,
+    writer: Writer,
+    persistence: Persistence,
+    served_resources: LiveResources,
+    policy: Policy,
+    clock: Clock,
 ) -> list[Reconciler[Any]]:
     """Those of the mode RBAC: the rules are complete before the first request."""
     from noxu.controllers.bootstrap_roles import BootstrapRoleController  # only this mode needs it
 
-    resources = {plural: resource_of(catalog, access_rules.GROUP, plural) for plural in access_rules.PLURALS}
+    resources = {plural: resource_of(served_resources, access_rules.GROUP, plural) for plural in access_rules.PLURALS}
     rules = access_rules.AccessRuleController(reader, resources, policy, clock)
     writer.environment.followers.update({resource.collection: rules for resource in resources.values()})
     return [
@@ -344,36 +350,42 @@ def _rbac(
 
 
 def _api_services(
-    reader: Reader, writer: Writer, catalog: LiveCatalog, clock: Clock, facts: Facts | None
+    reader: Reader, writer: Writer, served_resources: LiveResources, clock: Clock, facts: Facts | None
 ) -> list[Reconciler[Any]]:
     if facts is None:
         return []
-    return [APIServiceController(reader, writer, catalog, resource_of(catalog, AGGREGATOR, "apiservices"), clock)]
+    return [
+        APIServiceController(
+            reader, writer, served_resources, resource_of(served_resources, AGGREGATOR, "apiservices"), clock
+        )
+    ]
 
 
-def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT) -> Chain:
+def admission_chain(
+    served_resources: ServedResources, caller: Caller | None, enabled: Collection[str] = DEFAULT
+) -> Chain:
     """The admission plug-ins that are enabled; without a caller no webhooks."""
-    chain = Chain(catalog, enabled)
+    chain = Chain(served_resources, enabled)
     if "MutatingAdmissionPolicy" in enabled:
-        chain.mutating.append(plugins.mutating_policies(catalog))
+        chain.mutating.append(plugins.mutating_policies(served_resources))
     if "MutatingAdmissionWebhook" in enabled and caller is not None:
-        chain.mutating.append(plugins.mutating_webhooks(catalog, caller, chain.local_mutating))
+        chain.mutating.append(plugins.mutating_webhooks(served_resources, caller, chain.local_mutating))
     if "ValidatingAdmissionPolicy" in enabled:
-        chain.validating.append(plugins.validating_policies(catalog))
+        chain.validating.append(plugins.validating_policies(served_resources))
     if "ValidatingAdmissionWebhook" in enabled and caller is not None:
-        chain.validating.append(plugins.validating_webhooks(catalog, caller, chain.local_validating))
+        chain.validating.append(plugins.validating_webhooks(served_resources, caller, chain.local_validating))
     if "ResourceQuota" in enabled:
-        chain.validating.append(plugins.resource_quotas(catalog))
+        chain.validating.append(plugins.resource_quotas(served_resources))
     return chain
 
 
 def _expiry(
-    reader: Reader, persistence: Persistence, catalog: LiveCatalog, clock: Clock, event_ttl: float | None
+    reader: Reader, persistence: Persistence, served_resources: LiveResources, clock: Clock, event_ttl: float | None
 ) -> list[Reconciler[Any]]:
     """One controller for each collection whose objects have a lifetime."""
     if event_ttl == 0:
         return []
-    resources = [resource for resource in catalog.current.resources if resource.is_stored]
+    resources = [resource for resource in served_resources.current.resources if resource.is_stored]
     storage = {resource.collection: resource.versions.storage for resource in resources}
     return [
         ExpiryController(reader, persistence, resource, event_ttl or resource.table.lifetime, clock)
@@ -382,9 +394,9 @@ def _expiry(
     ]
 
 
-def resource_of(catalog: LiveCatalog, group: str, plural: str) -> Resource:
+def resource_of(served_resources: LiveResources, group: str, plural: str) -> Resource:
     """A built-in resource."""
-    resource = catalog.current.find(group, "v1", plural)
+    resource = served_resources.current.find(group, "v1", plural)
     assert resource is not None
     return resource
 
@@ -401,7 +413,7 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.cache.keep_following(), "watch cache")
         if not is_new:
-            await separate(plane.store, plane.reader, _built_in_catalog(plane.store.shared, frozenset()))
+            await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
         elected = () if plane.election is None else plane.election.controllers
         own = [each for each in plane.all_controllers if each not in elected]
         if is_new:
@@ -422,7 +434,9 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
 async def _is_new(plane: ControlPlane) -> bool:
     """Whether nothing has created the objects of every cluster yet."""
     try:
-        return await plane.store.get(key_of(resource_of(plane.catalog, "", "namespaces"), "", "default")) is None
+        return (
+            await plane.store.get(key_of(resource_of(plane.served_resources, "", "namespaces"), "", "default")) is None
+        )
     except Corrupt:
         return False
 

@@ -106,10 +106,10 @@ async def _compiled(plane: ControlPlane, show: Shown | None) -> AsyncIterator[No
 
 async def _show_compiled(plane: ControlPlane, show: Shown) -> None:
     await asyncio.sleep(SHOWN_AFTER)
-    total = await plane.store.count(Prefix(resource_of(plane.catalog, GROUP, RESOURCE).collection))
+    total = await plane.store.count(Prefix(resource_of(plane.served_resources, GROUP, RESOURCE).collection))
     with show() as report:
         while True:
-            report(len(plane.catalog.current.defined), total)
+            report(len(plane.served_resources.current.defined), total)
             await asyncio.sleep(SHOWN_EVERY)
 
 
@@ -454,9 +454,11 @@ def _authentication_of(config: Config) -> settings.Settings:
 def _invalid_object_controller(plane: ControlPlane) -> Controller[Any]:
     from noxu.controllers.invalid_objects import InvalidObjectController  # rarely enabled
 
-    definitions = resource_of(plane.catalog, GROUP, RESOURCE)
+    definitions = resource_of(plane.served_resources, GROUP, RESOURCE)
     follower = plane.writer.environment.followers[definitions.collection]
-    return InvalidObjectController(plane.reader, plane.persistence, plane.catalog, follower, definitions, plane.clock)
+    return InvalidObjectController(
+        plane.reader, plane.persistence, plane.served_resources, follower, definitions, plane.clock
+    )
 
 
 async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> None:

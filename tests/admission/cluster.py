@@ -30,7 +30,7 @@ class Cluster:
         group, _, _ = value["apiVersion"].rpartition("/")
         found = [
             each
-            for each in self.environment.catalog.current.resources
+            for each in self.environment.served_resources.current.resources
             if (each.group, each.kind) == (group, value["kind"])
         ]
         return found[0]
@@ -62,9 +62,9 @@ class Cluster:
         """Create `new`, or replace `old` by it. `body` is that of a subresource of another kind. Raises ApiError."""
         resource = self.resource(new)
         if chain is None:
-            chain = Chain(self.environment.catalog.current, plugins)
+            chain = Chain(self.environment.served_resources.current, plugins)
             if "ResourceQuota" in plugins:
-                chain.validating.append(resource_quotas(self.environment.catalog.current))
+                chain.validating.append(resource_quotas(self.environment.served_resources.current))
         action = Action.CREATE if old is None else Action.REPLACE
         namespace = "default" if resource.namespaced else ""
         name = new["metadata"].get("name", "") if old is not None else ""

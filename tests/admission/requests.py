@@ -12,7 +12,7 @@ from noxu.registry.draft import Action, Environment, WriteRequest, draft_of
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
-from noxu.registry.served_resources import Catalog, LiveCatalog
+from noxu.registry.served_resources import LiveResources, ServedResources
 from noxu_storage.memory import MemoryStore
 
 GROUP = "example.com"
@@ -48,8 +48,8 @@ def widget(version: str = "v1", labels: dict[str, str] | None = None, name: str 
 
 def environment(store: MemoryStore) -> Environment:
     cache = WatchCache(store)
-    catalog = LiveCatalog(Catalog(built_in_versions()))
-    return Environment(Reader(store, cache), Persistence(store, cache), catalog)
+    served_resources = LiveResources(ServedResources(built_in_versions()))
+    return Environment(Reader(store, cache), Persistence(store, cache), served_resources)
 
 
 def request_of(

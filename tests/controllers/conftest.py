@@ -26,7 +26,7 @@ class World:
         self.plane, self.store, self.clock = plane, store, clock
 
     def resource(self, plural: str, group: str = "") -> Resource:
-        return resource_of(self.plane.catalog, group, plural)
+        return resource_of(self.plane.served_resources, group, plural)
 
     async def apply(self, *objects: Object) -> None:
         for value in objects:

@@ -39,7 +39,7 @@ BINDING: Final = typed(
 
 
 async def delete(plane: ControlPlane, plural: str) -> None:
-    resource = plane.catalog.current.find(GROUP, "v1", plural)
+    resource = plane.served_resources.current.find(GROUP, "v1", plural)
     assert resource is not None
     await plane.writer.write(WriteRequest(Action.DELETE, resource, "default", "r"))
 

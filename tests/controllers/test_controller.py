@@ -62,7 +62,7 @@ class Recorder(Controller[str]):
 
 def only_the_recorder(store: FlakyStore, clock: ManualClock) -> ControlPlane:
     plane = assemble(store, clock=clock)
-    recorder = Recorder(plane.reader, resource_of(plane.catalog, "", "namespaces"), clock)
+    recorder = Recorder(plane.reader, resource_of(plane.served_resources, "", "namespaces"), clock)
     recorder.prepare()
     plane.controllers[:] = [recorder]
     plane.background_controllers.clear()

@@ -57,7 +57,7 @@ class World:
         self.plane = plane
 
     def resource(self, group: str, plural: str) -> Resource:
-        return resource_of(self.plane.catalog, group, plural)
+        return resource_of(self.plane.served_resources, group, plural)
 
     async def apply(self, *objects: Object) -> None:
         for value in objects:

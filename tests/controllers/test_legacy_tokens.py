@@ -41,7 +41,7 @@ async def secret_of(plane: ControlPlane, labels: dict[str, str]) -> str:
 
 
 async def stored(plane: ControlPlane) -> Object:
-    resource = plane.catalog.current.find("", "v1", "secrets")
+    resource = plane.served_resources.current.find("", "v1", "secrets")
     assert resource is not None
     collection = await plane.reader.collection(resource)
     (entry,) = [entry for key, entry in collection.entries.items() if key.name == "s"]

@@ -80,7 +80,7 @@ async def edit(plane: ControlPlane) -> None:
 
 
 async def delete(plane: ControlPlane) -> None:
-    crds = plane.catalog.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    crds = plane.served_resources.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     await plane.writer.write(WriteRequest(Action.DELETE, crds, "", "widgets.example.com"))
     entries = (await plane.reader.collection(crds)).entries

@@ -339,7 +339,7 @@ def stored_thing(namespace: str, name: str, color: str, text: str = "") -> bytes
 
 
 def resource_of(server: Server) -> Resource:
-    found = server.plane.catalog.current.find(GROUP, "v1", "things")
+    found = server.plane.served_resources.current.find(GROUP, "v1", "things")
     assert found is not None
     return found
 

@@ -16,7 +16,7 @@ from noxu.http.answer import Answer
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.registry.stored_object import StoredObject
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key
@@ -38,7 +38,7 @@ TEXT = 'tricky: "rows":[] "items":[] \\n items: []\n\nrows: []\n  ]'
 
 
 def config_maps() -> Resource:
-    found = Catalog([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
+    found = ServedResources([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
     assert found is not None
     return found
 

@@ -11,7 +11,7 @@ from conformance.client import Client
 from noxu.http import responses, watch
 from noxu.http.summaries import Summaries
 from noxu.registry.builtin import built_in_versions, definitions_resource
-from noxu.registry.served_resources import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.registry.stored_object import StoredObject
 from noxu.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
 from noxu.tables.table import custom_columns
@@ -19,7 +19,7 @@ from noxu.testing.handle import Noxu
 from noxu_storage.types import Key
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 
-RESOURCE = Catalog([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
+RESOURCE = ServedResources([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
 NAME_OF_ALL = {"name": "n", "type": "string", "jsonPath": ".metadata['name']"}
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -60,7 +60,7 @@ def test_a_summary_that_another_request_could_fill_is_not_kept() -> None:
 
 def test_a_new_schema_makes_a_new_one() -> None:
     kept, one = Summaries(), entry("a")
-    first, second = [Catalog([*built_in_versions()]).find("", "v1", "configmaps") for _ in range(2)]
+    first, second = [ServedResources([*built_in_versions()]).find("", "v1", "configmaps") for _ in range(2)]
     assert first is not None
     assert second is not None
     if first is second:

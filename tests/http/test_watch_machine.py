@@ -86,7 +86,7 @@ class Machine(RuleBasedStateMachine):
             self.store = MemoryStore()
             self.plane = assemble(self.store)
             self.following = asyncio.create_task(self.plane.cache.follow())
-            found = self.plane.catalog.current.find("", "v1", "configmaps")
+            found = self.plane.served_resources.current.find("", "v1", "configmaps")
             assert found is not None
             self.resource = found
             await self.plane.reader.collection(found)

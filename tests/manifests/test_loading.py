@@ -272,5 +272,5 @@ async def test_what_runs_at_the_same_time_ends_with_the_loading() -> None:
 
     async with running(assemble(MemoryStore())) as plane:
         with pytest.raises(ZeroDivisionError):
-            await broken(resource_of(plane.catalog, "", "configmaps"))
+            await broken(resource_of(plane.served_resources, "", "configmaps"))
     assert running_writes == stopped == ["a", "b"]

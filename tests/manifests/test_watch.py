@@ -64,7 +64,7 @@ class Watched:
         self._log = log
 
     async def value_of(self, name: str) -> Json:
-        resource = self.plane.catalog.current.find("", "v1", "configmaps")
+        resource = self.plane.served_resources.current.find("", "v1", "configmaps")
         assert resource is not None
         return object_at(await self.plane.reader.get(resource, "default", name), resource)["data"]["value"]
 

@@ -109,7 +109,7 @@ def test_documents_that_were_made_before_do_not_keep_it(tmp_path: Path) -> None:
         for path in ("/openapi/v2", "/openapi/v3", "/openapi/v3/apis/hostile.example.com/v1", path_of("olds"), "/apis"):
             assert target.send("GET", path, headers={"Accept": f"{TABLE}, {DISCOVERY}, application/json"}).status == 200
         name = "olds.hostile.example.com"
-        kept = [ref(resource) for resource in noxu._server.plane.catalog.current.defined[name].all]
+        kept = [ref(resource) for resource in noxu._server.plane.served_resources.current.defined[name].all]
         assert target.send("DELETE", f"{DEFINITIONS}/{name}").status == 200
         eventually(lambda: target.send("GET", f"{DEFINITIONS}/{name}").status == 404)
 

@@ -39,7 +39,7 @@ async def plane() -> AsyncIterator[ControlPlane]:
 
 @pytest.fixture
 def maps(plane: ControlPlane) -> Resource:
-    return resource_of(plane.catalog, "", "configmaps")
+    return resource_of(plane.served_resources, "", "configmaps")
 
 
 def changed(**fields: Json) -> Object:
@@ -98,6 +98,6 @@ async def test_what_cannot_be_decoded(plane: ControlPlane, maps: Resource, store
 
 async def test_a_store_of_one_server_has_only_what_was_decoded_when_it_was_written() -> None:
     async with running(assemble(MemoryStore())) as plane:
-        maps = resource_of(plane.catalog, "", "configmaps")
+        maps = resource_of(plane.served_resources, "", "configmaps")
         await plane.store.put(KEY, json.dumps(changed(more=1)).encode(), expected=0)
         assert b'"more":1' in body_at(await plane.reader.get(maps, "default", "a"), maps)

@@ -41,7 +41,7 @@ async def plane_over(store: Store, features: Features) -> AsyncIterator[ControlP
 
 
 def resource_of(plane: ControlPlane) -> Resource:
-    found = plane.catalog.current.find("example.com", "v1", "widgets")
+    found = plane.served_resources.current.find("example.com", "v1", "widgets")
     assert found is not None
     return found
 

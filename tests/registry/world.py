@@ -29,7 +29,7 @@ from noxu.registry.draft import (
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.served_resources import Catalog, LiveCatalog
+from noxu.registry.served_resources import LiveResources, ServedResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
@@ -131,14 +131,14 @@ class World:
         self.store = store
         self.cache = WatchCache(store)
         self.reader, self.persistence = Reader(store, self.cache), Persistence(store, self.cache)
-        self.catalog = LiveCatalog(
-            Catalog([definitions_resource(), *built_in_versions()], {f"widgets.{GROUP}": defined})
+        self.served_resources = LiveResources(
+            ServedResources([definitions_resource(), *built_in_versions()], {f"widgets.{GROUP}": defined})
         )
         self.widgets = defined.storage
         self.environment = Environment(
             self.reader,
             self.persistence,
-            self.catalog,
+            self.served_resources,
             clock=StoppedClock(),
             identifiers=CountedIdentifiers().identifiers,
         )
@@ -153,7 +153,7 @@ class World:
         self.environment = replace(self.environment, admission=admission, identifiers=identifiers, **parts)
 
     def resource(self, plural: str, group: str = "", version: str = "v1") -> Resource:
-        found = self.catalog.current.find(group, version, plural)
+        found = self.served_resources.current.find(group, version, plural)
         assert found is not None, plural
         return found
 

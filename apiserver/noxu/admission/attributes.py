@@ -33,14 +33,14 @@ class Attributes:
     """One request. `name` and `namespace` are those of the request, "" if it has none."""
 
     __slots__ = (
-        "_new", "_old", "_validating", "catalog", "changed", "draft", "metrics", "name", "namespace", "operation", "plugin_state", "reader", "reinvoke",
-        "resource", "round", "subresource",
+        "_new", "_old", "_validating", "changed", "draft", "metrics", "name", "namespace", "operation", "plugin_state", "reader", "reinvoke",
+        "resource", "round", "served_resources", "subresource",
     )  # fmt: skip
 
     def __init__(self, draft: Draft, metrics: AdmissionMetrics | None = None) -> None:
         self.draft = draft
         self.metrics = metrics or AdmissionMetrics()
-        self.reader, self.catalog = draft.environment.reader, draft.environment.catalog.current
+        self.reader, self.served_resources = draft.environment.reader, draft.environment.served_resources.current
         self.resource = draft.request.target
         self.operation = draft.operation
         self.subresource = draft.request.subresource
@@ -173,7 +173,7 @@ class Attributes:
         """The labels of the request's namespace, None if it does not exist."""
         if is_namespace(self.resource) and not self.subresource and self._new:
             return _labels(self._new[self.resource])
-        namespaces = self.catalog.find("", "v1", "namespaces")
+        namespaces = self.served_resources.find("", "v1", "namespaces")
         assert namespaces is not None
         entries = (await self.reader.collection(namespaces)).entries
         entry = entries.get(key_of(namespaces, "", self.namespace))

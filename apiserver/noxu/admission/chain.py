@@ -24,7 +24,7 @@ from noxu.registry.cache import Collection
 from noxu.registry.draft import Action, Draft
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.values import Json, copy
 
 if TYPE_CHECKING:
@@ -76,15 +76,15 @@ P = TypeVar("P", bound=Plugin)
 class Chain:
     """The `Admission` of a server."""
 
-    def __init__(self, catalog: Catalog, enabled: Container[str]) -> None:
+    def __init__(self, served_resources: ServedResources, enabled: Container[str]) -> None:
         """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
         lifecycle = "NamespaceLifecycle" in enabled
-        self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
+        self._lifecycle = NamespaceLifecycle(_find(served_resources, "", "namespaces")) if lifecycle else None
         self._consulted = Consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
-        self._kinds = [kind for kind in catalog.resources if kind.group == GROUP and not kind.is_custom]
+        self._kinds = [kind for kind in served_resources.resources if kind.group == GROUP and not kind.is_custom]
         if "ResourceQuota" in enabled:
-            self._kinds.append(_find(catalog, "", "resourcequotas"))
+            self._kinds.append(_find(served_resources, "", "resourcequotas"))
         self.metrics = AdmissionMetrics()
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
@@ -253,7 +253,7 @@ def _keep_readable(draft: Draft, before: Json) -> None:
         draft.new = {**draft.new, "metadata": {**draft.new["metadata"], "managedFields": before or []}}
 
 
-def _find(catalog: Catalog, group: str, plural: str) -> Resource:
-    resource = catalog.find(group, "v1", plural)
+def _find(served_resources: ServedResources, group: str, plural: str) -> Resource:
+    resource = served_resources.find(group, "v1", plural)
     assert resource is not None
     return resource

@@ -40,7 +40,7 @@ def _newly_blocking(new: list[Object], old: list[Object]) -> list[Object]:
 def _check_finalizers(draft: Draft, reference: Object) -> None:
     request = draft.request
     version, kind = reference.get("apiVersion", ""), reference.get("kind", "")
-    owner = draft.environment.catalog.current.kinds.get((version, kind))
+    owner = draft.environment.served_resources.current.kinds.get((version, kind))
     if owner is None:
         why = f"cannot find RESTMapping for APIVersion {version} Kind {kind}: no matches for kind {quote(kind)} in version {quote(version)}"
         raise refusal(Attributes(draft), f"cannot set blockOwnerDeletion in this case because {why}")

@@ -13,7 +13,7 @@ from noxu.admission_plugins import GROUP
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import Catalog
+from noxu.registry.served_resources import ServedResources
 
 if TYPE_CHECKING:
     from noxu.admission.attributes import Attributes
@@ -106,19 +106,21 @@ def _mutating_policies(policies: Resource, bindings: Resource) -> _Mutating:
     return MutatingPolicies(policies, bindings)
 
 
-def mutating_policies(catalog: Catalog) -> DeferredMutating:
+def mutating_policies(served_resources: ServedResources) -> DeferredMutating:
     """MutatingAdmissionPolicy."""
-    return DeferredMutating("MutatingAdmissionPolicy", _kinds(catalog, "mutatingadmissionpolicies"), _mutating_policies)
-
-
-def validating_policies(catalog: Catalog) -> DeferredValidating:
-    """ValidatingAdmissionPolicy."""
-    return DeferredValidating(
-        "ValidatingAdmissionPolicy", _kinds(catalog, "validatingadmissionpolicies"), _validating_policies
+    return DeferredMutating(
+        "MutatingAdmissionPolicy", _kinds(served_resources, "mutatingadmissionpolicies"), _mutating_policies
     )
 
 
-def mutating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredMutating:
+def validating_policies(served_resources: ServedResources) -> DeferredValidating:
+    """ValidatingAdmissionPolicy."""
+    return DeferredValidating(
+        "ValidatingAdmissionPolicy", _kinds(served_resources, "validatingadmissionpolicies"), _validating_policies
+    )
+
+
+def mutating_webhooks(served_resources: ServedResources, caller: Caller, local: Sequence[Hook]) -> DeferredMutating:
     """MutatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
 
     def make(configurations: Resource) -> _Mutating:
@@ -126,10 +128,12 @@ def mutating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -
 
         return MutatingWebhooks(configurations, caller, local)
 
-    return DeferredMutating("MutatingAdmissionWebhook", (_kind(catalog, "mutatingwebhookconfigurations"),), make, local)
+    return DeferredMutating(
+        "MutatingAdmissionWebhook", (_kind(served_resources, "mutatingwebhookconfigurations"),), make, local
+    )
 
 
-def validating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredValidating:
+def validating_webhooks(served_resources: ServedResources, caller: Caller, local: Sequence[Hook]) -> DeferredValidating:
     """ValidatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
 
     def make(configurations: Resource) -> _Validating:
@@ -138,11 +142,11 @@ def validating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook])
         return ValidatingWebhooks(configurations, caller, local)
 
     return DeferredValidating(
-        "ValidatingAdmissionWebhook", (_kind(catalog, "validatingwebhookconfigurations"),), make, local
+        "ValidatingAdmissionWebhook", (_kind(served_resources, "validatingwebhookconfigurations"),), make, local
     )
 
 
-def resource_quotas(catalog: Catalog) -> DeferredQuotas:
+def resource_quotas(served_resources: ServedResources) -> DeferredQuotas:
     """ResourceQuota."""
 
     def make(quotas: Resource) -> _Validating:  # noqa: ARG001
@@ -150,16 +154,16 @@ def resource_quotas(catalog: Catalog) -> DeferredQuotas:
 
         return ResourceQuotas()
 
-    quotas = catalog.find("", "v1", "resourcequotas")
+    quotas = served_resources.find("", "v1", "resourcequotas")
     assert quotas is not None
     return DeferredQuotas("ResourceQuota", (quotas,), make)
 
 
-def _kinds(catalog: Catalog, policies: str) -> tuple[Resource, Resource]:
-    return _kind(catalog, policies), _kind(catalog, policies.replace("policies", "policybindings"))
+def _kinds(served_resources: ServedResources, policies: str) -> tuple[Resource, Resource]:
+    return _kind(served_resources, policies), _kind(served_resources, policies.replace("policies", "policybindings"))
 
 
-def _kind(catalog: Catalog, plural: str) -> Resource:
-    found = catalog.find(GROUP, "v1", plural)
+def _kind(served_resources: ServedResources, plural: str) -> Resource:
+    found = served_resources.find(GROUP, "v1", plural)
     assert found is not None
     return found

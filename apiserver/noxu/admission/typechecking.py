@@ -13,15 +13,15 @@ from typing import Final
 from noxu.api.meta import GroupVersionKind
 from noxu.cel import Type, TypeChecker, object_type
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.values import Object
 
 MAX_KINDS: Final = 10  # of one rule
 
 
-def warnings(policy: Object, catalog: Catalog) -> list[Object]:
+def warnings(policy: Object, served_resources: ServedResources) -> list[Object]:
     """ExpressionWarnings."""
-    checkers = list(_checkers(policy["spec"], catalog))
+    checkers = list(_checkers(policy["spec"], served_resources))
     found = []
     for n, validation in enumerate(policy["spec"].get("validations") or ()):
         for name in ("expression", "messageExpression"):
@@ -32,16 +32,18 @@ def warnings(policy: Object, catalog: Catalog) -> list[Object]:
     return found
 
 
-def _checkers(spec: Object, catalog: Catalog) -> Iterator[tuple[str, TypeChecker]]:
+def _checkers(spec: Object, served_resources: ServedResources) -> Iterator[tuple[str, TypeChecker]]:
     """(kind, checker of expressions about its objects) of the kinds that the policy applies to."""
     params = spec.get("paramKind")
     params_type: Type | None = None
     if params is not None:
         group, _, version = params["apiVersion"].rpartition("/")
-        known = [resource for resource in catalog.in_version(group, version) if resource.kind == params["kind"]]
+        known = [
+            resource for resource in served_resources.in_version(group, version) if resource.kind == params["kind"]
+        ]
         params_type = _type_of(known[0]) if known else None
     variables = [(variable["name"], variable["expression"]) for variable in spec.get("variables") or ()]
-    for resource in _resources(spec, catalog):
+    for resource in _resources(spec, served_resources):
         type_ = _type_of(resource)
         if type_ is None:
             continue
@@ -50,13 +52,13 @@ def _checkers(spec: Object, catalog: Catalog) -> Iterator[tuple[str, TypeChecker
         yield f"{kind.group}/{kind.version}, Kind={kind.kind}", checker
 
 
-def _resources(spec: Object, catalog: Catalog) -> list[Resource]:
+def _resources(spec: Object, served_resources: ServedResources) -> list[Resource]:
     """The resources that the rules name without wildcards, sorted by group, version and kind."""
     found: set[Resource] = set()
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         count = 0
         for place in _places(rule):
-            resource = catalog.find(*place)
+            resource = served_resources.find(*place)
             if resource is not None:
                 found.add(resource)
                 count += 1

@@ -199,7 +199,7 @@ async def _made() -> Made:
     """The objects that a server makes when it starts, and for every namespace, cleaned."""
     found: Made = {}
     async with running(assemble(MemoryStore())) as plane:
-        for resource in plane.catalog.current.resources:
+        for resource in plane.served_resources.current.resources:
             if not resource.is_stored or resource.versions.storage is not resource:
                 continue
             for entry in (await plane.reader.collection(resource)).entries.values():

@@ -169,7 +169,7 @@ def _as_v1(document: Document, warnings: list[str]) -> Document:
 
 async def _not_served(plane: ControlPlane, resource: Resource, document: Document) -> list[str]:
     """The reasons why an accepted CRD is not served, for example a conflict of names."""
-    if loading.name_of(document.value) in plane.catalog.current.defined:
+    if loading.name_of(document.value) in plane.served_resources.current.defined:
         return []
     crd = object_at(await plane.reader.get(resource, "", loading.name_of(document.value)), resource)
     if conditions.is_true(crd, conditions.ESTABLISHED):

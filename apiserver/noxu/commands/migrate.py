@@ -173,12 +173,12 @@ async def _migrate_store(config: Config, names: list[str], show: Show) -> list[M
     """Raises MigrationError, StartError or StoreError."""
     done = []
     async with _open_control_plane(config) as plane:
-        definitions = plane.catalog.current.find(types.GROUP, types.VERSION, types.RESOURCE)
+        definitions = plane.served_resources.current.find(types.GROUP, types.VERSION, types.RESOURCE)
         assert definitions is not None
         entries = (await plane.reader.collection(definitions)).entries.values()
         for crd, migration in _chosen([object_at(entry, definitions) for entry in entries], names):
             done.append(migration)
-            versions = plane.catalog.current.defined.get(migration.crd)
+            versions = plane.served_resources.current.defined.get(migration.crd)
             if versions is None:
                 migration.failures.append("it is not established")
                 continue

@@ -5,7 +5,7 @@ group version of a definition has an APIService with the label `automanaged: tru
 changes are reverted. An APIService without the label belongs to a client. Those of built-in group versions are created by
 `bootstrap`, once.
 
-An APIService with a service asks for requests to be forwarded, which is not supported. The catalog has its group version, so
+An APIService with a service asks for requests to be forwarded, which is not supported. The served resources have its group version, so
 that such requests are refused instead of not being found.
 """
 
@@ -23,7 +23,7 @@ from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES, LiveCatalog
+from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES, LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
@@ -36,27 +36,29 @@ _CONFLICTS: Final = ("AlreadyExists", "Conflict", "NotFound")
 
 
 class APIServiceController(Controller[str]):
-    """Keeps these APIServices, and the catalog's group versions of other servers. Keys are names of APIServices."""
+    """Keeps these APIServices, and the group versions of other servers. Keys are names of APIServices."""
 
     name = "kube-apiserver-autoregistration"
 
-    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, resource: Resource, clock: Clock) -> None:
+    def __init__(
+        self, reader: Reader, writer: Writer, served_resources: LiveResources, resource: Resource, clock: Clock
+    ) -> None:
         super().__init__(reader, resource, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._served: dict[str, GroupVersion] = {}  # by name of the APIService: the group versions of definitions
         self._elsewhere: dict[str, GroupVersion] = {}  # likewise: those of other servers
-        catalog.followers.append(self._follow)
+        served_resources.followers.append(self._follow)
 
     def _follow(self) -> None:
-        """The catalog has changed."""
+        """The served resources have changed."""
         if self.is_synchronised:
             for name in self._update_served():
                 self.queue.add(name)
 
     def _update_served(self) -> set[str]:
         """The names of the APIServices whose group versions have come or gone."""
-        defined = self.catalog.current.defined.values()
+        defined = self.served_resources.current.defined.values()
         found = {
             f"{version}.{group}": (group, version)
             for group, version in frozenset().union(*(versions.group_versions for versions in defined))
@@ -91,8 +93,8 @@ class APIServiceController(Controller[str]):
 
     def _publish(self) -> None:
         elsewhere = frozenset(self._elsewhere.values())
-        if elsewhere != self.catalog.current.elsewhere:
-            self.catalog.replace(self.catalog.current.with_elsewhere(elsewhere))
+        if elsewhere != self.served_resources.current.elsewhere:
+            self.served_resources.replace(self.served_resources.current.with_elsewhere(elsewhere))
 
     async def reconcile(self, name: str) -> None:
         """Create, revert or delete one APIService (checkAPIService)."""

@@ -39,7 +39,7 @@ from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.server_leases import ServerLeases
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
@@ -310,7 +310,7 @@ class BootstrapController(Controller[str]):
         self,
         reader: Reader,
         writer: Writer,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         namespaces: Resource,
         clock: Clock,
         facts: Facts | None,
@@ -318,7 +318,7 @@ class BootstrapController(Controller[str]):
         """Without facts, which only a server has, there are only the namespaces."""
         super().__init__(reader, namespaces, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.facts = facts
         self._leases: ServerLeases | None = None
         if facts is not None and facts.address and reader.store.shared:
@@ -437,7 +437,7 @@ class BootstrapController(Controller[str]):
             await self._write(Action.REPLACE, resource, value)
 
     def _resource(self, group: str, plural: str) -> Resource:
-        found = self.catalog.current.find(group, "v1", plural)
+        found = self.served_resources.current.find(group, "v1", plural)
         assert found is not None, plural
         return found
 
@@ -452,7 +452,7 @@ class BootstrapController(Controller[str]):
         """Group versions that clients cannot use have no APIService."""
         if manifest["kind"] != "APIService":
             return True
-        return self.catalog.current.serves(manifest["spec"].get("group", ""), manifest["spec"]["version"])
+        return self.served_resources.current.serves(manifest["spec"].get("group", ""), manifest["spec"]["version"])
 
     async def _create_missing(self, resource: Resource, manifest: Object) -> None:
         if await self.reader.stored(resource, "", manifest["metadata"]["name"]) is None:

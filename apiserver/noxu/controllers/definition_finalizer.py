@@ -24,7 +24,7 @@ from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
@@ -44,14 +44,14 @@ class DefinitionFinalizer(Controller[str]):
         reader: Reader,
         writer: Writer,
         persistence: Persistence,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         resource: Resource,
         clock: Clock,
     ) -> None:
         super().__init__(reader, resource, clock)
         self.writer = writer
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._watches: dict[str, EmptinessWatch] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}  # by name: the end of IN_PROGRESS_FOR
 
@@ -71,7 +71,7 @@ class DefinitionFinalizer(Controller[str]):
         crd = await self._terminating(name)
         if crd is None:
             return
-        versions = self.catalog.current.defined.get(name)
+        versions = self.served_resources.current.defined.get(name)
         if versions is None:
             await self._mark(name, conditions.NEVER_ESTABLISHED, done=True)
             return

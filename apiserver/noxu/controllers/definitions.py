@@ -1,7 +1,7 @@
 """Definitions: names accepted, established, served, withdrawn (upstream's apiextensions controllers).
 
 A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and the
-catalog is replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
+served resources are replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
 definitions with the same name, the first one gets it.
 """
 
@@ -31,7 +31,7 @@ from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, stored_spec, taken_object
 from noxu.values import Object
 
@@ -39,7 +39,7 @@ from noxu.values import Object
 class _Parsed(NamedTuple):
     """A definition, a digest of the parts of it that determine what is served (None: nothing is), and its versions.
 
-    `versions` is None if nothing is served, or if the catalog has these versions already.
+    `versions` is None if nothing is served, or if the served resources have these versions already.
     """
 
     crd: Object
@@ -48,7 +48,7 @@ class _Parsed(NamedTuple):
 
 
 class DefinitionController(Controller[str]):
-    """Keeps the catalog and the conditions of definitions up to date. Keys are names."""
+    """Keeps the served resources and the conditions of definitions up to date. Keys are names."""
 
     name = "crd-establishing-controller"
 
@@ -56,7 +56,7 @@ class DefinitionController(Controller[str]):
         self,
         reader: Reader,
         persistence: Persistence,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         conversions: Conversions,
         resource: Resource,
         clock: Clock,
@@ -66,9 +66,9 @@ class DefinitionController(Controller[str]):
         super().__init__(reader, resource, clock)
         self.features = features
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.conversions = conversions
-        self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what the catalog has
+        self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what is served
         self._names: dict[str, tuple[str, Object]] = {}  # by definition: its group and accepted names
         self._accepted: dict[str, AcceptedNames] = {}  # by group: the same names
         self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
@@ -133,7 +133,7 @@ class DefinitionController(Controller[str]):
         self._to_read.pop(name, None)
 
     async def _read(self, name: str, written: Updated | None = None) -> tuple[StoredObject, Object] | None:
-        """Read the newest state of a definition and update the catalog; None: the definition does not exist.
+        """Read the newest state of a definition and update the served resources; None: the definition does not exist.
 
         If that state is what this controller has `written` last, it is not decoded again.
         """
@@ -163,7 +163,7 @@ class DefinitionController(Controller[str]):
             return _Parsed(crd)
         name, spec = entry.key.name, stored_spec(entry, crd, self.resource)
         served = self._digest(crd, spec)
-        current = self.catalog.current.defined.get(name)
+        current = self.served_resources.current.defined.get(name)
         if current is not None and self._served.get(name) == served:
             current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
@@ -194,9 +194,9 @@ class DefinitionController(Controller[str]):
         if versions is not None:
             versions.converter = self.conversions.define(name, crd["spec"])
             self._served[name] = served
-            self.catalog.replace(self.catalog.current.with_definition(name, versions))
+            self.served_resources.replace(self.served_resources.current.with_definition(name, versions))
             self.reader.cache.end_watches(versions.collection)
-        current = self.catalog.current.defined[name]
+        current = self.served_resources.current.defined[name]
         current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
         current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
 
@@ -220,8 +220,8 @@ class DefinitionController(Controller[str]):
     def _withdraw(self, name: str) -> None:
         """Stop serving a definition."""
         if self._served.pop(name, None) is not None:
-            collection = self.catalog.current.defined[name].collection
-            self.catalog.replace(self.catalog.current.with_definition(name, None))
+            collection = self.served_resources.current.defined[name].collection
+            self.served_resources.replace(self.served_resources.current.with_definition(name, None))
             self.reader.cache.withdraw(collection)
 
 

@@ -53,7 +53,7 @@ from noxu.registry.access import User
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import key_of
 from noxu.registry.writer import Writer
 from noxu.values import Object
@@ -86,17 +86,17 @@ class GarbageCollector(Reconciler[Work]):
     name = COMPONENT
     workers = 32  # their writes share commits
 
-    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, clock: Clock) -> None:
+    def __init__(self, reader: Reader, writer: Writer, served_resources: LiveResources, clock: Clock) -> None:
         super().__init__(reader, clock, "the store")
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.graph = OwnerGraph()
         self._states: dict[Key, OwnerState | _Reading] = {}
         self._scanned: dict[Key, Revision] | None = None  # during a scan: the newest changes of keys
         self._parked: dict[Hashable, dict[Key, None]] = {}  # by what is not served: a collection, or a kind
         self._resets = 0
         self._events = 0
-        catalog.followers.append(self._retry_parked)
+        served_resources.followers.append(self._retry_parked)
 
     # -- following all collections
 
@@ -167,8 +167,10 @@ class GarbageCollector(Reconciler[Work]):
         self._parked.setdefault(unserved, {})[key] = None
 
     def _retry_parked(self) -> None:
-        catalog = self.catalog.current
-        for unserved in [what for what in self._parked if what in catalog.kinds or what in catalog.preferred]:
+        served_resources = self.served_resources.current
+        for unserved in [
+            what for what in self._parked if what in served_resources.kinds or what in served_resources.preferred
+        ]:
             for key in self._parked.pop(unserved):
                 self.queue.add(key)
 
@@ -183,7 +185,7 @@ class GarbageCollector(Reconciler[Work]):
         node = self.graph.nodes.get(key)
         if node is None:
             return
-        resource = self.catalog.current.preferred.get(key.collection)
+        resource = self.served_resources.current.preferred.get(key.collection)
         if resource is None:
             self._park(key, key.collection)
         elif node.orphans:
@@ -216,7 +218,7 @@ class GarbageCollector(Reconciler[Work]):
             if self._is_gone(reference, node):
                 absent.append(reference.uid)
                 continue
-            owners = self.catalog.current.kinds.get((reference.api_version, reference.kind))
+            owners = self.served_resources.current.kinds.get((reference.api_version, reference.kind))
             if owners is None:
                 self._park(node.key, (reference.api_version, reference.kind))
                 return
@@ -297,7 +299,7 @@ class GarbageCollector(Reconciler[Work]):
 
     async def _disown(self, key: Key, owners: Sequence[Uid]) -> None:
         """Remove the references to owners from a dependent."""
-        node, resource = self.graph.nodes.get(key), self.catalog.current.preferred.get(key.collection)
+        node, resource = self.graph.nodes.get(key), self.served_resources.current.preferred.get(key.collection)
         if node is None or resource is None:
             return
         if not resource.is_custom:
@@ -351,8 +353,8 @@ class GarbageCollector(Reconciler[Work]):
 
     async def _report_namespace(self, node: Node, resource: Resource, reference: Reference, owners: Resource) -> None:
         """Create an Event if the owner exists in another namespace than its dependent."""
-        catalog = self.catalog.current
-        namespaces = await self.reader.collection(catalog.preferred["/namespaces"])
+        served_resources = self.served_resources.current
+        namespaces = await self.reader.collection(served_resources.preferred["/namespaces"])
         collection = await self.reader.collection(owners)
         for key in namespaces.keys:
             entry = collection.entries.get(key_of(owners, key.name, reference.name))
@@ -365,7 +367,7 @@ class GarbageCollector(Reconciler[Work]):
         self._events += 1
         now = self.clock.now()
         value = _event(node, resource, reference, format_time(now), int(now.timestamp() * 1e9) + self._events)
-        events = catalog.kinds["v1", "Event"]
+        events = served_resources.kinds["v1", "Event"]
         namespace = value["metadata"]["namespace"]
         request = WriteRequest(
             Action.CREATE, events, namespace, body=Body(value), options=Options(field_manager=MANAGER), user=USER

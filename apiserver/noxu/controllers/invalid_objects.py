@@ -36,7 +36,7 @@ from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import revalidate
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, new_entry, read
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key, Revision
@@ -68,16 +68,16 @@ class InvalidObjectController(Controller[WorkItem]):
         self,
         reader: Reader,
         persistence: Persistence,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         definitions: Follower,
         resource: Resource,
         clock: Clock,
     ) -> None:
-        """`definitions` keeps the catalog up to date; `resource` is that of definitions."""
+        """`definitions` keeps the served resources up to date; `resource` is that of definitions."""
         super().__init__(reader, resource, clock)
         self._definitions = definitions
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._objects: dict[str, _Objects] = {}
         self._since = 0.0  # when other tasks last ran
 
@@ -89,8 +89,8 @@ class InvalidObjectController(Controller[WorkItem]):
 
     async def reconcile(self, item: WorkItem) -> None:
         name, key = item
-        await self._definitions.settled(name)  # after that the catalog has the change
-        versions = self.catalog.current.defined.get(name)
+        await self._definitions.settled(name)  # after that the served resources have the change
+        versions = self.served_resources.current.defined.get(name)
         if versions is None:
             if (deleted := self._objects.pop(name, None)) is not None:
                 deleted.stop()
@@ -110,7 +110,7 @@ class InvalidObjectController(Controller[WorkItem]):
         objects = self._objects[name] = _Objects(self, name, versions, collection)
         for key in list(collection.keys):
             await self._check(objects, versions, key)
-            if self.catalog.current.defined.get(name) is not versions:
+            if self.served_resources.current.defined.get(name) is not versions:
                 return  # the schema has changed again: another item is in the queue
         if objects.invalid:
             log.info("%s: %d of %d objects do not validate", name, len(objects.invalid), len(collection.keys))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from noxu.registry.persistence import Persistence
     from noxu.registry.reader import Reader
     from noxu.registry.resource import Resource
-    from noxu.registry.served_resources import LiveCatalog
+    from noxu.registry.served_resources import LiveResources
     from noxu.registry.writer import Writer
     from noxu.values import Object
 
@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     reader: Reader
     writer: Writer
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     clock: Clock
     root_ca: str
     signing_ca: Callable[[], SigningCA]
@@ -50,7 +50,7 @@ class Parts(NamedTuple):
 
     def resource(self, group: str, plural: str) -> Resource:
         """A built-in resource."""
-        found = self.catalog.current.find(group, "v1", plural)
+        found = self.served_resources.current.find(group, "v1", plural)
         assert found is not None
         return found
 
@@ -69,28 +69,28 @@ class Known(NamedTuple):
 def _garbage_collector(parts: Parts) -> Reconciler[Any]:
     from noxu.controllers.garbage_collector import GarbageCollector
 
-    return GarbageCollector(parts.reader, parts.writer, parts.catalog, parts.clock)
+    return GarbageCollector(parts.reader, parts.writer, parts.served_resources, parts.clock)
 
 
 def _namespaces(parts: Parts) -> Reconciler[Any]:
     from noxu.controllers.namespaces import NamespaceController
 
     namespaces = parts.resource("", "namespaces")
-    return NamespaceController(parts.reader, parts.writer, parts.catalog, namespaces, parts.clock)
+    return NamespaceController(parts.reader, parts.writer, parts.served_resources, namespaces, parts.clock)
 
 
 def _policy_status(parts: Parts) -> Reconciler[Any]:
     from noxu.controllers.policy_status import PolicyStatusController
 
     policies = parts.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
-    return PolicyStatusController(parts.reader, parts.persistence, parts.catalog, policies, parts.clock)
+    return PolicyStatusController(parts.reader, parts.persistence, parts.served_resources, policies, parts.clock)
 
 
 def _resource_quotas(parts: Parts) -> Reconciler[Any]:
     from noxu.controllers.resource_quotas import ResourceQuotaController
 
     quotas = parts.resource("", "resourcequotas")
-    return ResourceQuotaController(parts.reader, parts.persistence, parts.catalog, quotas, parts.clock)
+    return ResourceQuotaController(parts.reader, parts.persistence, parts.served_resources, quotas, parts.clock)
 
 
 def _root_ca(parts: Parts) -> Reconciler[Any]:
@@ -156,7 +156,9 @@ def _storage_migrations(parts: Parts) -> Reconciler[Any]:
 
     migrations = parts.resource("storagemigration.k8s.io", "storageversionmigrations")
     definitions = parts.resource("apiextensions.k8s.io", "customresourcedefinitions")
-    return StorageMigrationController(parts.reader, parts.writer, parts.catalog, migrations, definitions, parts.clock)
+    return StorageMigrationController(
+        parts.reader, parts.writer, parts.served_resources, migrations, definitions, parts.clock
+    )
 
 
 CONTROLLERS: Final = (

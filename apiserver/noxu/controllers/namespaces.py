@@ -32,7 +32,7 @@ from noxu.registry.draft import Action, Body, DeleteOptions, Options, WriteReque
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
@@ -75,10 +75,12 @@ class NamespaceController(Controller[str]):
     name = "namespace-controller"
     workers = 4
 
-    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, resource: Resource, clock: Clock) -> None:
+    def __init__(
+        self, reader: Reader, writer: Writer, served_resources: LiveResources, resource: Resource, clock: Clock
+    ) -> None:
         super().__init__(reader, resource, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._watches: dict[str, list[EmptinessWatch]] = {}
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -134,7 +136,7 @@ class NamespaceController(Controller[str]):
         Custom resources may have the names of a built-in kind; they are another resource.
         """
         found: dict[tuple[Qualified, str], Resource] = {}
-        for resource in self.catalog.current.resources:
+        for resource in self.served_resources.current.resources:
             if resource.namespaced and resource.is_stored and "delete" in resource.verbs:
                 found.setdefault((resource.group_resource, resource.collection), resource)
         return list(found.values())

@@ -18,7 +18,7 @@ from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, new_entry, object_at
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -32,11 +32,16 @@ class PolicyStatusController(Controller[Key]):
     name = "validatingadmissionpolicy-status-controller"
 
     def __init__(
-        self, reader: Reader, persistence: Persistence, catalog: LiveCatalog, resource: Resource, clock: Clock
+        self,
+        reader: Reader,
+        persistence: Persistence,
+        served_resources: LiveResources,
+        resource: Resource,
+        clock: Clock,
     ) -> None:
         super().__init__(reader, resource, clock)
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
 
     def observe(self, change: Change) -> Iterable[Key]:
         return () if change.entry is None else [change.key]
@@ -60,7 +65,7 @@ class PolicyStatusController(Controller[Key]):
         require_imported("noxu.admission.typechecking", "warnings")
         from noxu.admission.typechecking import warnings  # large, and rarely needed
 
-        found = warnings(policy, self.catalog.current)
+        found = warnings(policy, self.served_resources.current)
         checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
         new = {**policy, "status": {**status, **checked}}
         from noxu.apply import manager  # with the first policy

@@ -19,7 +19,7 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.preparation import prepared
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Json
 from noxu_storage.types import Event, Key, Revision
@@ -41,11 +41,11 @@ class ResourceQuotaController(Reconciler[Key]):
     name = "resourcequota-controller"
 
     def __init__(
-        self, reader: Reader, persistence: Persistence, catalog: LiveCatalog, quotas: Resource, clock: Clock
+        self, reader: Reader, persistence: Persistence, served_resources: LiveResources, quotas: Resource, clock: Clock
     ) -> None:
         super().__init__(reader, clock, "the store")
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.resource = quotas
         self._in_namespaces: dict[str, set[Key]] = {}
         """The quotas by partition."""
@@ -137,7 +137,7 @@ class ResourceQuotaController(Reconciler[Key]):
 
     def _resources(self, what: Qualified) -> list[Resource]:
         """The stored versions of a namespaced resource that is served: custom resources may have the names of a built-in one."""
-        resources = (each for each in self.catalog.current.resources if each.group_resource == what)
+        resources = (each for each in self.served_resources.current.resources if each.group_resource == what)
         stored = {each.collection: each.versions.storage for each in resources if each.is_stored and each.namespaced}
         return list(stored.values())
 

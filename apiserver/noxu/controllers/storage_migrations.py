@@ -36,7 +36,7 @@ from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
 from noxu.registry.rewriting import outdated, rewrite
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
@@ -78,21 +78,21 @@ class StorageMigrationController(Controller[Target]):
         self,
         reader: Reader,
         writer: Writer,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         migrations: Resource,
         definitions: Resource,
         clock: Clock,
     ) -> None:
         super().__init__(reader, migrations, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.definitions = definitions
         self._targets: dict[str, Target] = {}  # by name of a migration
         self._absent: set[Target] = set()  # those that may appear
-        catalog.followers.append(self._follow)
+        served_resources.followers.append(self._follow)
 
     def _follow(self) -> None:
-        """The catalog has changed."""
+        """The served resources have changed."""
         for target in self._absent:
             self.queue.add(target)
 
@@ -163,9 +163,9 @@ class StorageMigrationController(Controller[Target]):
 
     def _resources(self, target: Target) -> list[Resource]:
         """The best version of each collection: custom resources may have the names of a built-in kind."""
-        catalog, found = self.catalog.current, dict[str, Resource]()
-        for version in reversed(catalog.groups.get(target.group, ())):
-            resource = catalog.by_path.get((target.group, version, target.plural))
+        served_resources, found = self.served_resources.current, dict[str, Resource]()
+        for version in reversed(served_resources.groups.get(target.group, ())):
+            resource = served_resources.by_path.get((target.group, version, target.plural))
             if resource is not None:
                 found[resource.collection] = resource
         return list(found.values())

@@ -34,7 +34,7 @@ def application(
 ) -> App:
     """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
     documents = Documents(
-        lambda: plane.catalog.current,
+        lambda: plane.served_resources.current,
         authority,
         own_version,
         checks_of(plane.store_health, plane.cache.health, plane.all_controllers, is_stopping),
@@ -48,7 +48,7 @@ def application(
         plane.reader,
         plane.writer,
         plane.persistence,
-        plane.catalog,
+        plane.served_resources,
         plane.clock,
         plane.features,
         plane.tokens,

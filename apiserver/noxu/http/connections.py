@@ -26,7 +26,7 @@ from noxu.values import Json, Object
 
 
 def _place(exchange: Exchange) -> Place:
-    return Place(exchange.backend.reader, exchange.backend.catalog, namespace_of(exchange))
+    return Place(exchange.backend.reader, exchange.backend.served_resources, namespace_of(exchange))
 
 
 def is_upgrade(exchange: Exchange) -> bool:

@@ -25,7 +25,7 @@ from noxu.registry.offload import LargeRequests, offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.security.audit_log import Record
@@ -45,7 +45,7 @@ class Backend:
     reader: Reader
     writer: Writer
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     clock: Clock
     features: Features
     tokens: Tokens

@@ -141,7 +141,7 @@ async def _node(exchange: Exchange, name: str) -> Reference:
 
 async def _object(exchange: Exchange, plural: str, namespace: str, name: str) -> Object:
     """Raises ApiError NotFound."""
-    resource = exchange.backend.catalog.current.find("", "v1", plural)
+    resource = exchange.backend.served_resources.current.find("", "v1", plural)
     assert resource is not None
     check_path_name(name)
     return object_at(await exchange.backend.reader.get(resource, namespace, name), resource)

@@ -481,7 +481,7 @@ async def update(
 
 async def ensure_namespace(plane: ControlPlane, name: str) -> None:
     """Create a namespace if it does not exist: manifests may lack the namespaces of their objects."""
-    namespaces = plane.catalog.current.find("", "v1", "namespaces")
+    namespaces = plane.served_resources.current.find("", "v1", "namespaces")
     assert namespaces is not None
     if name and key_of(namespaces, "", name) not in (await plane.reader.collection(namespaces)).entries:
         with contextlib.suppress(ApiError):  # an invalid name is reported when the object is refused
@@ -502,7 +502,7 @@ def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
     api_version, kind = value.get("apiVersion"), value.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
-    return plane.catalog.current.find_kind(api_version, kind)
+    return plane.served_resources.current.find_kind(api_version, kind)
 
 
 def no_matches(value: Object) -> str:
@@ -516,7 +516,7 @@ def _instead(plane: ControlPlane, value: Object) -> str:
     is_kubernetes = "." not in group or group.endswith(".k8s.io")
     served = sorted(
         resource.api_version
-        for resource in plane.catalog.current.resources
+        for resource in plane.served_resources.current.resources
         if resource.kind == kind and (resource.group == group or (is_kubernetes and not resource.is_custom))
     )
     if served:

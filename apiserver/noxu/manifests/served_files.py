@@ -154,7 +154,7 @@ async def _name_those_that_left(
 
 
 async def _exists(plane: ControlPlane, name: Name, origin: Origin) -> bool:
-    resource = plane.catalog.current.find_kind(origin.api_version, name.kind)
+    resource = plane.served_resources.current.find_kind(origin.api_version, name.kind)
     if resource is None:
         return False
     return key_of(resource, name.namespace, name.name) in (await plane.reader.collection(resource)).entries

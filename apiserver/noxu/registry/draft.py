@@ -21,7 +21,7 @@ from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_e
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveCatalog
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, body_at, body_before_storage
 from noxu.registry.trace import Note, Step, Trace, shown_patch
 from noxu.values import Object
@@ -305,7 +305,7 @@ class Environment:
 
     reader: Reader
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     admission: Admission = ADMIT_ALL
     clock: Clock = SYSTEM_CLOCK
     identifiers: Identifiers = SYSTEM_IDENTIFIERS

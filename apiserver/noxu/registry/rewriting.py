@@ -25,7 +25,7 @@ from noxu.registry.offload import offload
 from noxu.registry.patch_types import MERGE_PATCH
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.registry.storage_form import as_json
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
@@ -103,9 +103,9 @@ def _decoded(entry: StoredObject) -> Object:
 # -- separated collections --------------------------------------------------------------------------------------------
 
 
-async def separate(store: Store, reader: Reader, catalog: Catalog) -> int:
-    """Move such custom resources; how many there were. `catalog` has the built-in kinds. Raises StoreError."""
-    definitions = catalog.find(types.GROUP, types.VERSION, types.RESOURCE)
+async def separate(store: Store, reader: Reader, served_resources: ServedResources) -> int:
+    """Move such custom resources; how many there were. `served_resources` has the built-in kinds. Raises StoreError."""
+    definitions = served_resources.find(types.GROUP, types.VERSION, types.RESOURCE)
     assert definitions is not None
     entries = (await reader.collection(definitions)).entries
     moved = 0
@@ -115,7 +115,7 @@ async def separate(store: Store, reader: Reader, catalog: Catalog) -> int:
         if entry is None:
             continue
         try:
-            versions = _own_versions(object_at(entry, definitions), catalog)
+            versions = _own_versions(object_at(entry, definitions), served_resources)
         except ApiError:  # what cannot be read is not served
             continue
         for item in await _among(store, name, versions):
@@ -124,12 +124,12 @@ async def separate(store: Store, reader: Reader, catalog: Catalog) -> int:
     return moved
 
 
-def _own_versions(crd: Object, catalog: Catalog) -> list[str]:
+def _own_versions(crd: Object, served_resources: ServedResources) -> list[str]:
     """The apiVersions that the definition has, and the built-in kind has not."""
     spec = crd["spec"]
     group, plural = spec["group"], spec["names"]["plural"]
     names = [version["name"] for version in spec["versions"]]
-    return [f"{group}/{name}" for name in names if catalog.find(group, name, plural) is None]
+    return [f"{group}/{name}" for name in names if served_resources.find(group, name, plural) is None]
 
 
 async def _among(store: Store, collection: str, versions: Sequence[str]) -> list[KeyValue]:

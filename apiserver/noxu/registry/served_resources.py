@@ -86,7 +86,7 @@ def _paths_of(all_versions: Iterable[Versions]) -> Paths:
     return Paths(served, kinds, frozenset(groups))
 
 
-class Catalog:
+class ServedResources:
     """Built-in resources, and the resources of established definitions."""
 
     def __init__(
@@ -123,8 +123,8 @@ class Catalog:
         path = group, version, plural
         return self.by_path.get(path) or self._own.get(path)
 
-    def with_definition(self, name: str, versions: Versions | None) -> Catalog:
-        """The catalog after a change of a definition; None: its resource is no longer served."""
+    def with_definition(self, name: str, versions: Versions | None) -> ServedResources:
+        """The served resources after a change of a definition; None: its resource is no longer served."""
         defined, custom = dict(self.defined), dict(self._custom)
         if (before := defined.pop(name, None)) is not None:
             for path in before.served:
@@ -132,11 +132,13 @@ class Catalog:
         if versions is not None:
             defined[name] = versions
             custom.update(versions.served)
-        return Catalog(self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in, custom=custom)
+        return ServedResources(
+            self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in, custom=custom
+        )
 
-    def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> Catalog:
-        """The catalog after a change of the group versions that another API server is registered for."""
-        return Catalog(
+    def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> ServedResources:
+        """The served resources after a change of the group versions that another API server is registered for."""
+        return ServedResources(
             self._builtins, self.defined, elsewhere, self._disabled, built_in=self._built_in, custom=self._custom
         )
 
@@ -159,7 +161,7 @@ class Catalog:
         return version in self.groups.get(group, ())
 
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
-        """A resource that clients can use, None if there is none. Few catalogs are asked often, so there is no index of all."""
+        """A resource that clients can use, None if there is none. Few of them are asked often, so there is no index of all."""
         found = self._built_in.kinds.get((api_version, kind))
         if found is not None and (found.group, found.version) not in self._disabled:
             return found
@@ -186,15 +188,15 @@ class Catalog:
         return [resource for resource in self.resources if resource.group == group and resource.version == version]
 
 
-class LiveCatalog:
-    """The current catalog of a running server. A request that reads `current` once sees one consistent state."""
+class LiveResources:
+    """The served resources of a running server, as they are now. A request that reads `current` once sees one consistent state."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self.current = catalog
+    def __init__(self, served_resources: ServedResources) -> None:
+        self.current = served_resources
         self.followers: list[Callable[[], object]] = []
         """Called after each change."""
 
-    def replace(self, catalog: Catalog) -> None:
-        self.current = catalog
+    def replace(self, served_resources: ServedResources) -> None:
+        self.current = served_resources
         for follower in self.followers:
             follower()

@@ -155,7 +155,7 @@ def _is_terminating_now(draft: Draft) -> bool:
     Nothing waits between this and the write's place in the store's queue, so the finalizer finds every object that passes.
     """
     resource = draft.resource
-    versions = draft.environment.catalog.current.defined.get(f"{resource.plural}.{resource.group}")
+    versions = draft.environment.served_resources.current.defined.get(f"{resource.plural}.{resource.group}")
     return versions is None or versions.terminating
 
 

@@ -24,7 +24,7 @@ from noxu.go.time import unix_nanos
 from noxu.identifiers import new_uuid
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.registry.stored_object import StoredObject, key_of
 from noxu.security import claims as of_tokens
 from noxu.security.claims import LEGACY_ISSUER, Claims, Reference
@@ -74,7 +74,7 @@ class Tokens:
         self,
         keys: Keys,
         reader: Reader,
-        catalog: Catalog,
+        served_resources: ServedResources,
         clock: Clock,
         *,
         issuers: Sequence[str] = (),
@@ -97,7 +97,7 @@ class Tokens:
         """Called with the namespace and name of a Secret when its token, a legacy one, is used: at most once a day."""
         self._verified: dict[bytes, _Verified] = {}
         self._accounts, self._pods, self._secrets, self._nodes = (
-            _core(catalog, plural) for plural in ("serviceaccounts", "pods", "secrets", "nodes")
+            _core(served_resources, plural) for plural in ("serviceaccounts", "pods", "secrets", "nodes")
         )
 
     # -- issuing
@@ -282,8 +282,8 @@ def _check_times(claims: Claims, now: float) -> None:
         raise Rejected("service account token is issued in the future")
 
 
-def _core(catalog: Catalog, plural: str) -> Resource:
-    found = catalog.find("", "v1", plural)
+def _core(served_resources: ServedResources, plural: str) -> Resource:
+    found = served_resources.find("", "v1", plural)
     assert found is not None
     return found
 

@@ -136,7 +136,7 @@ async def test_a_change_is_given_up_if_those_converted_with_it_fail_each_time(
 
     monkeypatch.setattr(converters, "_start_conversions", with_the_bad_one)
     found, error = await changes_before_failure([change_after], v2, with_before=False)
-    assert (found, attempts) == ([], 1 + converters.MAX_CHANGE_ATTEMPTS)
+    assert (found, attempts) == ([], 1 + converters.MAX_ATTEMPTS)
     assert error is not None
     assert "failed too often" in error.message
 

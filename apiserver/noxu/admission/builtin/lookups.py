@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def resource_of(request: Attributes, group: str, plural: str) -> Resource:
     """A built-in resource at version v1."""
-    found = request.catalog.find(group, "v1", plural)
+    found = request.served_resources.find(group, "v1", plural)
     assert found is not None, plural
     return found
 

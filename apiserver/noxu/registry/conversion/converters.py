@@ -246,7 +246,7 @@ def _converted_entries(
 # -- changes ----------------------------------------------------------------------------------------------------------
 
 
-MAX_CHANGE_ATTEMPTS: Final = 100  # to convert a change that others start to convert together with one that fails
+MAX_ATTEMPTS: Final = 100  # to convert a change that others start to convert together with one that fails
 
 
 async def changes_before_failure(
@@ -286,7 +286,7 @@ def _to_convert(change: Change, with_before: bool) -> Iterator[tuple[bool, Store
 
 async def _result(change: Change, resource: Resource, is_before: bool, with_before: bool) -> StoredObject:
     """Raises ApiError."""
-    for _ in range(MAX_CHANGE_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         _start_conversions([change], resource, with_before)
         assert change.converted is not None
         task, n = conversion = change.converted[resource, is_before]

@@ -165,7 +165,7 @@ def _check_preconditions(metadata: Object, expected: Preconditions) -> None:
 
 
 def _resource(draft: Draft) -> Resource:
-    found = draft.environment.catalog.current.find("policy", "v1", "poddisruptionbudgets")
+    found = draft.environment.served_resources.current.find("policy", "v1", "poddisruptionbudgets")
     assert found is not None
     return found
 

@@ -18,7 +18,7 @@ NO_NAME: Final = "Name parameter required."
 
 def resource_of(draft: Draft) -> Resource:
     """The resource of Pods."""
-    found = draft.environment.catalog.current.find("", "v1", "pods")
+    found = draft.environment.served_resources.current.find("", "v1", "pods")
     assert found is not None
     return found
 
