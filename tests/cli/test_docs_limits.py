@@ -199,7 +199,7 @@ PAGE: Final = {
     "an idle connection": "noxu.http.connection:IDLE_DEADLINE",
     "a client that reads nothing of its answer": "noxu.http.connection:SEND_DEADLINE",
     "a watch that reads nothing, with events waiting": "noxu.http.watch:STALLED_AFTER",
-    "a read that waits for a future `resourceVersion`": "noxu.registry.reader:FRESHNESS_DEADLINE",
+    "a read that waits for a future `resourceVersion`": "noxu.registry.reader:BLOCK_TIMEOUT",
     "an admission webhook (`timeoutSeconds`)": "noxu.admission.webhooks:_MAX_TIMEOUT",
     "a review of a conversion webhook": "noxu.registry.conversion.converters:TIMEOUT",
     "requests in flight when the server stops": "noxu.server:STOP_WITHIN",

@@ -81,7 +81,7 @@ def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Fresh",
+        "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "ConsistentRead",
         "Authorize", "Tracing",
         "LargeRequestRoom",
     ]  # fmt: skip
@@ -92,7 +92,7 @@ def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
 
 
 def test_a_server_with_a_store_of_its_own_does_not_wait_for_others() -> None:
-    assert "Fresh" not in [type(filter_).__name__ for filter_ in chain(shares_store=False)]
+    assert "ConsistentRead" not in [type(filter_).__name__ for filter_ in chain(shares_store=False)]
 
 
 def test_without_allowed_origins_there_is_no_filter_for_them() -> None:

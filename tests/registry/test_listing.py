@@ -164,7 +164,7 @@ async def test_a_page_that_ends_with_the_last_object_is_the_last(filled: World, 
 
 
 async def test_a_list_waits_for_a_future_revision(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "FRESHNESS_DEADLINE", 0.0)
+    monkeypatch.setattr(reader, "BLOCK_TIMEOUT", 0.0)
     with pytest.raises(ApiError) as caught:
         await list_(filled, revision=9)
     assert caught.value.message == "Timeout: Too large resource version: 9, current: 5"

@@ -30,10 +30,9 @@ from noxu.controllers.controller import Controller
 from noxu.go.time import format_time
 from noxu.registry import ownership
 from noxu.registry.cache import Change, Collection
-from noxu.registry.draft import Follower
 from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence, attempt_again
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import revalidate
 from noxu.registry.served_resources import LiveResources

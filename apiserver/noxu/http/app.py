@@ -28,9 +28,9 @@ from noxu.http.filters import Filter
 from noxu.http.sending import error_answer, send, too_late
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
-from noxu.registry.freshness import be_fresh
 from noxu.registry.offload import offload
 from noxu.registry.preparation import prepared
+from noxu.registry.reader import be_consistent
 from noxu.security.audit_log import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError
@@ -170,7 +170,9 @@ class App:
             if not self.backend.reader.store.shared:
                 raise
             # a read from a resourceVersion has not waited for a definition that another server has just answered
-            await be_fresh(self.backend.writer.environment, filters.DEFINITIONS, f"{info.resource}.{info.group}")
+            environment = self.backend.writer.environment
+            name = f"{info.resource}.{info.group}"
+            await be_consistent(environment.reader, environment.followers, filters.DEFINITIONS, name)
             resource = routing.find_resource(self.backend.served_resources.current, method, exchange.path, info)
         exchange.resource = resource
         if resource.deprecation_text:  # also if the version has no such subresource or verb

@@ -18,7 +18,7 @@ The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hide
     Audit             records the request, if there is an audit log
     Impersonate       sets another user, if the user may impersonate it
     InFlight          limits the number of requests that are handled or answered at the same time
-    Fresh             waits for what other servers have answered, if they may have the same store
+    ConsistentRead    waits for what other servers have answered, if they may have the same store
     Authorize         refuses what the user may not do
     Tracing           traces a write on request
     LargeRequestRoom  gives back the room that a handler has taken for a large body
@@ -51,7 +51,7 @@ from noxu.http.unsent import Unsent
 from noxu.observability.health import ENDPOINTS
 from noxu.registry import access
 from noxu.registry.access import ANONYMOUS, User
-from noxu.registry.freshness import be_fresh
+from noxu.registry.reader import be_consistent
 from noxu.registry.turns import CLIENT
 from noxu.security import cors, impersonation
 from noxu.security.audit_log import AuditLog
@@ -323,7 +323,7 @@ class InFlight(Filter):
 _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
-class Fresh(Filter):
+class ConsistentRead(Filter):
     """Wait for what other servers with the same store have answered, which the request may depend on.
 
     It is judged by their roles, definitions and policies, and reads show their writes. Reads that name a resourceVersion ask
@@ -334,8 +334,8 @@ class Fresh(Filter):
         info, query = exchange.info, exchange.query
         if not info.is_resource or (info.verb in _READING and any(first(query, name) for name in _READ_FROM)):
             return None
-        definition = f"{info.resource}.{info.group}"
-        return be_fresh(exchange.backend.writer.environment, DEFINITIONS, definition)
+        definition, environment = f"{info.resource}.{info.group}", exchange.backend.writer.environment
+        return be_consistent(environment.reader, environment.followers, DEFINITIONS, definition)
 
 
 class Authorize(Filter):
@@ -432,7 +432,7 @@ def chain(
         *((Audit(audit_log),) if audit_log is not None else ()),
         Impersonate(authorize),
         InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
-        *((Fresh(),) if shares_store else ()),
+        *((ConsistentRead(),) if shares_store else ()),
         Authorize(authorize, metrics),
         Tracing(traces),
         LargeRequestRoom(),

@@ -85,7 +85,7 @@ def _why_corrupt(resource: Resource, key: Key, revision: Revision) -> str:
 
 
 _COMPONENTS: Final = Qualified("", "componentstatuses")
-FRESHNESS_DEADLINE: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
+BLOCK_TIMEOUT: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
 
 
 class Reader:
@@ -140,7 +140,7 @@ class Reader:
         entry = collection.entries.get(key_of(resource, namespace, name)) if collection else None
         return len(entry.stored) if entry else 0
 
-    async def be_fresh(self) -> None:
+    async def be_consistent(self) -> None:
         """Wait for what other servers with the same store have answered: reads without a resourceVersion show it.
 
         Raises StoreError.
@@ -150,19 +150,19 @@ class Reader:
             await self.cache.reached(self.store.revision)
 
     async def reached(self, revision: Revision, *, waits: bool = True) -> None:
-        """Wait up to FRESHNESS_DEADLINE for a future revision. Raises ApiError Timeout, StoreError.
+        """Wait up to BLOCK_TIMEOUT for a future revision. Raises ApiError Timeout, StoreError.
 
         Without `waits`, only what other servers with the same store have answered is awaited.
         """
         if revision <= self.cache.revision:
             return
         if not waits:
-            await self.be_fresh()
+            await self.be_consistent()
             if revision > self.cache.revision:
                 raise too_large(revision, self.cache.revision, retry=False)
             return
         try:
-            async with asyncio.timeout(FRESHNESS_DEADLINE):
+            async with asyncio.timeout(BLOCK_TIMEOUT):
                 await self.store.catch_up()  # the revision may be one of another server, without an event here
                 await self.cache.reached(revision)
         except TimeoutError:
@@ -181,6 +181,34 @@ def too_large(revision: Revision, current: Revision, *, retry: bool = True) -> A
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     error.details = {"causes": causes, **({"retryAfterSeconds": 1} if retry else {})}
     return error
+
+
+class Follower(Protocol):
+    """A controller whose reaction to a write is awaited before the write is answered."""
+
+    async def settled(self, name: str, /) -> None:
+        """Wait until the controller has reconciled the newest state of an object."""
+        ...
+
+    async def caught_up(self, *names: str) -> None:
+        """Wait until it has tried to reconcile the states of objects (none: of all) that it has now. Raises ApiError."""
+        ...
+
+
+async def be_consistent(reader: Reader, followers: Mapping[str, Follower], definitions: str, name: str) -> None:
+    """Make a request see all that was answered before, by whatever server. Raises ApiError, StoreError.
+
+    It may follow the answer of another server: to a new schema, a policy, a binding that is gone. So it waits until this server
+    has applied what the store had when it arrived, and has compiled what follows from that. Requests that arrive together share
+    one question to the store. `definitions` is the collection of definitions. Of these, that of the request has the `name`;
+    others are not waited for.
+    """
+    await reader.be_consistent()
+    first = followers[definitions]
+    await first.caught_up(name)
+    for follower in dict.fromkeys(followers.values()):
+        if follower is not first:
+            await follower.caught_up()
 
 
 # -- lists ------------------------------------------------------------------------------------------------------------

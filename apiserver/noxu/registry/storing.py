@@ -11,10 +11,10 @@ from typing import Final
 from noxu.api import codec, errors
 from noxu.go.strconv import parse_uint
 from noxu.registry.conversion.converters import at_storage_version
-from noxu.registry.draft import Action, Draft, Follower, Written
+from noxu.registry.draft import Action, Draft, Written
 from noxu.registry.limits import SIZE_CHECKED, check_size
 from noxu.registry.offload import offload
-from noxu.registry.reader import unreadable
+from noxu.registry.reader import Follower, unreadable
 from noxu.registry.resource import Resource
 from noxu.registry.stages import NameTaken, Superseded, is_dry_run, metadata_of, terminating
 from noxu.registry.storage_form import as_json

@@ -82,16 +82,16 @@ class Authenticators:
             if isinstance(unknown, Unloaded):
                 await self._reader.collection(unknown.resource)
             else:
-                is_final = await self._be_fresh()
+                is_final = await self._be_consistent()
             try:
                 return self._user(given, [], is_final=is_final)
             except (Unloaded, Disputable) as other:
                 unknown = other
 
-    async def _be_fresh(self) -> bool:
+    async def _be_consistent(self) -> bool:
         """Wait until the cache has what any server has answered. True, also if the store cannot be asked."""
         with suppress(StoreError):
-            await self._reader.be_fresh()
+            await self._reader.be_consistent()
         return True
 
     def _user(self, given: Credentials, warnings: list[str], *, is_final: bool) -> User:
