@@ -11,7 +11,7 @@ import pytest
 from noxu.control_plane import ControlPlane, assemble, resource_of, running
 from noxu.controllers import manager
 from noxu.controllers.controller import Controller, Reconciler
-from noxu.controllers.root_ca import RootCAPublisher
+from noxu.controllers.namespace_objects import RootCAPublisher
 from noxu.manifests import loading
 from noxu.registry.cache import Change
 from noxu.registry.stored_object import StoredObject, key_of

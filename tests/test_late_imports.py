@@ -92,7 +92,7 @@ REQUESTS: Final = [
 IN_A_THREAD: Final = {
     "what requests need": "noxu.http.application",
     "the engine of expressions, with the first policy": "noxu.cel.program",
-    "the types of expressions": "noxu.admission.typechecking",
+    "the types of expressions": "noxu.admission.expressions",
     "YAML": "noxu.go.yaml",
     "the rules of Pods": "noxu.kinds.pods",
 }

@@ -21,15 +21,14 @@ from noxu.admission_plugins import DEFAULT
 from noxu.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import LeaderElection
-from noxu.controllers import access_rules, first_objects, manager
+from noxu.controllers import access_rules, default_objects, manager
+from noxu.controllers.account_tokens import LegacyTokenController
 from noxu.controllers.api_services import APIServiceController
 from noxu.controllers.bootstrap import BootstrapController, Facts
 from noxu.controllers.controller import Reconciler
-from noxu.controllers.definition_approval import ApprovalController
 from noxu.controllers.definition_finalizer import DefinitionFinalizer
-from noxu.controllers.definitions import DefinitionController
+from noxu.controllers.definitions import ApprovalController, DefinitionController
 from noxu.controllers.expiry import ExpiryController
-from noxu.controllers.legacy_tokens import LegacyTokenController
 from noxu.controllers.service_addresses import ServiceAddressController
 from noxu.crd import types as crd
 from noxu.features import Features
@@ -417,7 +416,7 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
         elected = () if plane.election is None else plane.election.controllers
         own = [each for each in plane.all_controllers if each not in elected]
         if is_new:
-            await first_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
+            await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
         for controller in own:
             closing.push_async_callback(controller.stop)
             if is_new or controller in plane.controllers:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from noxu.manifests.watch import FileWatch
     from noxu.process.certificates import Secured
     from noxu.process.merged_kubeconfig import UsersKubeconfig
-    from noxu.security.audit_log import AuditLog
+    from noxu.security.audit import AuditLog
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
 STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish

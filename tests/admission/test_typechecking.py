@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.admission.typechecking import warnings
+from noxu.admission.expressions import warnings
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.custom import versions_of
 from noxu.registry.served_resources import ServedResources

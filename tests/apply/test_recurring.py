@@ -8,8 +8,8 @@ import pytest
 
 from noxu.api import codec
 from noxu.apply import recurring
-from noxu.apply.entries import Manager, Owned, decode, encode
 from noxu.apply.fieldset import FieldSet
+from noxu.apply.managed_fields import Manager, Owned, decode, encode
 
 
 def read(fields: Any) -> FieldSet:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from conformance import corpus
 from noxu.api import codec
 from noxu.apply import manager
-from noxu.controllers import definition_status
-from noxu.controllers.definition_status import at_revision, to_change, with_status
-from noxu.controllers.definitions import advance
+from noxu.controllers import definitions
+from noxu.controllers.definitions import advance, at_revision, to_change, with_status
 from noxu.crd import types, update
 from noxu.crd.accepted_names import AcceptedNames
 from noxu.crd.defaults import default
@@ -71,7 +70,7 @@ class Whole:
 
     def __enter__(self) -> None:
         self._patch = pytest.MonkeyPatch()
-        self._patch.setattr(definition_status, "new_entry_with_spec", self._encode)
+        self._patch.setattr(definitions, "new_entry_with_spec", self._encode)
 
     def __exit__(self, *_: object) -> None:
         self._patch.undo()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from noxu.control_plane import ControlPlane
-from noxu.controllers.legacy_tokens import LAST_USED, LegacyTokenController, Used
+from noxu.controllers.account_tokens import LAST_USED, LegacyTokenController, Used
 from noxu.registry.stored_object import object_at
 from noxu.security.credentials import Token, Unloaded
 from noxu.values import Object

@@ -10,10 +10,8 @@ import pytest
 from noxu.api import codec
 from noxu.api.errors import ApiError, plain_error
 from noxu.controllers import namespaces as module
-from noxu.controllers.emptiness import EmptinessWatch
-from noxu.controllers.namespace_conditions import Remaining, set_conditions
-from noxu.controllers.namespaces import FINALIZERS_TAKE, NamespaceController
-from noxu.controllers.users import CONTROLLER_MANAGER as MANAGER
+from noxu.controllers.controller import CONTROLLER_MANAGER as MANAGER
+from noxu.controllers.namespaces import FINALIZERS_TAKE, EmptinessWatch, NamespaceController, Remaining, set_conditions
 from noxu.registry.access import User
 from noxu.registry.cache import Collection, Watcher
 from noxu.registry.draft import Draft

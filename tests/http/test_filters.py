@@ -33,7 +33,7 @@ from noxu.http.filters import (
 from noxu.http.traces import Traces
 from noxu.http.unsent import Unsent
 from noxu.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING
 from noxu.security.cors import AllowedOrigins
 from noxu.security.credentials import Credentials

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apply.lastapplied import ANNOTATION
+from noxu.apply.merging import ANNOTATION
 from noxu.config import Config
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.manifests import applying, loading, served_files

@@ -8,8 +8,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.api import field
-from noxu.kinds.kind import Rules
-from noxu.kinds.matching import Unevaluable
+from noxu.kinds.kind import Rules, Unevaluable
 from noxu.registry import builtin, definitions
 from noxu.registry.builtin import BuiltInCodec, built_in_versions, definitions_resource, resource_of
 from noxu.registry.draft import Options

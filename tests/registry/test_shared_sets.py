@@ -8,7 +8,7 @@ import pytest
 
 from noxu.api import codec
 from noxu.apply import recurring
-from noxu.apply.entries import decode
+from noxu.apply.managed_fields import decode
 from noxu.registry import stages
 from noxu.registry import stored_object as entries
 from noxu.registry.draft import Body

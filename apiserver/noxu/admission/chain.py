@@ -6,6 +6,8 @@
 If a mutating plug-in requests it, all of them are called again (upstream's reinvoker). Policies are not subject to
 admission themselves, webhook configurations not to webhooks. Plug-ins about built-in kinds (`builtin.table`) are only
 consulted for their resources, and cost other writes nothing.
+
+Namespaced objects need an existing namespace (upstream's NamespaceLifecycle).
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.admission.builtin.table import Consulted
 from noxu.admission.metrics import AdmissionMetrics
-from noxu.admission.namespaces import NamespaceLifecycle
 from noxu.admission_plugins import GROUP
-from noxu.api.errors import Qualified
+from noxu.api import errors
+from noxu.api.errors import ApiError, Qualified
 from noxu.api.meta import OBJECT_META
 from noxu.go import unstructured
 from noxu.registry.cache import Collection
@@ -25,11 +27,88 @@ from noxu.registry.draft import Action, Draft
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Json, copy
+from noxu_storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.admission.attributes import Attributes
-    from noxu.admission.hooks import Hook
+    from noxu.admission.reviews import Hook
+
+IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_ACCESS_REVIEWS: Final = frozenset({Qualified("authorization.k8s.io", "localsubjectaccessreviews")})
+"""They are answered for every namespace: a refusal would say which namespaces exist."""
+
+
+class NamespaceLifecycle:
+    """Refuses creation in a missing or terminating namespace, and deletion of three namespaces."""
+
+    def __init__(self, namespaces: Resource) -> None:
+        self._namespaces = namespaces
+
+    def admit(self, draft: Draft) -> Awaitable[None] | None:
+        """Check a write; the result is awaitable if the namespaces are not loaded yet. Raises ApiError to refuse."""
+        resource = draft.resource
+        if resource is self._namespaces:
+            if draft.operation == "DELETE" and draft.name in IMMORTAL:
+                raise errors.forbidden(resource.group_resource, draft.name, "this namespace may not be deleted")
+            return None
+        if draft.operation != "CREATE" or not resource.namespaced or resource.group_resource in _ACCESS_REVIEWS:
+            return None
+        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+        if collection is None:
+            return self._load_and_check(draft)
+        self._check(draft, collection)
+        return None
+
+    async def _load_and_check(self, draft: Draft) -> None:
+        self._check(draft, await draft.environment.reader.collection(self._namespaces))
+
+    def check_again(self, draft: Draft) -> None:
+        """Check right before a new object is stored: the namespace may have changed since `admit`. Raises ApiError.
+
+        Nothing waits between this and the write's place in the store's queue. So everything that was admitted before a
+        namespace became terminating is stored before what its controller writes, which therefore finds it.
+        """
+        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+        if draft.resource.namespaced and collection is not None:  # None: the cache was reset meanwhile
+            self._check(draft, collection)
+
+    def _namespace(self, draft: Draft, collection: Collection) -> StoredObject | None:
+        return collection.entries.get(Key(collection.name, "", draft.request.namespace))
+
+    def _check(self, draft: Draft, collection: Collection) -> None:
+        entry = self._namespace(draft, collection)
+        if entry is None:
+            raise errors.not_found(self._namespaces.group_resource, draft.request.namespace)
+        if is_terminating(entry, self._namespaces):
+            raise _terminating(draft)
+
+
+def is_terminating(entry: StoredObject, namespaces: Resource) -> bool:
+    """Whether a namespace is being deleted."""
+    if b"Terminating" not in entry.stored:
+        return False
+    return bool(object_at(entry, namespaces).get("status", {}).get("phase") == "Terminating")
+
+
+def _terminating(draft: Draft) -> ApiError:
+    namespace = draft.request.namespace
+    metadata = draft.new.get("metadata") or {}
+    name = draft.name or metadata.get("name") or metadata.get("generateName") or "Unknown"  # NewForbidden's order
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    error = errors.forbidden(draft.request.target.group_resource, name, why)
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    error.details = {**(error.details or {}), "causes": [cause]}
+    return error
+
+
+# -- chain ------------------------------------------------------------------------------------------------------------
+
 
 OWNER_REFERENCES: Final = "OwnerReferencesPermissionEnforcement"
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
@@ -149,7 +228,7 @@ class Chain:
             with self.metrics.plugin(name, "admit", request.operation):
                 await rules.mutate(request)
             if before is not None:
-                from noxu.api.difference import difference  # few writes are traced
+                from noxu.api.patch_bodies import difference  # few writes are traced
 
                 if patch := difference(before, draft.new):
                     draft.record(f"plug-in {name}", patch=patch)
@@ -160,10 +239,10 @@ class Chain:
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
         if self._checks_owners and draft.operation in ("CREATE", "UPDATE"):
-            from noxu.admission import owner_references  # few servers enable it
+            from noxu.admission import attributes  # few servers enable it
 
             with self.metrics.plugin(OWNER_REFERENCES, "validate", draft.operation):
-                owner_references.check(draft)
+                attributes.check(draft)
         is_consulted = self._consults(draft)
         if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
@@ -238,7 +317,7 @@ def _owners(draft: Draft) -> Json:
 
 def _keep_readable(draft: Draft, before: Json) -> None:
     """Restore managedFields that admission has made unreadable (fieldmanager's admission controller)."""
-    from noxu.apply.entries import InvalidEntries, decode  # with the first change by admission
+    from noxu.apply.managed_fields import InvalidEntries, decode  # with the first change by admission
 
     after = _owners(draft)
     if after is None or unstructured.mismatch(_MANAGED_FIELDS, after):

@@ -17,7 +17,7 @@ from noxu.registry.served_resources import ServedResources
 
 if TYPE_CHECKING:
     from noxu.admission.attributes import Attributes
-    from noxu.admission.hooks import Hook
+    from noxu.admission.reviews import Hook
     from noxu.webhook.client import Caller
 
 

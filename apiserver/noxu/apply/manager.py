@@ -15,10 +15,8 @@ from typing import Final, NamedTuple
 from noxu.api import errors
 from noxu.api.errors import MAX_REPORTED_ERRORS, ApiError
 from noxu.api.meta import MANAGED_FIELDS_ENTRY
-from noxu.apply import lastapplied
+from noxu.apply import merging
 from noxu.apply.comparison import Comparison, same
-from noxu.apply.compiled import Unsure, accept
-from noxu.apply.entries import InvalidEntries, Manager, Managers, Owned, decode, encode
 from noxu.apply.fieldset import (
     EMPTY,
     SELF,
@@ -34,9 +32,10 @@ from noxu.apply.fieldset import (
     union,
     united,
 )
+from noxu.apply.managed_fields import InvalidEntries, Manager, Managers, Owned, decode, encode
 from noxu.apply.merging import merge, remove
 from noxu.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
-from noxu.apply.typed import ensure_named, join_errors, reconcile, to_set, validate
+from noxu.apply.typed import Unsure, accept, ensure_named, join_errors, reconcile, to_set, validate
 from noxu.go import unstructured
 from noxu.values import Json, Object, copy, equal
 
@@ -374,8 +373,8 @@ def apply(
     except _Conflicts as conflicts:
         raise _conflict_error(conflicts.found) from None
     changed = new is not live
-    if manager == lastapplied.KUBECTL:
-        new = lastapplied.renewed(new, config)
+    if manager == merging.KUBECTL:
+        new = merging.renewed(new, config)
     return Applied(_with_entries(new, encode(managers, in_order=not tracker.custom)), changed)
 
 
@@ -453,8 +452,8 @@ def _conflict_error(found: list[_Conflict]) -> ApiError:
 def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, manager: str) -> None:
     """kubectl may take over fields that it applied client-side. Raises the remaining conflicts."""
     allowed = None
-    if manager == lastapplied.KUBECTL:
-        allowed = lastapplied.applied_client_side(live, tracker.version, tracker.type)
+    if manager == merging.KUBECTL:
+        allowed = merging.applied_client_side(live, tracker.version, tracker.type)
     if allowed is None:
         raise conflicts
     left = [conflict for conflict in conflicts.found if not contains(allowed, conflict.path)]

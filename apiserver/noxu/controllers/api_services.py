@@ -16,7 +16,7 @@ from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
 from noxu.registry.cache import Change
@@ -122,8 +122,8 @@ class APIServiceController(Controller[str]):
             "",
             name,
             body=Body({} if value is None else value),
-            options=Options(field_manager=users.APISERVER_MANAGER),
-            user=users.APISERVER,
+            options=Options(field_manager=controller.APISERVER_MANAGER),
+            user=controller.APISERVER,
         )
         try:
             await self.writer.write(request)

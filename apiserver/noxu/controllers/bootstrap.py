@@ -6,7 +6,7 @@ systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease
 extension-apiserver-authentication exists only if the server authenticates clients by certificates.) Identity leases that
 servers have left behind are deleted when they expire (controller/apiserverleasegc).
 
-The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together (first_objects.py);
+The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together (`default_objects.create`);
 later they are created as clients do.
 
 No collection is loaded for this: an object is read by its key.
@@ -30,10 +30,9 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import default_objects, users
+from noxu.controllers import controller, default_objects
 from noxu.controllers.controller import Controller
-from noxu.controllers.default_objects import SERVICE_RANGE, SYSTEM_NAMESPACES, first_address
-from noxu.controllers.first_objects import NOW, FirstObject, template
+from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPACES, FirstObject, first_address, template
 from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
@@ -288,7 +287,7 @@ DEFAULTS: Final = {
 def _namespaces() -> list[tuple[str, Object, bytes]]:
     """(The name, the manifest and the template of each system namespace.)"""
     manifests = {name: _namespace(name) for name in SYSTEM_NAMESPACES}
-    return [(name, manifest, template(manifest, users.APISERVER_MANAGER)) for name, manifest in manifests.items()]
+    return [(name, manifest, template(manifest, controller.APISERVER_MANAGER)) for name, manifest in manifests.items()]
 
 
 @lru_cache(maxsize=4)
@@ -357,7 +356,7 @@ class BootstrapController(Controller[str]):
         for key, row in OBJECTS.items():
             if self._leases is None or key not in (ENDPOINTS, ENDPOINT_SLICE):
                 manifest = row.make(self.facts, self.clock)
-                made = template(manifest, users.APISERVER_MANAGER)
+                made = template(manifest, controller.APISERVER_MANAGER)
                 yield FirstObject(key, self._resource(row.group, row.plural), manifest, made, row.every)
         resources = {key: self._resource(kind.group, kind.plural) for key, kind in DEFAULTS.items()}
         for key, manifest, made in _default_templates(self.facts.services):
@@ -402,7 +401,7 @@ class BootstrapController(Controller[str]):
                 metadata["name"],
                 delete_options=DeleteOptions(preconditions=Preconditions(resource_version=version)),
                 options_sent={"preconditions": {"resourceVersion": version}},
-                user=users.APISERVER,
+                user=controller.APISERVER,
             )
         )
 
@@ -476,6 +475,6 @@ class BootstrapController(Controller[str]):
                 name,
                 body=Body(copy(value)),
                 options=Options(field_manager=default_objects.manager_of(value["kind"])),
-                user=users.APISERVER,
+                user=controller.APISERVER,
             )
         )

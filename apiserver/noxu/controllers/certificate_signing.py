@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from noxu.api import errors
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.go import base64
 from noxu.go.time import format_time
@@ -34,7 +34,7 @@ class SigningController(Controller[Key]):
     """Signs what is approved. `authority` gives the CA, which may change, when a request needs it."""
 
     name = "certificatesigningrequest-signing-controller"
-    user = users.controller("certificate-controller")
+    user = controller.controller("certificate-controller")
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SigningController(Controller[Key]):
             status.setdefault("conditions", []).append({**failed, "lastUpdateTime": now})
         except (ValueError, OSError) as error:
             raise errors.plain_error(f"cannot sign the request: {error}") from None
-        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        options = Options(field_manager=controller.CONTROLLER_MANAGER)
         request = WriteRequest(
             Action.REPLACE,
             self.resource,

@@ -13,8 +13,8 @@ from typing import Final
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
-from noxu.controllers.definition_status import now, to_change, with_status
-from noxu.controllers.emptiness import EmptinessWatch
+from noxu.controllers.definitions import now, to_change, with_status
+from noxu.controllers.namespaces import EmptinessWatch
 from noxu.crd import conditions
 from noxu.crd.conditions import Condition
 from noxu.registry.cache import Change

@@ -3,6 +3,13 @@
 A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and the
 served resources are replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
 definitions with the same name, the first one gets it.
+
+Status updates by the controllers of definitions, with the effect of upstream's updates through /status.
+
+The condition KubernetesAPIApprovalPolicyConformant of definitions in protected groups (upstream's apiapproval).
+
+A write that changes the approval annotation is answered before the condition changes. The condition does not affect what
+is served, and a client that updates a definition twice in a row can use the resourceVersion of the first answer.
 """
 
 from __future__ import annotations
@@ -10,14 +17,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.containment import Contained
 from noxu.controllers.controller import Controller
-from noxu.controllers.definition_status import Updated, at_revision, now, to_change, with_status
 from noxu.crd import conditions
 from noxu.crd.accepted_names import AcceptedNames
 from noxu.crd.conditions import Condition
@@ -25,6 +31,7 @@ from noxu.crd.internal import same
 from noxu.crd.types import NAMES
 from noxu.crd.versions import storage_version
 from noxu.features import Features
+from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
 from noxu.registry.offload import offload
@@ -32,8 +39,99 @@ from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, key_of, stored_spec, taken_object
-from noxu.values import Object
+from noxu.registry.stored_object import StoredObject, key_of, new_entry_with_spec, object_at, stored_spec, taken_object
+from noxu.values import Object, copy
+
+MANAGER: Final = "kube-apiserver"
+
+
+class Updated(NamedTuple):
+    """The entry of a definition that is about to be written, and the definition as it is decoded from it.
+
+    That has no resourceVersion: the entry gets its revision when it is written.
+    """
+
+    entry: StoredObject
+    crd: Object
+
+
+def with_status(entry: StoredObject, live: Object, crd: Object, resource: Resource, clock: Clock) -> Updated:
+    """A definition with the metadata and status of `crd`; `live` is what the entry has. Both have the spec of the entry.
+
+    The field manager is that of upstream's controllers.
+    """
+    from noxu.apply import manager  # with the first definition
+    from noxu.registry import ownership
+
+    tracker = ownership.tracker(resource, "status")
+    owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))
+    changed = {**crd, "metadata": owned["metadata"]}
+    updated = new_entry_with_spec(entry, live, resource, changed)
+    return Updated(updated, {**resource.codec.written(_without_spec(changed)), "spec": crd["spec"]})
+
+
+def to_change(crd: Object) -> Object:
+    """A copy of a definition in which metadata and status can be changed. The spec, nearly all of it, is shared."""
+    return {name: value if name == "spec" else copy(value) for name, value in crd.items()}
+
+
+def at_revision(crd: Object, entry: StoredObject) -> Object:
+    """A definition with the resourceVersion of its entry, as `object_at` returns it."""
+    return {**crd, "metadata": {**crd["metadata"], "resourceVersion": str(entry.revision)}}
+
+
+def now(clock: Clock) -> str:
+    return format_time(clock.now())
+
+
+def _without_spec(crd: Object) -> Object:
+    return {name: value for name, value in crd.items() if name != "spec"}
+
+
+# -- definition approval ----------------------------------------------------------------------------------------------
+
+
+DELAY: Final = 0.004  # seconds after a change
+
+
+class ApprovalController(Controller[str]):
+    """Keeps the condition up to date. Keys are names."""
+
+    name = "crd-api-approval-controller"
+
+    def __init__(self, reader: Reader, persistence: Persistence, resource: Resource, clock: Clock) -> None:
+        super().__init__(reader, resource, clock)
+        self.persistence = persistence
+
+    def observe(self, change: Change) -> Iterable[str]:
+        if change.entry is not None and _may_be_approved(change.entry):
+            self.queue.add_after(change.key.name, DELAY)
+        return ()
+
+    def resync(self) -> Iterable[str]:
+        return [key.name for key, entry in self.collection.entries.items() if _may_be_approved(entry)]
+
+    async def reconcile(self, name: str) -> None:
+        while (entry := self.collection.entries.get(key_of(self.resource, "", name))) is not None:
+            crd = await offload(len(entry.stored), object_at, entry, self.resource)
+            approved = conditions.approved(crd)
+            if approved is None or conditions.find(crd, conditions.APPROVED) is None:
+                return  # the establishing controller sets it first
+            if conditions.is_set(crd, approved):
+                return
+            new = to_change(crd)
+            conditions.set_condition(new, approved, now(self.clock))
+            updated = await offload(len(entry.stored), with_status, entry, crd, new, self.resource, self.clock)
+            if await self.persistence.replace(entry, updated.entry):
+                return
+
+
+def _may_be_approved(entry: StoredObject) -> bool:
+    """Whether a definition may have the condition, which the establishing controller sets first."""
+    return conditions.APPROVED.encode() in entry.stored
+
+
+# -- definitions ------------------------------------------------------------------------------------------------------
 
 
 class _Parsed(NamedTuple):

@@ -22,19 +22,24 @@ name the uid and the revision that was judged. All writes pass admission, with t
 
 At the start, and when changes may have been missed, the graph is built by a scan of the store in the background. Until
 then nothing is deleted. Owners of any collection count, those of definitions that come and go as well; Events are ignored.
+
+The patches of the garbage collector (pkg/controller/garbagecollector/patch.go).
+
+Upstream sends a strategic merge patch first, and a merge patch to resources that do not support it: custom resources. A
+strategic patch names the object by its uid, a merge patch the state that it was computed from by its resourceVersion.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Final
 
+from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from noxu.clock import Clock
-from noxu.controllers import owner_patches
 from noxu.controllers.controller import Reconciler
 from noxu.controllers.owner_graph import (
     TEXTS,
@@ -51,13 +56,59 @@ from noxu.controllers.owner_graph import (
 from noxu.go.time import format_time
 from noxu.registry.access import User
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
+from noxu.registry.patch_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import key_of
 from noxu.registry.writer import Writer
-from noxu.values import Object
+from noxu.values import Json, Object
 from noxu_storage.types import Event, Key, KeyValue, Revision, StoreError
+
+
+def remove_owners_strategically(uid: str, owners: Sequence[str]) -> Body:
+    """Remove the references to owners from the object with this uid."""
+    removed: list[Json] = [{"$patch": "delete", "uid": owner} for owner in owners]
+    return _body({"ownerReferences": removed, "uid": uid}, STRATEGIC_MERGE_PATCH)
+
+
+def remove_owners(metadata: Object, revision: Revision, owners: Collection[str]) -> Body:
+    """Remove the references to owners from an object with this metadata at a revision."""
+    rest = [reference for reference in metadata.get("ownerReferences") or () if reference.get("uid") not in owners]
+    return _body({"resourceVersion": str(revision), "ownerReferences": rest or None}, MERGE_PATCH)
+
+
+def unblock_owners_strategically(metadata: Object) -> Body:
+    """Let an object with this metadata not block the deletion of its owners."""
+    references = metadata.get("ownerReferences") or ()
+    unblocked: list[Json] = [
+        {**reference, "blockOwnerDeletion": False} for reference in references if reference.get("blockOwnerDeletion")
+    ]
+    return _body({"ownerReferences": unblocked, "uid": metadata.get("uid", "")}, STRATEGIC_MERGE_PATCH)
+
+
+def unblock_owners(metadata: Object, revision: Revision) -> Body:
+    """Like `unblock_owners_strategically`, for an object at a revision."""
+    references = metadata.get("ownerReferences") or ()
+    unblocked: list[Json] = [{**reference, "blockOwnerDeletion": False} for reference in references]
+    return _body({"resourceVersion": str(revision), "ownerReferences": unblocked}, MERGE_PATCH)
+
+
+def remove_finalizer(metadata: Object, revision: Revision, finalizer: str) -> Body | None:
+    """Remove a finalizer from an object with this metadata at a revision; None if it does not have it."""
+    finalizers = metadata.get("finalizers") or []
+    rest = [name for name in finalizers if name != finalizer]
+    if len(rest) == len(finalizers):
+        return None
+    return _body({"resourceVersion": str(revision), "finalizers": rest or None}, MERGE_PATCH)
+
+
+def _body(metadata: Object, media_type: str) -> Body:
+    return Body(codec.encode({"metadata": metadata}, sort_keys=False), media_type)
+
+
+# -- garbage collector ------------------------------------------------------------------------------------------------
+
 
 USER: Final = User(
     "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -303,12 +354,12 @@ class GarbageCollector(Reconciler[Work]):
         if node is None or resource is None:
             return
         if not resource.is_custom:
-            await self._patch(key, resource, owner_patches.remove_owners_strategically(node.uid, owners))
+            await self._patch(key, resource, remove_owners_strategically(node.uid, owners))
             return
         found = await self._stored(node)
         if found is not None:
             metadata, revision = found
-            await self._patch(key, resource, owner_patches.remove_owners(metadata, revision, owners))
+            await self._patch(key, resource, remove_owners(metadata, revision, owners))
 
     async def _unblock(self, node: Node, resource: Resource) -> None:
         """Let an object in a cycle not block the deletion of its owners."""
@@ -317,15 +368,15 @@ class GarbageCollector(Reconciler[Work]):
             return
         metadata, revision = found
         if resource.is_custom:
-            await self._patch(node.key, resource, owner_patches.unblock_owners(metadata, revision))
+            await self._patch(node.key, resource, unblock_owners(metadata, revision))
         else:
-            await self._patch(node.key, resource, owner_patches.unblock_owners_strategically(metadata))
+            await self._patch(node.key, resource, unblock_owners_strategically(metadata))
 
     async def _remove_finalizer(self, node: Node, resource: Resource, finalizer: str) -> None:
         found = await self._stored(node)
         if found is not None:
             metadata, revision = found
-            body = owner_patches.remove_finalizer(metadata, revision, finalizer)
+            body = remove_finalizer(metadata, revision, finalizer)
             if body is not None:
                 await self._patch(node.key, resource, body)
 

@@ -94,14 +94,14 @@ def _resource_quotas(parts: Parts) -> Reconciler[Any]:
 
 
 def _root_ca(parts: Parts) -> Reconciler[Any]:
-    from noxu.controllers.root_ca import RootCAPublisher
+    from noxu.controllers.namespace_objects import RootCAPublisher
 
     namespaces, config_maps = parts.resource("", "namespaces"), parts.resource("", "configmaps")
     return RootCAPublisher(parts.reader, parts.writer, namespaces, config_maps, parts.clock, parts.root_ca)
 
 
 def _service_accounts(parts: Parts) -> Reconciler[Any]:
-    from noxu.controllers.service_accounts import ServiceAccountController
+    from noxu.controllers.namespace_objects import ServiceAccountController
 
     namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
     return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
@@ -123,7 +123,7 @@ def _certificate_signing(parts: Parts) -> Reconciler[Any]:
 
 
 def _cluster_roles(parts: Parts) -> Reconciler[Any]:
-    from noxu.controllers.cluster_roles import ClusterRoleAggregationController
+    from noxu.controllers.access_rules import ClusterRoleAggregationController
 
     roles = parts.resource("rbac.authorization.k8s.io", "clusterroles")
     return ClusterRoleAggregationController(parts.reader, parts.writer, roles, parts.clock)

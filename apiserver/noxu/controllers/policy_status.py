@@ -62,8 +62,8 @@ class PolicyStatusController(Controller[Key]):
         status: Object = policy.get("status") or {}
         if generation <= status.get("observedGeneration", 0):
             return None
-        require_imported("noxu.admission.typechecking", "warnings")
-        from noxu.admission.typechecking import warnings  # large, and rarely needed
+        require_imported("noxu.admission.expressions", "warnings")
+        from noxu.admission.expressions import warnings  # large, and rarely needed
 
         found = warnings(policy, self.served_resources.current)
         checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}

@@ -98,10 +98,10 @@ class ResourceQuotaController(Reconciler[Key]):
 
     async def _counted(self, entry: StoredObject) -> StoredObject | None:
         """The quota with its status, None if that is up to date."""
-        from noxu.admission.builtin import pod_resources, resource_quotas, usage  # with the first quota
+        from noxu.admission.builtin import pods, resource_quotas, usage  # with the first quota
 
         quota = object_at(entry, self.resource)
-        limits = pod_resources.quantities((quota.get("spec") or {}).get("hard"))
+        limits = pods.quantities((quota.get("spec") or {}).get("hard"))
         counted: dict[Qualified, tuple[Evaluator, list[tuple[Resource, list[StoredObject]]]]] = {}
         for what, evaluator in usage.evaluators(limits).items():
             resources = self._resources(what)

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.crd import conditions, types
 from noxu.crd.versions import storage_version
@@ -72,7 +72,7 @@ class StorageMigrationController(Controller[Target]):
 
     name = "storage-version-migrator-controller"
     workers = 5
-    user = users.controller(name)
+    user = controller.controller(name)
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class StorageMigrationController(Controller[Target]):
                 name=metadata["name"],
                 subresource="status",
                 body=Body({**migration, "status": status}),
-                options=Options(field_manager=users.CONTROLLER_MANAGER),
+                options=Options(field_manager=controller.CONTROLLER_MANAGER),
                 user=self.user,
             )
         )

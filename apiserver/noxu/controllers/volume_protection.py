@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.registry.access import User
 from noxu.registry.cache import Change
@@ -65,7 +65,7 @@ class ProtectionController(Controller[Key]):
         if not metadata.get("deletionTimestamp") or self.in_use(key.name, namespace, value):
             return
         metadata["finalizers"] = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
-        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        options = Options(field_manager=controller.CONTROLLER_MANAGER)
         request = WriteRequest(
             Action.REPLACE, self.resource, namespace, key.name, body=Body(value), options=options, user=self.user
         )
@@ -77,7 +77,7 @@ class ClaimProtection(ProtectionController):
 
     name = "persistentvolumeclaim-protection-controller"
     finalizer = "kubernetes.io/pvc-protection"
-    user = users.controller("pvc-protection-controller")
+    user = controller.controller("pvc-protection-controller")
 
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
         for key, entry in self.others[0].entries.items():
@@ -104,7 +104,7 @@ class VolumeProtection(ProtectionController):
 
     name = "persistentvolume-protection-controller"
     finalizer = "kubernetes.io/pv-protection"
-    user = users.controller("pv-protection-controller")
+    user = controller.controller("pv-protection-controller")
 
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
         return bool(value.get("status", {}).get("phase") == "Bound")
@@ -115,7 +115,7 @@ class AttributesClassProtection(ProtectionController):
 
     name = "volumeattributesclass-protection-controller"
     finalizer = "kubernetes.io/vac-protection"
-    user = users.controller("volumeattributesclass-protection-controller")
+    user = controller.controller("volumeattributesclass-protection-controller")
 
     def __init__(
         self, reader: Reader, writer: Writer, resource: Resource, claims: Resource, volumes: Resource, clock: Clock

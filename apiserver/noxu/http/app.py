@@ -31,7 +31,7 @@ from noxu.identifiers import new_uuid
 from noxu.registry.offload import offload
 from noxu.registry.preparation import prepared
 from noxu.registry.reader import be_consistent
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError
 

@@ -15,7 +15,7 @@ from noxu.http.filters import Filter
 from noxu.http.traces import Traces
 from noxu.observability.checks import checks_of
 from noxu.registry.offload import LargeRequests
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 
 
 def application(

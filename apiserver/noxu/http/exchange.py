@@ -28,7 +28,7 @@ from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
-from noxu.security.audit_log import Record
+from noxu.security.audit import Record
 from noxu.security.tokens import Tokens
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ from noxu.registry.access import ANONYMOUS, User
 from noxu.registry.reader import be_consistent
 from noxu.registry.turns import CLIENT
 from noxu.security import cors, impersonation
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu.security.authorization import NOSNIFF, refusal
 from noxu.security.credentials import MASTERS, Credentials

@@ -20,7 +20,7 @@ from noxu.http.exchange import Exchange
 from noxu.http.negotiation import Accepted, Endpoint
 from noxu.http.options import ListOptions
 from noxu.http.request import first
-from noxu.kinds import options as option_kinds
+from noxu.kinds import meta as option_kinds
 from noxu.registry.bodies import decode_body, read_kind
 from noxu.registry.delete_options import delete_body_from_object, delete_options
 from noxu.registry.deletion import delete_keys

@@ -16,7 +16,7 @@ from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
 from noxu.http.handlers import accept, body_format, namespace_of, receive_body
 from noxu.identifiers import new_uuid
-from noxu.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
+from noxu.kinds.authorization import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.registry.bodies import decode_body
 from noxu.registry.draft import Action, WriteRequest, draft_of
 from noxu.registry.stored_object import check_path_name, object_at

@@ -1,6 +1,11 @@
 """The built-in kinds by name (upstream's runtime.Scheme): those that are served, and the structs of bodies.
 
 `data/kinds.json` has the kinds; the modules beside this one have their rules in code.
+
+The names of objects that depend on more than their syntax: on the length, or on other fields.
+
+`data/kinds.json` has the conditions as `nameAlso`, beside the rule for the syntax (the ValidateName functions of the kinds
+in upstream's pkg/apis/*/validation).
 """
 
 from __future__ import annotations
@@ -10,18 +15,79 @@ from functools import cache, lru_cache, partial
 from typing import Final
 
 from noxu.api import names
+from noxu.api.names import NameRule, path_segment_name, subdomain_name
 from noxu.cpu_budget import require_imported
 from noxu.go.structs import Struct
-from noxu.kinds import defaults, facts, object_names
+from noxu.go.text import quote
+from noxu.kinds import defaults, facts
 from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
-from noxu.values import Object
+from noxu.values import Object, nested_field
+
+
+def ip_name(name: str, prefix: bool = False) -> list[str]:  # noqa: ARG001
+    """The name is an address, as Go prints it. Such names are not generated."""
+    from noxu.kinds.addresses import address_texts  # imported late: few objects have such names
+
+    return address_texts(name)
+
+
+def with_conditions(rule: NameRule, conditions: Object) -> Callable[[Object], NameRule]:
+    """The rule for the name of an object, given the object."""
+    if "maxLength" in conditions:
+        return lambda _: _limited(rule, conditions["maxLength"])
+    if "equals" in conditions:
+        return lambda value: _equal_to(_joined(value, conditions["equals"]), conditions["equals"])
+    if "prefixFrom" in conditions:
+        return lambda value: _with_prefix_from(nested_field(value, conditions["prefixFrom"]) or "", conditions)
+    return lambda _: rule
+
+
+def _limited(rule: NameRule, limit: int) -> NameRule:
+    def check(name: str, prefix: bool = False) -> list[str]:
+        return [*([f"must be no more than {limit} characters"] if len(name) > limit else []), *rule(name, prefix)]
+
+    return check
+
+
+def _joined(value: Object, parts: list[str]) -> str:
+    """Paths and texts: `spec.version`, `.`, `spec.group`."""
+    return "".join(nested_field(value, part) or "" if part.startswith("spec.") else part for part in parts)
+
+
+def _equal_to(expected: str, parts: list[str]) -> NameRule:
+    described: Final = "+".join(part if part.startswith("spec.") else quote(part) for part in parts)
+
+    def check(name: str, prefix: bool = False) -> list[str]:
+        wrong = path_segment_name(name, prefix)
+        return wrong or ([] if name == expected else [f"must be `{described}`: {quote(expected)}"])
+
+    return check
+
+
+def _with_prefix_from(source: str, conditions: Object) -> NameRule:
+    """The name begins with a field in which `replace` is replaced; without it, the name cannot be mistaken for one."""
+    old, new = conditions["replace"]
+    beginning = f"{source.replace(old, new)}{new}"
+
+    def check(name: str, prefix: bool = False) -> list[str]:
+        if source and not name.startswith(beginning):
+            return [f"ClusterTrustBundle for signerName {source} must be named with prefix {beginning}"]
+        if not source and new in name:
+            return [f"ClusterTrustBundle without signer name must not have {quote(new)} in its name"]
+        return subdomain_name(name.removeprefix(beginning) if source else name, prefix)
+
+    return check
+
+
+# -- scheme -----------------------------------------------------------------------------------------------------------
+
 
 _NAME_RULES: Final = {
     "subdomain": names.subdomain_name,
     "subdomainCaseless": names.caseless_subdomain_name,
     "label": names.label_name,
     "pathSegment": names.path_segment_name,
-    "ip": object_names.ip_name,
+    "ip": ip_name,
 }
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {"pods", "services", "serviceaccounts", "namespaces", "persistentvolumeclaims", "persistentvolumes", "podtemplates",
@@ -106,9 +172,9 @@ def _authorization() -> Mapping[str, Rules]:
 
 
 def _coordination() -> Mapping[str, Rules]:
-    from noxu.kinds import coordination
+    from noxu.kinds import nodes
 
-    return coordination.RULES
+    return nodes.LEASE_RULES
 
 
 def _events() -> Mapping[str, Rules]:
@@ -160,15 +226,15 @@ def _node() -> Mapping[str, Rules]:
 
 
 def _policy() -> Mapping[str, Rules]:
-    from noxu.kinds import disruption
+    from noxu.kinds import scheduling
 
-    return disruption.RULES
+    return scheduling.DISRUPTION_RULES
 
 
 def _rbac() -> Mapping[str, Rules]:
-    from noxu.kinds import rbac
+    from noxu.kinds import authorization
 
-    return rbac.RULES
+    return authorization.RBAC_RULES
 
 
 def _resource() -> Mapping[str, Rules]:
@@ -190,9 +256,9 @@ def _storage() -> Mapping[str, Rules]:
 
 
 def _storagemigration() -> Mapping[str, Rules]:
-    from noxu.kinds import storagemigration
+    from noxu.kinds import storage
 
-    return storagemigration.RULES
+    return storage.MIGRATION_RULES
 
 
 _RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
@@ -272,7 +338,7 @@ def _kind(given: Object) -> Kind:
         verbs=tuple(given.get("verbs", STORED_VERBS)),
         subresources=tuple(_subresource(each, given["type"]) for each in given.get("subresources", ())),
         name_rule=name_rule,
-        name_rule_for=object_names.with_conditions(name_rule, given["nameAlso"]) if "nameAlso" in given else None,
+        name_rule_for=with_conditions(name_rule, given["nameAlso"]) if "nameAlso" in given else None,
         deprecation=_deprecation(given),
         unconditional_update=strategy.get("unconditionalUpdate", True),
         create_on_update=strategy.get("createOnUpdate", False),
@@ -334,7 +400,7 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
     The options and Status of meta/v1 are known in every group, as upstream registers them.
     """
     from noxu.crd import types as crd
-    from noxu.kinds import authentication, autoscaling, core, discovery, meta, options
+    from noxu.kinds import authorization, core, meta
 
     found = by_group_kind().get((api_version, kind))
     if found is not None:
@@ -343,15 +409,15 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
     if item is not None and item.stored:
         return meta.list_of(item.struct)
     others = {
-        "v1": (meta.STATUS, core.LIST, discovery.API_GROUP, discovery.API_GROUP_LIST, discovery.API_RESOURCE_LIST,
-               discovery.API_VERSIONS),
+        "v1": (meta.STATUS, core.LIST, meta.API_GROUP, meta.API_GROUP_LIST, meta.API_RESOURCE_LIST,
+               meta.API_VERSIONS),
         "meta.k8s.io/v1": (meta.STATUS, meta.PARTIAL_OBJECT_METADATA, meta.PARTIAL_OBJECT_METADATA_LIST),
-        "autoscaling/v1": (autoscaling.SCALE,),
-        "authentication.k8s.io/v1": (authentication.TOKEN_REQUEST,),
+        "autoscaling/v1": (meta.SCALE,),
+        "authentication.k8s.io/v1": (authorization.TOKEN_REQUEST,),
         crd.API_VERSION: (crd.CRD, meta.list_of(crd.CRD)),
-        "apidiscovery.k8s.io/v2": (discovery.API_GROUP_DISCOVERY_LIST,),
+        "apidiscovery.k8s.io/v2": (meta.API_GROUP_DISCOVERY_LIST,),
     }  # fmt: skip
-    named = {struct.name: struct for struct in (*others.get(api_version, ()), *options.ALL)}
+    named = {struct.name: struct for struct in (*others.get(api_version, ()), *meta.ALL)}
     return named.get(kind) or _bodies().get((api_version, kind))
 
 

@@ -440,7 +440,7 @@ def replacing(sent: Object, old: Object, resource: Resource) -> Object:
     found: Object = {**sent, "metadata": dict(sent["metadata"])}
     spec = sent.get("spec")
     if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None and isinstance(spec, dict):
-        from noxu.apply.three_way import three_way  # most servers replace neither
+        from noxu.apply.patch import three_way  # most servers replace neither
 
         found["spec"] = three_way({}, {"spec": spec}, old, resource.table.struct)["spec"]
     found["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]

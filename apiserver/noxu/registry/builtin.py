@@ -27,11 +27,19 @@ from noxu.api.meta import GroupVersionKind, parse_api_version
 from noxu.crd import defaults, types, v1beta1
 from noxu.go.structs import Decoded, Struct, decode
 from noxu.kinds import events, scheme
-from noxu.kinds.autoscaling import SCALE
-from noxu.kinds.expressions import Checker
-from noxu.kinds.kind import VIRTUAL_VERBS, Context, Kind, Subresource, reset_fields, selected, written
+from noxu.kinds.kind import (
+    VIRTUAL_VERBS,
+    Checker,
+    Context,
+    Kind,
+    Subresource,
+    Unevaluable,
+    reset_fields,
+    selected,
+    written,
+)
 from noxu.kinds.kind import prepare as prepare_object
-from noxu.kinds.matching import Unevaluable
+from noxu.kinds.meta import SCALE
 from noxu.kinds.scheme import struct_of
 from noxu.registry.draft import Draft
 from noxu.registry.resource import BUILT_IN, DEFINITION, VIRTUAL, Codec, Resource, ScalePaths, Versions
@@ -245,15 +253,15 @@ SCALE_RESOURCE: Final = resource_of(_SCALE_KIND, BuiltInCodec(_SCALE_KIND))
 
 
 def _autoscaler_v1(value: Object) -> Object:
-    from noxu.kinds import autoscaler_versions  # imported late: many servers have no such objects
+    from noxu.kinds import autoscalers  # imported late: many servers have no such objects
 
-    return autoscaler_versions.to_v1(value)
+    return autoscalers.to_v1(value)
 
 
 def _autoscaler_v2(value: Object) -> Object:
-    from noxu.kinds import autoscaler_versions
+    from noxu.kinds import autoscalers
 
-    return autoscaler_versions.to_v2(value)
+    return autoscalers.to_v2(value)
 
 
 _Converter = Callable[[Object], Object]

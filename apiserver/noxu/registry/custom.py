@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Final
 from noxu.api import codec, field, meta
 from noxu.api.errors import TOO_LARGE, Qualified, internal_error, plain_error
 from noxu.api.field import FieldError, Path, Verbatim
-from noxu.api.meta import parse_api_version
-from noxu.api.meta_shape import is_coerced
+from noxu.api.meta import is_coerced, parse_api_version
 from noxu.crd import types, v1beta1
 from noxu.crd.versions import deprecation_warning, storage_version
 from noxu.go import unstructured

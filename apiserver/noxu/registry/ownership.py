@@ -10,9 +10,8 @@ from weakref import WeakKeyDictionary
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.apply import scale
 from noxu.apply.fieldset import ANY, FieldSet, Path, field, of
-from noxu.apply.tracker import Tracker, relabel, unchanged
+from noxu.apply.tracker import TRACKER, Tracker, path_of, relabel, to_scale, unchanged
 from noxu.apply.types import Type, is_implied_by, of_schema, of_struct
 from noxu.crd import types
 from noxu.go.structs import zero
@@ -160,7 +159,7 @@ def _reset_fields(names: tuple[str, ...]) -> FieldSet:
 
 # -- /scale -----------------------------------------------------------------------------------------------------------
 
-SCALE: Final = scale.TRACKER
+SCALE: Final = TRACKER
 
 
 def owned_scale(value: Object, resource: Resource) -> Object:
@@ -169,7 +168,7 @@ def owned_scale(value: Object, resource: Resource) -> Object:
     Absent replicas are `scale.UNSET`. Raises ApiError.
     """
     shown = scale_of(value, resource, missing=UNSET)
-    owners = scale.to_scale(value["metadata"].get("managedFields"), replicas_paths(resource))
+    owners = to_scale(value["metadata"].get("managedFields"), replicas_paths(resource))
     if owners:
         shown["metadata"]["managedFields"] = owners
     return shown
@@ -178,6 +177,6 @@ def owned_scale(value: Object, resource: Resource) -> Object:
 def replicas_paths(resource: Resource) -> dict[str, Path | None]:
     """The path of the replicas in each version."""
     return {
-        version.api_version: scale.path_of(version.scale.spec_replicas) if version.scale else None
+        version.api_version: path_of(version.scale.spec_replicas) if version.scale else None
         for version in resource.versions.all
     }

@@ -11,9 +11,9 @@ from typing import Final
 from noxu.api import codec, errors, field, meta
 from noxu.api.names import subdomain_name
 from noxu.apply import manager
-from noxu.apply.scale import to_parent
+from noxu.apply.tracker import to_parent
 from noxu.go.structs import decode
-from noxu.kinds.autoscaling import SCALE
+from noxu.kinds.meta import SCALE
 from noxu.registry import ownership, scale
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.builtin import SCALE_RESOURCE

@@ -20,7 +20,7 @@ from noxu.api import errors
 from noxu.api.errors import ApiError, aggregate
 from noxu.registry.access import ANONYMOUS, User
 from noxu.registry.reader import Reader
-from noxu.security import bearer
+from noxu.security import credentials
 from noxu.security.credentials import (
     INVALID_TOKEN,
     Credentials,
@@ -96,7 +96,7 @@ class Authenticators:
 
     def _user(self, given: Credentials, warnings: list[str], *, is_final: bool) -> User:
         """Raises ApiError Unauthorized, Unloaded, Disputable unless `is_final`."""
-        if self.allows_anonymous and not given.chain and not bearer.is_presented(given.headers):
+        if self.allows_anonymous and not given.chain and not credentials.is_presented(given.headers):
             return ANONYMOUS
         rejected: list[str] = []
         for authenticator in self._certificates if given.chain else ():
@@ -108,7 +108,7 @@ class Authenticators:
             if user is not None:
                 return with_authenticated(user)
         try:
-            tokens = [bearer.in_authorization(given.headers, warnings), bearer.in_subprotocol(given.headers)]
+            tokens = [credentials.in_authorization(given.headers, warnings), credentials.in_subprotocol(given.headers)]
         except Rejected as error:
             rejected.append(str(error))
             tokens = []

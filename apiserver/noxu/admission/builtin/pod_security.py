@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.lookups import resource_of
 from noxu.admission.builtin.pod_security_checks import LATEST, LEVELS, Level, Violation, violations
-from noxu.admission.builtin.rules import Rules
+from noxu.admission.builtin.rules import Rules, resource_of
 from noxu.api import errors, field
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError

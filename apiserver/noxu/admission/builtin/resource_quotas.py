@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.lookups import objects, resource_of
-from noxu.admission.builtin.pod_resources import Resources, plus
+from noxu.admission.builtin.pods import Resources, plus
+from noxu.admission.builtin.rules import objects, resource_of
 from noxu.admission.builtin.usage import (
     IGNORED,
     Evaluator,
