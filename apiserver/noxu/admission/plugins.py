@@ -7,7 +7,8 @@ after a restart by the first write that they have to check.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from noxu.admission_plugins import GROUP
 from noxu.registry.offload import LOOP_LIMIT, offload
@@ -94,69 +95,47 @@ class DeferredQuotas(DeferredValidating):
         return not self.is_idle(reader)
 
 
-def _validating_policies(policies: Resource, bindings: Resource) -> _Validating:
-    from noxu.admission.policies import ValidatingPolicies
+def _load(place: str, *more: object) -> Callable[..., Any]:
+    """What makes a plug-in, from the kinds of its configurations; its class is at this place in the package."""
 
-    return ValidatingPolicies(policies, bindings)
+    def make(*kinds: Resource) -> Any:
+        module, _, name = place.rpartition(".")
+        return getattr(import_module(f"{__package__}.{module}"), name)(*kinds, *more)
 
-
-def _mutating_policies(policies: Resource, bindings: Resource) -> _Mutating:
-    from noxu.admission.mutations import MutatingPolicies
-
-    return MutatingPolicies(policies, bindings)
+    return make
 
 
 def mutating_policies(served_resources: ServedResources) -> DeferredMutating:
     """MutatingAdmissionPolicy."""
-    return DeferredMutating(
-        "MutatingAdmissionPolicy", _kinds(served_resources, "mutatingadmissionpolicies"), _mutating_policies
-    )
+    kinds = _kinds(served_resources, "mutatingadmissionpolicies")
+    return DeferredMutating("MutatingAdmissionPolicy", kinds, _load("mutations.MutatingPolicies"))
 
 
 def validating_policies(served_resources: ServedResources) -> DeferredValidating:
     """ValidatingAdmissionPolicy."""
-    return DeferredValidating(
-        "ValidatingAdmissionPolicy", _kinds(served_resources, "validatingadmissionpolicies"), _validating_policies
-    )
+    kinds = _kinds(served_resources, "validatingadmissionpolicies")
+    return DeferredValidating("ValidatingAdmissionPolicy", kinds, _load("policies.ValidatingPolicies"))
 
 
 def mutating_webhooks(served_resources: ServedResources, caller: Caller, local: Sequence[Hook]) -> DeferredMutating:
     """MutatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
-
-    def make(configurations: Resource) -> _Mutating:
-        from noxu.admission.webhooks import MutatingWebhooks
-
-        return MutatingWebhooks(configurations, caller, local)
-
-    return DeferredMutating(
-        "MutatingAdmissionWebhook", (_kind(served_resources, "mutatingwebhookconfigurations"),), make, local
-    )
+    kinds = (_kind(served_resources, "mutatingwebhookconfigurations"),)
+    make = _load("webhooks.MutatingWebhooks", caller, local)
+    return DeferredMutating("MutatingAdmissionWebhook", kinds, make, local)
 
 
 def validating_webhooks(served_resources: ServedResources, caller: Caller, local: Sequence[Hook]) -> DeferredValidating:
     """ValidatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
-
-    def make(configurations: Resource) -> _Validating:
-        from noxu.admission.webhooks import ValidatingWebhooks
-
-        return ValidatingWebhooks(configurations, caller, local)
-
-    return DeferredValidating(
-        "ValidatingAdmissionWebhook", (_kind(served_resources, "validatingwebhookconfigurations"),), make, local
-    )
+    kinds = (_kind(served_resources, "validatingwebhookconfigurations"),)
+    make = _load("webhooks.ValidatingWebhooks", caller, local)
+    return DeferredValidating("ValidatingAdmissionWebhook", kinds, make, local)
 
 
 def resource_quotas(served_resources: ServedResources) -> DeferredQuotas:
     """ResourceQuota."""
-
-    def make(quotas: Resource) -> _Validating:  # noqa: ARG001
-        from noxu.admission.builtin.resource_quotas import ResourceQuotas
-
-        return ResourceQuotas()
-
     quotas = served_resources.find("", "v1", "resourcequotas")
     assert quotas is not None
-    return DeferredQuotas("ResourceQuota", (quotas,), make)
+    return DeferredQuotas("ResourceQuota", (quotas,), lambda _: _load("builtin.resource_quotas.ResourceQuotas")())
 
 
 def _kinds(served_resources: ServedResources, policies: str) -> tuple[Resource, Resource]:

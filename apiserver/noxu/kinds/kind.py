@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from noxu import cel
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
 from noxu.api.names import NameRule, subdomain_name
@@ -64,15 +65,14 @@ def is_internal(fault: str) -> bool:
 
 @cache
 def _purposes() -> dict[str, Purpose]:
-    from noxu.cel import Purpose  # imports the engine, which is large
-
+    purpose = cel.Purpose  # imports the engine, which is large
     return {
-        "bool": Purpose.CONDITION,
-        "string": Purpose.MESSAGE,
-        "string or null": Purpose.AUDIT_VALUE,
-        "any": Purpose.VARIABLE,
-        "ApplyConfiguration": Purpose.APPLY_CONFIGURATION,
-        "JSONPatch": Purpose.JSON_PATCH,
+        "bool": purpose.CONDITION,
+        "string": purpose.MESSAGE,
+        "string or null": purpose.AUDIT_VALUE,
+        "any": purpose.VARIABLE,
+        "ApplyConfiguration": purpose.APPLY_CONFIGURATION,
+        "JSONPatch": purpose.JSON_PATCH,
     }
 
 
@@ -89,13 +89,11 @@ class Checker:
         return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
 
     def _composition(self, use: Use) -> Composition:
-        from noxu.cel import Composition  # imports the engine, which is large
-
         known = self._compositions.get(use.variables)
         if known is None:
             before = self._compositions.get(use.variables[:-1]) if use.variables else None
             if before is None:
-                known = Composition(use.variables, params=use.params)
+                known = cel.Composition(use.variables, params=use.params)
             else:
                 known = before.extended(*use.variables[-1])
             self._compositions[use.variables] = known

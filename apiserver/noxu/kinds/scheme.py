@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
+from importlib import import_module
 from typing import Final
 
 from noxu.api import names
@@ -104,204 +105,54 @@ _PROPAGATION: Final[dict[tuple[str, str], Propagation]] = {
 """The kinds with a DefaultGarbageCollectionPolicy of their own in upstream."""
 
 
-def _core() -> Mapping[str, Rules]:
-    from noxu.kinds import core, events, services
-
-    return {**core.RULES, **events.RULES, **services.RULES}
-
-
-def _pods() -> Mapping[str, Rules]:
-    require_imported("noxu.kinds.pods", "RULES")  # of Pods, more than of all others
-    from noxu.kinds import pods
-
-    return pods.RULES
-
-
-def _replication_controllers() -> Mapping[str, Rules]:
-    from noxu.kinds import workloads
-
-    return {"ReplicationController": workloads.REPLICATION_CONTROLLER}
-
-
-def _endpoints() -> Mapping[str, Rules]:
-    from noxu.kinds import endpoints
-
-    return endpoints.RULES
-
-
-def _nodes() -> Mapping[str, Rules]:
-    from noxu.kinds import nodes
-
-    return nodes.RULES
-
-
-def _persistent_volumes() -> Mapping[str, Rules]:
-    from noxu.kinds import persistent_volumes
-
-    return persistent_volumes.RULES
-
-
-def _quotas() -> Mapping[str, Rules]:
-    from noxu.kinds import quotas
-
-    return quotas.RULES
-
-
-def _admissionregistration() -> Mapping[str, Rules]:
-    from noxu.kinds import admissionregistration
-
-    return admissionregistration.RULES
-
-
-def _apps() -> Mapping[str, Rules]:
-    from noxu.kinds import workloads
-
-    return workloads.RULES
-
-
-def _batch() -> Mapping[str, Rules]:
-    from noxu.kinds import jobs
-
-    return jobs.RULES
-
-
-def _authorization() -> Mapping[str, Rules]:
-    from noxu.kinds import authorization
-
-    return authorization.RULES
-
-
-def _coordination() -> Mapping[str, Rules]:
-    from noxu.kinds import nodes
-
-    return nodes.LEASE_RULES
-
-
-def _events() -> Mapping[str, Rules]:
-    from noxu.kinds import events
-
-    return events.NEW_RULES
-
-
-def _apiregistration() -> Mapping[str, Rules]:
-    from noxu.kinds import apiregistration
-
-    return apiregistration.RULES
-
-
-def _autoscaling() -> Mapping[str, Rules]:
-    from noxu.kinds import autoscalers
-
-    return autoscalers.RULES
-
-
-def _certificates() -> Mapping[str, Rules]:
-    from noxu.kinds import certificates
-
-    return certificates.RULES
-
-
-def _discovery() -> Mapping[str, Rules]:
-    from noxu.kinds import endpoints
-
-    return endpoints.DISCOVERY_RULES
-
-
-def _flowcontrol() -> Mapping[str, Rules]:
-    from noxu.kinds import flowcontrol
-
-    return flowcontrol.RULES
-
-
-def _networking() -> Mapping[str, Rules]:
-    from noxu.kinds import networking
-
-    return networking.RULES
-
-
-def _node() -> Mapping[str, Rules]:
-    from noxu.kinds import nodes
-
-    return nodes.NODE_RULES
-
-
-def _policy() -> Mapping[str, Rules]:
-    from noxu.kinds import scheduling
-
-    return scheduling.DISRUPTION_RULES
-
-
-def _rbac() -> Mapping[str, Rules]:
-    from noxu.kinds import authorization
-
-    return authorization.RBAC_RULES
-
-
-def _resource() -> Mapping[str, Rules]:
-    from noxu.kinds import devices
-
-    return devices.RULES
-
-
-def _scheduling() -> Mapping[str, Rules]:
-    from noxu.kinds import scheduling
-
-    return scheduling.RULES
-
-
-def _storage() -> Mapping[str, Rules]:
-    from noxu.kinds import storage
-
-    return storage.RULES
-
-
-def _storagemigration() -> Mapping[str, Rules]:
-    from noxu.kinds import storage
-
-    return storage.MIGRATION_RULES
-
-
-_RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
-    "": _core,
-    "admissionregistration.k8s.io": _admissionregistration,
-    "apiregistration.k8s.io": _apiregistration,
-    "apps": _apps,
-    "authorization.k8s.io": _authorization,
-    "autoscaling": _autoscaling,
-    "batch": _batch,
-    "certificates.k8s.io": _certificates,
-    "coordination.k8s.io": _coordination,
-    "discovery.k8s.io": _discovery,
-    "events.k8s.io": _events,
-    "flowcontrol.apiserver.k8s.io": _flowcontrol,
-    "networking.k8s.io": _networking,
-    "node.k8s.io": _node,
-    "policy": _policy,
-    "rbac.authorization.k8s.io": _rbac,
-    "resource.k8s.io": _resource,
-    "scheduling.k8s.io": _scheduling,
-    "storage.k8s.io": _storage,
-    "storagemigration.k8s.io": _storagemigration,
+_RULES: Final[dict[str, tuple[str, ...]]] = {
+    "": ("core.RULES", "events.RULES", "services.RULES"),
+    "admissionregistration.k8s.io": ("admissionregistration.RULES",),
+    "apiregistration.k8s.io": ("apiregistration.RULES",),
+    "apps": ("workloads.RULES",),
+    "authorization.k8s.io": ("authorization.RULES",),
+    "autoscaling": ("autoscalers.RULES",),
+    "batch": ("jobs.RULES",),
+    "certificates.k8s.io": ("certificates.RULES",),
+    "coordination.k8s.io": ("nodes.LEASE_RULES",),
+    "discovery.k8s.io": ("endpoints.DISCOVERY_RULES",),
+    "events.k8s.io": ("events.NEW_RULES",),
+    "flowcontrol.apiserver.k8s.io": ("flowcontrol.RULES",),
+    "networking.k8s.io": ("networking.RULES",),
+    "node.k8s.io": ("nodes.NODE_RULES",),
+    "policy": ("scheduling.DISRUPTION_RULES",),
+    "rbac.authorization.k8s.io": ("authorization.RBAC_RULES",),
+    "resource.k8s.io": ("devices.RULES",),
+    "scheduling.k8s.io": ("scheduling.RULES",),
+    "storage.k8s.io": ("storage.RULES",),
+    "storagemigration.k8s.io": ("storage.MIGRATION_RULES",),
 }
-"""The rules of a group by kind. Their modules are imported when the first object of the group is written."""
-_RULES_OF_KINDS: Final[dict[tuple[str, str], Callable[[], Mapping[str, Rules]]]] = {
-    ("", "Endpoints"): _endpoints,
-    ("", "LimitRange"): _quotas,
-    ("", "Node"): _nodes,
-    ("", "PersistentVolume"): _persistent_volumes,
-    ("", "PersistentVolumeClaim"): _persistent_volumes,
-    ("", "Pod"): _pods,
-    ("", "PodTemplate"): _pods,
-    ("", "ReplicationController"): _replication_controllers,
-    ("", "ResourceQuota"): _quotas,
+"""Where in this package the rules of a group are, by kind. A module is imported when the first object is written that needs it."""
+_RULES_OF_KINDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("", "Endpoints"): ("endpoints.RULES",),
+    ("", "LimitRange"): ("quotas.RULES",),
+    ("", "Node"): ("nodes.RULES",),
+    ("", "PersistentVolume"): ("persistent_volumes.RULES",),
+    ("", "PersistentVolumeClaim"): ("persistent_volumes.RULES",),
+    ("", "Pod"): ("pods.RULES",),
+    ("", "PodTemplate"): ("pods.RULES",),
+    ("", "ReplicationController"): ("workloads.CORE_RULES",),
+    ("", "ResourceQuota"): ("quotas.RULES",),
 }
 """Those of kinds whose modules are not needed by the rest of the group, of which the server itself writes objects."""
+_LONG: Final = "pods.RULES"  # takes longer to import than all others
 
 
 @cache
 def _rules_of(group: str, kind: str) -> Rules:
-    load = _RULES_OF_KINDS.get((group, kind)) or _RULES.get(group)
-    return (load().get(kind) if load else None) or Rules()
+    for place in _RULES_OF_KINDS.get((group, kind)) or _RULES.get(group, ()):
+        module, _, name = place.partition(".")
+        if place == _LONG:
+            require_imported(f"{__package__}.{module}", name)
+        rules: Mapping[str, Rules] = getattr(import_module(f"{__package__}.{module}"), name)
+        if kind in rules:
+            return rules[kind]
+    return Rules()
 
 
 def served() -> tuple[Kind, ...]:

@@ -428,7 +428,7 @@ _RULES: Final = {
     )
     for kind, check in _CHECKS.items()
 }
-REPLICATION_CONTROLLER: Final = _RULES.pop("ReplicationController")
+CORE_RULES: Final = {"ReplicationController": _RULES.pop("ReplicationController")}
 RULES: Final = _RULES | {
     "ControllerRevision": Rules(validate=lambda new, old, _: [*_controller_revision(new, old)]),
 }

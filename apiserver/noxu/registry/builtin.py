@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from typing import Final, TypeAlias
 
 from noxu.api import meta
@@ -252,22 +253,20 @@ SCALE_RESOURCE: Final = resource_of(_SCALE_KIND, BuiltInCodec(_SCALE_KIND))
 """The body of the /scale of built-in kinds."""
 
 
-def _autoscaler_v1(value: Object) -> Object:
-    from noxu.kinds import autoscalers  # imported late: many servers have no such objects
+def _autoscaler(convert: str) -> Callable[[Object], Object]:
+    """A conversion of autoscalers, which are imported late: many servers have no such objects."""
 
-    return autoscalers.to_v1(value)
+    def converted(value: Object) -> Object:
+        result: Object = getattr(import_module("noxu.kinds.autoscalers"), convert)(value)
+        return result
 
-
-def _autoscaler_v2(value: Object) -> Object:
-    from noxu.kinds import autoscalers
-
-    return autoscalers.to_v2(value)
+    return converted
 
 
 _Converter = Callable[[Object], Object]
 _SEVERAL: Final[tuple[tuple[str, tuple[str, _Converter], tuple[str, _Converter]], ...]] = (
     ("Event", (events.CORE, events.to_core), (events.EVENTS, events.from_core)),
-    ("HorizontalPodAutoscaler", ("autoscaling/v2", _autoscaler_v2), ("autoscaling/v1", _autoscaler_v1)),
+    ("HorizontalPodAutoscaler", ("autoscaling/v2", _autoscaler("to_v2")), ("autoscaling/v1", _autoscaler("to_v1"))),
 )
 """The kinds that are served in two versions or groups: (the kind, the stored version, the other one), with converters."""
 

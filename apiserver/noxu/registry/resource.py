@@ -12,11 +12,14 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
+from noxu import cel
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
+from noxu.crd import types as crd
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
 from noxu.registry import storage_form
@@ -239,19 +242,15 @@ class Resource:
         declared = self.declared_schema
         if declared is None:
             return None
-        from noxu.schema.default_pruning import prune_defaults  # with the first definition, like those below
-        from noxu.schema.structural import parse
-
-        return prune_defaults(parse(declared))
+        schema: Structural = _of_schema("default_pruning.prune_defaults")(_of_schema("structural.parse")(declared))
+        return schema
 
     @property
     def declared_schema(self) -> Object | None:
         """The schema as the definition has it, None if there is none."""
         encoded = bytes(self._encoded_schema)  # read once: a thread may keep the same bytes in another place meanwhile
         if codec.has_minus_zero(encoded):  # of a float64
-            from noxu.crd.types import SCHEMA
-
-            schema: Object = decode(SCHEMA, codec.decode_literals(encoded)).value
+            schema: Object = decode(crd.SCHEMA, codec.decode_literals(encoded)).value
             return schema
         return codec.decode_stored(encoded) if encoded else self.raw_schema
 
@@ -271,9 +270,8 @@ class Resource:
         """The schema's fast path; None if there is no schema."""
         if self.schema is None:
             return None
-        from noxu.schema.compiled import Compiled
-
-        return Compiled(self.schema)
+        compiled: Compiled = _of_schema("compiled.Compiled")(self.schema)
+        return compiled
 
     @property
     def is_exact(self) -> bool:
@@ -285,16 +283,12 @@ class Resource:
         """The CEL rules of the schema (x-kubernetes-validations), compiled on first use; None if there are none."""
         if self.schema is None or not self.has_rules:
             return None
-        from noxu.cel import Validator  # the engine takes long to import, and few CRDs need it
-
-        return Validator(self.schema)
+        return cel.Validator(self.schema)  # imports the engine, which takes long, and few CRDs need it
 
     @cached_property
     def has_rules(self) -> bool:
         """Whether the schema has CEL rules."""
-        from noxu.schema.structural import has_rules
-
-        return self.schema is not None and has_rules(self.schema)
+        return self.schema is not None and bool(_of_schema("structural.has_rules")(self.schema))
 
     @cached_property
     def stored_head(self) -> bytes:
@@ -304,9 +298,7 @@ class Resource:
     @cached_property
     def has_embedded(self) -> bool:
         """Whether the schema declares embedded resources."""
-        from noxu.schema.embedded import has_embedded
-
-        return has_embedded(self.schema)
+        return bool(_of_schema("embedded.has_embedded")(self.schema))
 
     @cached_property
     def serves_as_stored(self) -> bool:
@@ -314,13 +306,10 @@ class Resource:
 
         False if a default fills in the status, which a create removes, or contains nulls, which a read drops.
         """
-        from noxu.schema.defaulting import has_null_default
-        from noxu.schema.structural import MISSING
-
-        if has_null_default(self.schema):
+        if _of_schema("defaulting.has_null_default")(self.schema):
             return False
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
-        return status is None or status.default is MISSING
+        return status is None or status.default is _of_schema("structural.MISSING")
 
     def keep_encoded(self, definition: bytes = b"", part: memoryview | None = None) -> None:
         """Keep the declared schema as bytes, not decoded, which takes five times their memory: it is seldom needed.
@@ -346,6 +335,12 @@ class Resource:
             if name not in found:
                 computed: cached_property[Any] = vars(Resource)[name]
                 found[name] = computed.func(self)
+
+
+def _of_schema(place: str) -> Any:
+    """A name of `noxu.schema`, which servers import with the first definition: all of it takes 40 ms."""
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"noxu.schema.{module}"), name)
 
 
 _PREPARED: Final = ("schema", "has_embedded", "serves_as_stored")

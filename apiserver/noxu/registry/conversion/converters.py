@@ -19,7 +19,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError, internal_error
@@ -62,15 +63,16 @@ class Conversions:
         conversion = spec.get("conversion") or {}
         self._webhooks[name] = None
         if conversion.get("strategy") == "Webhook" and self.call is not None:
-            from noxu.registry.conversion.review import send_to  # few definitions have one
-
-            self._webhooks[name] = self._converter(name, send_to(conversion["webhook"], self.call, self._seconds))
+            self._webhooks[name] = self._converter(
+                name, _of_review("send_to")(conversion["webhook"], self.call, self._seconds)
+            )
         return self.of(name)
 
     def _converter(self, name: str, send: SendReview) -> ReviewConverter:
-        from noxu.registry.conversion.review import ReviewConverter
-
-        return ReviewConverter(send, self.identifiers, self.timeout, name, self.metrics)
+        converter: ReviewConverter = _of_review("ReviewConverter")(
+            send, self.identifiers, self.timeout, name, self.metrics
+        )
+        return converter
 
     def _seconds(self) -> int:
         return self.timeout
@@ -78,10 +80,13 @@ class Conversions:
     def of(self, name: str) -> ReviewConverter | None:
         """The converter of a registered definition, None if it needs no webhook."""
         if name in self.in_process:
-            from noxu.registry.conversion.review import send_in_process
-
-            return self._converter(name, send_in_process(name, self.in_process[name], self._seconds))
+            return self._converter(name, _of_review("send_in_process")(name, self.in_process[name], self._seconds))
         return self._webhooks.get(name)
+
+
+def _of_review(name: str) -> Any:
+    """A name of `review`, which few definitions need."""
+    return getattr(import_module("noxu.registry.conversion.review"), name)
 
 
 # -- objects ----------------------------------------------------------------------------------------------------------
