@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from noxu.api import codec
-from noxu.apply import recurring
 from noxu.apply.managed_fields import decode
+from noxu.apply.recurring import RecurringSets
 from noxu.registry import stages
 from noxu.registry import stored_object as entries
 from noxu.registry.draft import Body
@@ -51,11 +51,10 @@ def stored(
 
 @pytest.fixture(autouse=True)
 def known_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recurring, "_sets", {})
-    monkeypatch.setattr(recurring, "_texts", {})
+    monkeypatch.setattr(WIDGETS.versions, "recurring", RecurringSets())
     for fields in (KNOWN, ALSO_KNOWN, {"f:<": {}}):
         for _ in range(2):
-            decode([owner(codec.decode_stored(codec.encode(fields, sort_keys=True)))])
+            decode([owner(codec.decode_stored(codec.encode(fields, sort_keys=True)))], WIDGETS.versions.recurring)
 
 
 COPIED: Final = {"managedFields": [owner(KNOWN)]}
@@ -84,8 +83,8 @@ def test_the_object_is_the_stored_one(entry: StoredObject, is_shared: bool) -> N
     assert codec.encode(found, sort_keys=False) == codec.encode(object_at(entry, WIDGETS), sort_keys=False)
     assert found["metadata"]["resourceVersion"] == "7"
     owners = found["metadata"].get("managedFields", [])
-    assert bool(owners and all(recurring.json_of(owner["fieldsV1"]) for owner in owners)) == is_shared
-    shared = entries._decode_sharing_owners(entry.stored)
+    assert bool(owners and all(WIDGETS.versions.recurring.json_of(owner["fieldsV1"]) for owner in owners)) == is_shared
+    shared = entries._decode_sharing_owners(entry.stored, WIDGETS.versions.recurring)
     assert (shared is not None) == (is_shared or not entry.rendering.valid)
 
 

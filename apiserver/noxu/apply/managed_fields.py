@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import orjson
 
 from noxu.apply.fieldset import SELF, Element, FieldSet, MalformedFields, Path, ordered, parse
-from noxu.apply.recurring import recurring, recurring_set
+from noxu.apply.recurring import RecurringSets
 from noxu.go.text import compact_json, quote
 from noxu.go.time import parse_time
 from noxu.values import Json, Object, equal
@@ -75,8 +75,8 @@ class InvalidEntries(ValueError):
 _OPERATIONS: Final = frozenset({"Apply", "Update"})
 
 
-def decode(entries: Json) -> Managers:
-    """managedFields as a dict. Raises InvalidEntries if one entry cannot be decoded."""
+def decode(entries: Json, recurring: RecurringSets | None = None) -> Managers:
+    """managedFields as a dict, with the sets of a resource that recur. Raises InvalidEntries if one entry cannot be decoded."""
     managers: Managers = {}
     if entries is None:
         return managers
@@ -85,12 +85,12 @@ def decode(entries: Json) -> Managers:
     for index, entry in enumerate(entries):
         if type(entry) is not dict:
             raise InvalidEntries(f"managed fields entry {index} must be an object")
-        manager, owned = _decode_entry(entry, index)
+        manager, owned = _decode_entry(entry, index, recurring)
         managers[manager] = owned
     return managers
 
 
-def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
+def _decode_entry(entry: Object, index: int, recurring: RecurringSets | None) -> tuple[Manager, Owned]:
     operation = entry.get("operation")
     version = _text(entry, "apiVersion")
     fields_type = _text(entry, "fieldsType")
@@ -103,7 +103,8 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
         raise InvalidEntries(f"{wrong} in managed fields entry {index}")
     time = _text(entry, "time")
     try:
-        fields = recurring(entry.get("fieldsV1"), parse)
+        given = entry.get("fieldsV1")
+        fields = parse(given) if recurring is None else recurring.read(given, parse)
         if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # the form of decoded times
             time = parse_time(time)
     except MalformedFields as error:
@@ -132,7 +133,7 @@ def _text(entry: Object, name: str) -> str:
     return text
 
 
-def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
+def encode(managers: Managers, recurring: RecurringSets | None = None, *, in_order: bool = False) -> list[Object]:
     """managedFields, sorted. `in_order` sorts the keys of fieldsV1, too, for objects that are not written with sorted keys."""
     entries = []
     ranked = sorted(managers, key=lambda manager: _rank(manager, managers[manager])) if len(managers) > 1 else managers
@@ -144,7 +145,10 @@ def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
         if owned.time:
             entry["time"] = owned.time
         entry["fieldsType"] = "FieldsV1"
-        entry["fieldsV1"] = ordered(owned.fields) if in_order else recurring_set(owned.fields, _is_canonical)
+        if in_order:
+            entry["fieldsV1"] = ordered(owned.fields)
+        else:
+            entry["fieldsV1"] = owned.fields if recurring is None else recurring.written(owned.fields, _is_canonical)
         if manager.subresource:
             entry["subresource"] = manager.subresource
         entries.append(entry)

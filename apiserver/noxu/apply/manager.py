@@ -90,7 +90,7 @@ def update(
     if live is None and tracker.custom and _entries(new) is None:
         created = _created_fast(new, tracker, manager or UNKNOWN, now, is_valid=valid.new)
         if created is not None:
-            return _with_entries(new, encode(created))
+            return _with_entries(new, encode(created, tracker.recurring))
     managers = _initial_managers(live, new, tracker)
     if live is not None and not managers:
         return _with_entries(new, None)
@@ -106,7 +106,7 @@ def update(
             managers = _updated(bare_live, tracked, tracker, managers, manager or UNKNOWN, now, valid)
     except (Failed, ApiError):
         return _with_entries(bare, _entries(live))
-    return _with_entries(bare, encode(managers, in_order=not tracker.custom))
+    return _with_entries(bare, encode(managers, tracker.recurring, in_order=not tracker.custom))
 
 
 def _is_tracked(value: Object, tracker: Tracker) -> bool:
@@ -121,14 +121,14 @@ def _initial_managers(live: Object | None, new: Object, tracker: Tracker) -> Man
         sent = _entries(new)
         if sent in ([], [{}]):
             return {}
-        if managers := _decoded(sent):
+        if managers := _decoded(sent, tracker):
             return managers
-    return _decoded(_entries(live))
+    return _decoded(_entries(live), tracker)
 
 
-def _decoded(entries: Json) -> Managers:
+def _decoded(entries: Json, tracker: Tracker) -> Managers:
     try:
-        return decode(entries)
+        return decode(entries, tracker.recurring)
     except InvalidEntries:
         return {}
 
@@ -353,7 +353,7 @@ def apply(
     """
     live = copy(tracker.blank) if live is None else live
     try:
-        managers = decode(_entries(live))
+        managers = decode(_entries(live), tracker.recurring)
     except InvalidEntries as error:
         raise errors.plain_error(f"failed to decode managed fields: {error}") from None
     live = _with_entries(live, None)
@@ -375,7 +375,7 @@ def apply(
     changed = new is not live
     if manager == merging.KUBECTL:
         new = merging.renewed(new, config)
-    return Applied(_with_entries(new, encode(managers, in_order=not tracker.custom)), changed)
+    return Applied(_with_entries(new, encode(managers, tracker.recurring, in_order=not tracker.custom)), changed)
 
 
 def _before_first_apply(live: Object, tracker: Tracker, now: str, valid: Valid) -> Managers:

@@ -32,6 +32,7 @@ from noxu.apply.fieldset import (
     recursive_difference,
 )
 from noxu.apply.managed_fields import Managers, Owned, decode, encode
+from noxu.apply.recurring import RecurringSets
 from noxu.apply.typed import accept, join_errors, to_set, validate
 from noxu.apply.types import SCALE, Type
 from noxu.values import Json, Object
@@ -65,7 +66,7 @@ class Tracker:
     create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with sorted keys.
     `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives an object without
     the empty fields that Go leaves out, which have no owner. `created` does so for an object that is created, of which whole
-    atomic lists are owned; None: `written`.
+    atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of the resource share.
     """
 
     version: str
@@ -80,6 +81,7 @@ class Tracker:
     implied: bool = False
     written: Callable[[Object], Object] = unchanged
     created: Callable[[Object], Object] | None = None
+    recurring: RecurringSets = dataclasses.field(default_factory=RecurringSets, repr=False)
     _known_ignored: dict[str, tuple[frozenset[str], bool]] = dataclasses.field(
         init=False, default_factory=dict, repr=False
     )
@@ -234,9 +236,18 @@ def to_scale(entries: Json, replicas: Mapping[str, Path | None]) -> list[Object]
     return encode(found)
 
 
-def to_parent(entries: Json, scale_entries: Json, version: str, replicas: Mapping[str, Path | None]) -> list[Object]:
-    """The managedFields of a custom resource, formerly `entries`, after its Scale was written at that apiVersion."""
-    parents = decode(entries)
+def to_parent(
+    entries: Json,
+    scale_entries: Json,
+    version: str,
+    replicas: Mapping[str, Path | None],
+    recurring: RecurringSets | None = None,
+) -> list[Object]:
+    """The managedFields of a custom resource, formerly `entries`, after its Scale was written at that apiVersion.
+
+    `recurring` are the sets of fields that the custom resources share.
+    """
+    parents = decode(entries, recurring)
     scales = decode(scale_entries)
     found: Managers = {}
     for manager, owned in parents.items():
@@ -255,4 +266,4 @@ def to_parent(entries: Json, scale_entries: Json, version: str, replicas: Mappin
         if written and contains(owned.fields, REPLICAS):
             before = parents.get(manager)
             found[manager] = Owned(of(written), version, before.time if before else "")
-    return encode(found)
+    return encode(found, recurring)

@@ -123,6 +123,7 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
         implied=struct is None and resource.schema is not None and is_implied_by(resource.schema),
         written=unchanged if struct is None else resource.codec.written,
         created=types.written_without_versions if resource.type is DEFINITION else None,
+        recurring=versions.recurring,
     )
 
 

@@ -19,6 +19,7 @@ from noxu import cel
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
+from noxu.apply.recurring import RecurringSets
 from noxu.crd import types as crd
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
@@ -375,6 +376,7 @@ class Versions:
     `terminating`: its definition is being deleted, and no object may be created. `deletes_instances`: the condition
     Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
     version through a webhook; None if the codecs convert. `is_prepared`: what requests use is compiled; `preparing` does so.
+    `recurring` are the sets of owned fields that its objects share.
     """
 
     converter: Converter | None = None
@@ -386,6 +388,7 @@ class Versions:
         self.since = since
         self.terminating = False
         self.deletes_instances = False
+        self.recurring = RecurringSets()
         name_of = storage_form.custom_collection if storage.is_custom else storage_form.built_in_collection
         self.collection = name_of(storage.group, storage.plural)
         self._by_api_version = {resource.api_version: resource for resource in resources}

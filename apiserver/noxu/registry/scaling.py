@@ -182,7 +182,7 @@ def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None 
         owners = manager.update(live, new, ownership.SCALE, manager=by, now=draft.now)["metadata"].get("managedFields")
     paths = ownership.replicas_paths(resource)
     stored["metadata"]["managedFields"] = to_parent(
-        stored["metadata"].get("managedFields"), owners, resource.api_version, paths
+        stored["metadata"].get("managedFields"), owners, resource.api_version, paths, resource.versions.recurring
     )
     scale.put(stored, resource, new)
     draft.new = stored

@@ -33,7 +33,7 @@ from typing import Final
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.api.names import pack, path_segment_name, unpack
-from noxu.apply.recurring import json_of, set_of
+from noxu.apply.recurring import RecurringSets
 from noxu.expressions import expression
 from noxu.go.fmt import go_type
 from noxu.go.structs import json_type
@@ -238,7 +238,9 @@ def object_at(entry: StoredObject, resource: Resource) -> Object:
 def shared_object_at(entry: StoredObject, resource: Resource) -> Object:
     """`object_at`, but its sets of owned fields may be those of other objects, and must not be changed in place."""
     own, body, _, valid = render(entry, resource.versions)
-    value = _decode_sharing_owners(body or entry.stored) if valid and own is resource else None
+    value = (
+        _decode_sharing_owners(body or entry.stored, resource.versions.recurring) if valid and own is resource else None
+    )
     if value is None:
         return object_at(entry, resource)
     value["metadata"]["resourceVersion"] = str(entry.revision)
@@ -250,7 +252,7 @@ _FIELDS: Final = b'"fieldsV1":'
 _MANAGER: Final = b',"manager":"'
 
 
-def _decode_sharing_owners(body: bytes) -> Object | None:
+def _decode_sharing_owners(body: bytes, recurring: RecurringSets) -> Object | None:
     """A stored object, with sets of owned fields that recur (`apply.recurring`) instead of new ones. None if not all do.
 
     They are half of the containers in a usual object. Each is replaced by its number before the JSON is decoded:
@@ -267,7 +269,7 @@ def _decode_sharing_owners(body: bytes) -> Object | None:
     while at >= 0 and (at := body.find(_FIELDS, at)) >= 0:
         at += len(_FIELDS)
         end = body.find(_MANAGER, at)
-        known = set_of(body[at:end]) if end > 0 else None
+        known = recurring.set_of(body[at:end]) if end > 0 else None
         if known is None:
             return None
         pieces += body[done:at], b"%d" % len(sets)
@@ -499,7 +501,9 @@ def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[
     if (rest and min(rest) < "metadata") or not _is_of(value, resource):
         return codec.encode(value, sort_keys=True), -1
     head = resource.stored_head
-    metadata = (exact and _encode_exact_metadata(value["metadata"])) or codec.encode(value["metadata"], sort_keys=True)
+    metadata = (exact and _encode_exact_metadata(value["metadata"], resource.versions.recurring)) or codec.encode(
+        value["metadata"], sort_keys=True
+    )
     offset = metadata.rfind(b'"uid":"') if "uid" in value["metadata"] else -1
     end = b"}"
     if rest:
@@ -507,7 +511,7 @@ def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[
     return head + metadata + end, len(head) + offset if offset > 0 else -1
 
 
-def _encode_exact_metadata(metadata: Object) -> bytes | None:
+def _encode_exact_metadata(metadata: Object, recurring: RecurringSets) -> bytes | None:
     """Metadata in the form of `meta.coerce` as JSON, with the known JSON of its fieldsV1. None if that is not known.
 
     In that form there are no floats, except possibly in fieldsV1 that are no sets of fields.
@@ -515,7 +519,7 @@ def _encode_exact_metadata(metadata: Object) -> bytes | None:
     if "managedFields" in metadata:
         owners = []
         for owner in metadata["managedFields"]:
-            known = json_of(owner.get("fieldsV1"))
+            known = recurring.json_of(owner.get("fieldsV1"))
             if known is None:
                 return None
             owners.append({**owner, "fieldsV1": codec.Encoded(known)})
