@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.api.patch_bodies import difference, pointer, steps
+from noxu.api.difference import difference, pointer, steps
 from noxu.values import equal
 
 VALUES = st.recursive(

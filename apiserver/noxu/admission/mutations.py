@@ -34,7 +34,7 @@ from noxu.admission.expressions import (
 )
 from noxu.admission.inputs import for_conditions, inputs_of, namespace_of
 from noxu.api import errors
-from noxu.api.patch_bodies import difference
+from noxu.api.difference import difference
 from noxu.apply.merging import merge
 from noxu.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations
 from noxu.apply.typed import join_errors, validate

@@ -18,7 +18,8 @@ from weakref import WeakValueDictionary
 
 from noxu.api.errors import aggregate
 from noxu.api.field import ROOT, FieldError, index, invalid, key
-from noxu.api.names import Labels, label_value, qualified_name, text_of, value_after
+from noxu.api.names import label_value, qualified_name
+from noxu.api.packed_labels import Labels, text_of, value_after
 from noxu.expressions import expression
 from noxu.go.text import quote
 from noxu.values import MAX_INT64, MIN_INT64, Object

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from noxu.api.difference import difference, field_path, steps
 from noxu.api.errors import ApiError
 from noxu.api.field import NIL
-from noxu.api.patch_bodies import difference, field_path, steps
 from noxu.crd import types
 from noxu.crd.unknown import nearest
 from noxu.expressions import expression

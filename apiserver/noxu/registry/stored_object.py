@@ -32,7 +32,8 @@ from typing import Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.api.names import pack, path_segment_name, unpack
+from noxu.api.names import path_segment_name
+from noxu.api.packed_labels import pack, unpack
 from noxu.apply.recurring import RecurringSets
 from noxu.expressions import expression
 from noxu.go.fmt import go_type
