@@ -16,8 +16,8 @@ from noxu.apply import manager
 from noxu.controllers import definitions
 from noxu.controllers.definitions import advance, at_revision, to_change, with_status
 from noxu.crd import types, update
-from noxu.crd.accepted_names import AcceptedNames
-from noxu.crd.defaults import default
+from noxu.crd.conditions import AcceptedNames
+from noxu.crd.types import default
 from noxu.go.text import compact_json
 from noxu.registry import ownership
 from noxu.registry import stored_object as entries

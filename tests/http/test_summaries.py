@@ -13,7 +13,7 @@ from noxu.http.summaries import Summaries
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.served_resources import ServedResources
 from noxu.registry.stored_object import StoredObject
-from noxu.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
+from noxu.tables.jsonpath import MAX_OF_REQUEST, CellBudget, Spent, limited_by
 from noxu.tables.table import custom_columns
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key

@@ -21,7 +21,7 @@ from noxu.registry.custom import stored_schemas, versions_of
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.stored_object import key_of
-from noxu.schema.default_pruning import prune_defaults
+from noxu.schema.pruning import prune_defaults
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
 from tests.clocks import ManualClock

@@ -25,11 +25,9 @@ from noxu.clock import Clock
 from noxu.containment import Contained
 from noxu.controllers.controller import Controller
 from noxu.crd import conditions
-from noxu.crd.accepted_names import AcceptedNames
-from noxu.crd.conditions import Condition
+from noxu.crd.conditions import AcceptedNames, Condition
 from noxu.crd.internal import same
-from noxu.crd.types import NAMES
-from noxu.crd.versions import storage_version
+from noxu.crd.types import NAMES, storage_version
 from noxu.features import Features
 from noxu.go.time import format_time
 from noxu.registry.cache import Change

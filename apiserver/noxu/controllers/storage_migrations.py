@@ -27,7 +27,7 @@ from noxu.clock import Clock
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.crd import conditions, types
-from noxu.crd.versions import storage_version
+from noxu.crd.types import storage_version
 from noxu.go.time import format_time, unix_nanos
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest

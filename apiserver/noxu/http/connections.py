@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from noxu.api import errors
-from noxu.go.strconv import parse_uint
 from noxu.go.structs import BOOL, INT32, STRING, List, Type
+from noxu.go.text import parse_uint
 from noxu.go.time import parse_time
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange, attributes_of

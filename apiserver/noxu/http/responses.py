@@ -22,8 +22,8 @@ from noxu.registry.offload import offload
 from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, bodies_at, body_at, is_rendered, unrendered_size
-from noxu.tables import summary, table
-from noxu.tables.cell_budget import CellBudget, limited_by
+from noxu.tables import table
+from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.tables.table import Columns
 from noxu.values import Json, Object
 
@@ -192,15 +192,15 @@ def _summarized(
     if to is None or accepted.media_type != JSON or accepted.pretty:
         return None
     if to.kind != "Table":
-        return lambda entry: summary.metadata(_summaries.of(entry, resource, columns), to.version)
+        return lambda entry: table.metadata(_summaries.of(entry, resource, columns), to.version)
     if columns.cells_of_list is not None:
         return None
-    ages = summary.Ages(now)
+    ages = table.Ages(now)
     with_object = include == "Object"
 
     def row(entry: StoredObject) -> bytes:
         body = body_at(entry, resource) if with_object else b""
-        return summary.row(_summaries.of(entry, resource, columns), to.version, ages, include, body)
+        return table.row_of_summary(_summaries.of(entry, resource, columns), to.version, ages, include, body)
 
     return row
 

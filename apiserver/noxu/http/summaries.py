@@ -14,9 +14,8 @@ from weakref import ref
 from noxu.api import codec
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, body_at
-from noxu.tables import cell_budget
-from noxu.tables.summary import Summary, summarize
-from noxu.tables.table import Columns
+from noxu.tables import jsonpath
+from noxu.tables.table import Columns, Summary, summarize
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 OVERHEAD: Final = 1000  # bytes of the objects that hold a summary
@@ -48,7 +47,7 @@ class Summaries:
         if found is not None and found.resource is resource:
             return found.summary
         summary = summarize(codec.decode_stored(body_at(entry, resource)), columns)
-        budget = cell_budget.CURRENT.get()
+        budget = jsonpath.CURRENT.get()
         if budget is None or not budget.cut_short:  # another request may afford the cells that are empty in this one
             self._keep(entry, resource, summary)
         return summary

@@ -35,7 +35,7 @@ from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader, Selection, select, unlistable
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, body_at, is_rendered, object_at
-from noxu.tables.cell_budget import CellBudget, limited_by
+from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import aiohttp
 from yarl import URL
 
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.go import x509
 from noxu.go.text import quote
 from noxu.http.webhook_failures import address_failure, failure_text

@@ -25,8 +25,8 @@ from typing import Final, TypeAlias
 from noxu.api import meta
 from noxu.api.errors import no_kind_registered
 from noxu.api.meta import GroupVersionKind, parse_api_version
-from noxu.crd import defaults, types, v1beta1
-from noxu.go.structs import Decoded, Struct, decode
+from noxu.crd import types, v1beta1
+from noxu.go.structs import DecodedStruct, Struct, decode
 from noxu.kinds import events, scheme
 from noxu.kinds.kind import (
     VIRTUAL_VERBS,
@@ -48,7 +48,7 @@ from noxu.values import Object
 
 INTERNAL: Final = "__internal"
 
-Decoder: TypeAlias = Callable[[Object], Decoded]
+Decoder: TypeAlias = Callable[[Object], DecodedStruct]
 
 
 def decode_claimed(resource: Resource, value: Object, decoders: Mapping[str, Decoder]) -> tuple[Object, list[str]]:
@@ -318,7 +318,7 @@ class DefinitionCodec(TypedCodec):
         return v1beta1.upgrade(value) if v1beta1.is_v1beta1(value) else value
 
     def default(self, resource: Resource, value: Object) -> None:
-        value.update(defaults.default(value))
+        value.update(types.default(value))
 
     def written(self, value: Object) -> Object:
         return types.written(value)

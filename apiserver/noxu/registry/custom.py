@@ -22,7 +22,7 @@ from noxu.api.errors import TOO_LARGE, Qualified, internal_error, plain_error
 from noxu.api.field import FieldError, Path, Verbatim
 from noxu.api.meta import is_coerced, parse_api_version
 from noxu.crd import types, v1beta1
-from noxu.crd.versions import deprecation_warning, storage_version
+from noxu.crd.types import deprecation_warning, storage_version
 from noxu.go import unstructured
 from noxu.go.structs import Struct
 from noxu.go.text import compact_json, plain
@@ -31,7 +31,7 @@ from noxu.registry.draft import Action, Draft
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
 from noxu.registry.stored_object import is_valid
 from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget
-from noxu.schema import embedded, listtype, ratcheting, validation
+from noxu.schema import embedded, listtype, validation
 from noxu.schema.correlation import Correlated
 from noxu.schema.defaulting import TooMuchAdded, default, drop_nulls
 from noxu.schema.pruning import prune
@@ -39,7 +39,7 @@ from noxu.schema.structural import Structural
 from noxu.values import Object, copy, equal, nested_field
 
 if TYPE_CHECKING:
-    from noxu.cel import Validator
+    from noxu.cel import RuleValidator
 
 
 class CustomCodec:
@@ -357,7 +357,7 @@ _NOT_CHECKED: Final = (
 )
 
 
-def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list[FieldError]) -> None:
+def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, found: list[FieldError]) -> None:
     """Add the errors of x-kubernetes-validations, unless errors in `found` prevent the evaluation."""
     if validation.blocks_rules(found):
         found.append(field.invalid("<nil>", None, _NOT_CHECKED))
@@ -392,11 +392,11 @@ def _schema_errors(
     if old is None:
         return validation.validate(new, schema)
     if not status:
-        return ratcheting.validate_update(new, old, schema, ratcheting=ratchet)
+        return validation.validate_update(new, old, schema, ratcheting=ratchet)
     inner = schema.properties.get("status")
     if "status" not in new or inner is None:
         return []
-    return ratcheting.validate_update(new["status"], old.get("status"), inner, path="status", ratcheting=ratchet)
+    return validation.validate_update(new["status"], old.get("status"), inner, path="status", ratcheting=ratchet)
 
 
 def _scale_errors(value: Object, paths: ScalePaths, *, spec: bool) -> list[FieldError]:

@@ -28,7 +28,7 @@ from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
     from noxu.apply.tracker import Tracker
-    from noxu.cel import Validator
+    from noxu.cel import RuleValidator
     from noxu.schema.compiled import Compiled
     from noxu.schema.structural import Structural
 
@@ -243,7 +243,7 @@ class Resource:
         declared = self.declared_schema
         if declared is None:
             return None
-        schema: Structural = _of_schema("default_pruning.prune_defaults")(_of_schema("structural.parse")(declared))
+        schema: Structural = _of_schema("pruning.prune_defaults")(_of_schema("structural.parse")(declared))
         return schema
 
     @property
@@ -280,11 +280,11 @@ class Resource:
         return self.compiled is not None and self.compiled.is_exact
 
     @cached_property
-    def rules(self) -> Validator | None:
+    def rules(self) -> RuleValidator | None:
         """The CEL rules of the schema (x-kubernetes-validations), compiled on first use; None if there are none."""
         if self.schema is None or not self.has_rules:
             return None
-        return cel.Validator(self.schema)  # imports the engine, which takes long, and few CRDs need it
+        return cel.RuleValidator(self.schema)  # imports the engine, which takes long, and few CRDs need it
 
     @cached_property
     def has_rules(self) -> bool:

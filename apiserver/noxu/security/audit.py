@@ -26,9 +26,9 @@ import orjson
 
 from noxu.api import codec
 from noxu.expressions import expression
-from noxu.go.duration import format_duration
 from noxu.go.net import parse_sloppy
 from noxu.go.text import quote, trim_space
+from noxu.go.time import format_duration
 from noxu.instruments import Counter, Family
 from noxu.registry.access import Attributes, Decision, User
 from noxu.security.audit_policy import (
