@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.calls import seconds
-from noxu.control_plane import assemble
+from noxu.control_plane import WITHOUT_CONTROLLERS, assemble
 from noxu.http.metrics import RequestMetrics
 from noxu.http.request import parse_target
 from noxu.instruments import Family
@@ -54,7 +54,7 @@ def exchange_of(method: str, target: str) -> Any:
 
 
 def count_requests() -> None:
-    served_resources = assemble(MemoryStore()).served_resources.current
+    served_resources = assemble(WITHOUT_CONTROLLERS, MemoryStore()).served_resources.current
     metrics = RequestMetrics(lambda: served_resources)
 
     def count(exchange: Any) -> None:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.admission.builtin.table import Consulted
 from noxu.admission.metrics import AdmissionMetrics
-from noxu.admission_plugins import GROUP
 from noxu.api import errors
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.meta import OBJECT_META
+from noxu.features import ADMISSION_GROUP
 from noxu.go import unstructured
 from noxu.registry.cache import Collection
 from noxu.registry.draft import Action, Draft
@@ -113,7 +113,7 @@ def _terminating(draft: Draft) -> ApiError:
 OWNER_REFERENCES: Final = "OwnerReferencesPermissionEnforcement"
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
 _EXEMPT: Final = frozenset(
-    Qualified(GROUP, f"{kind}admissionpolic{end}")
+    Qualified(ADMISSION_GROUP, f"{kind}admissionpolic{end}")
     for kind in ("validating", "mutating")
     for end in ("ies", "ybindings")
 )
@@ -161,7 +161,9 @@ class Chain:
         self._lifecycle = NamespaceLifecycle(_find(served_resources, "", "namespaces")) if lifecycle else None
         self._consulted = Consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
-        self._kinds = [kind for kind in served_resources.resources if kind.group == GROUP and not kind.is_custom]
+        self._kinds = [
+            kind for kind in served_resources.resources if kind.group == ADMISSION_GROUP and not kind.is_custom
+        ]
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(served_resources, "", "resourcequotas"))
         self.metrics = AdmissionMetrics()
@@ -244,12 +246,12 @@ class Chain:
             with self.metrics.plugin(OWNER_REFERENCES, "validate", draft.operation):
                 attributes.check(draft)
         is_consulted = self._consults(draft)
-        if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
+        if draft.resource.group != ADMISSION_GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._validate(draft, is_consulted)
 
     async def _validate(self, draft: Draft, is_consulted: bool) -> None:
-        if draft.resource.group == GROUP:
+        if draft.resource.group == ADMISSION_GROUP:
             for plugin in (*self.mutating, *self.validating):
                 await plugin.prepare(draft.resource)
         plugins = await self._active(draft, self.validating)

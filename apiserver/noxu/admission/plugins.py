@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from noxu.admission_plugins import GROUP
+from noxu.features import ADMISSION_GROUP
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
@@ -143,6 +143,6 @@ def _kinds(served_resources: ServedResources, policies: str) -> tuple[Resource, 
 
 
 def _kind(served_resources: ServedResources, plural: str) -> Resource:
-    found = served_resources.find(GROUP, "v1", plural)
+    found = served_resources.find(ADMISSION_GROUP, "v1", plural)
     assert found is not None
     return found
