@@ -19,7 +19,6 @@ from noxu.admission import plugins
 from noxu.admission.chain import Chain
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import PROTOBUF, Config, LeaderElection
-from noxu.containment import Contained
 from noxu.controllers import access_rules, default_objects, manager
 from noxu.controllers.account_tokens import LegacyTokenController
 from noxu.controllers.api_services import APIServiceController
