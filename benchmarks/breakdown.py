@@ -46,7 +46,7 @@ STAGE_FILES: Final = tuple(
 PARTS: Final = (
     ("apiserver/noxu/registry/write/__init__.py", "driver of the stages"),
     ("apiserver/noxu/registry/draft.py", "driver of the stages"),
-    ("apiserver/noxu/registry/cpu_budget.py", "driver of the stages"),
+    ("apiserver/noxu/registry/turns.py", "driver of the stages"),
     ("apiserver/noxu/registry/", "cache, watches"),
     ("storage/noxu_storage/", "store, in the event loop"),
     ("apiserver/noxu/security/", "authentication, authorization"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.admission.hooks import Hook, hooks_of
+from noxu.admission.reviews import Hook, hooks_of
 from noxu.values import Object
 
 RULE: Object = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": "*"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.kinds.expressions import Checker, Use, is_internal
+from noxu.kinds.kind import Checker, Use, is_internal
 
 VARIABLES = (("n", "1"), ("text", "string(variables.n)"))
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.kinds.selectors import (
-    field_requirement_errors,
-    label_requirement_errors,
-    label_selector_errors,
-)
+from noxu.kinds.checks import field_requirement_errors, label_requirement_errors, label_selector_errors
 from noxu.values import Object
 
 LABEL = "a valid label must be an empty string or consist of"

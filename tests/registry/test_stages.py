@@ -9,8 +9,8 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.draft import Action, Body, Draft, Options, Stage, Stored, WriteRequest
-from noxu.registry.entry import new_entry
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import new_entry
 from noxu.registry.write import arrive, decide
 from noxu.registry.write.store import MAX_REQUEST
 from noxu.values import Object, copy

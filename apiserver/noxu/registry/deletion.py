@@ -10,10 +10,10 @@ from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.field import FieldError
 from noxu.registry.draft import DeleteOptions, Outcome, Preconditions, Writer, WriteRequest
-from noxu.registry.entry import render
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import render
 from noxu.values import Json, Object
 from noxu_storage.types import Key
 

@@ -22,12 +22,12 @@ from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.entry import Entry, body_at, body_before_storage
 from noxu.registry.offload import imported
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, body_at, body_before_storage
 from noxu.registry.trace import Note, Step, Trace, shown_patch
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -334,7 +334,7 @@ class WriteEnvironment:
 
     reader: Reader
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     admission: Admission = ADMIT_ALL
     clock: Clock = SYSTEM_CLOCK
     identifiers: Identifiers = SYSTEM_IDENTIFIERS
@@ -368,7 +368,7 @@ class Written:
     None for a stored entry.
     """
 
-    entry: Entry | None
+    entry: StoredObject | None
     value: Object | None = None
     created: bool = False
     deleted: bool = False
@@ -382,7 +382,7 @@ class Written:
             if self.unstored_version is None:
                 return body_at(self.entry, resource)
             return body_before_storage(self.entry, resource, self.unstored_version)
-        return codec.encode(resource.behaviour.written(self.value or {}), sort_keys=resource.sorted_keys)
+        return codec.encode(resource.codec.written(self.value or {}), sort_keys=resource.is_custom)
 
 
 class Form(IntEnum):
@@ -426,8 +426,8 @@ class Stored(NamedTuple):
     object shares parts with the old one; nothing below its metadata and its other fields may be changed in place.
     """
 
-    entry: Entry
-    shown: Entry
+    entry: StoredObject
+    shown: StoredObject
     is_shared: bool = False
 
 

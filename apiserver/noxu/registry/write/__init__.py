@@ -23,8 +23,7 @@ from noxu.api.errors import ApiError
 from noxu.cpu_budget import CURRENT
 from noxu.go.time import format_time
 from noxu.registry import explain
-from noxu.registry.conversion.entries import entry_at
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import (
     Action,
     Draft,
@@ -40,6 +39,7 @@ from noxu.registry.offload import LOOP_LIMIT, loop_turn, offload
 from noxu.registry.persistence import attempt_again
 from noxu.registry.resource import prepared
 from noxu.registry.trace import Trace
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded
 from noxu.registry.write import arrive, decide, scale, store
 
 _ARRIVE: Final[tuple[Stage, ...]] = (

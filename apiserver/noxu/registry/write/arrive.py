@@ -27,8 +27,7 @@ from noxu.go import unstructured
 from noxu.registry import ownership
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.cache import Collection
-from noxu.registry.conversion.entries import entry_at
-from noxu.registry.corrupt_objects import storage_error
+from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import (
     CLEAN,
     ENCODED,
@@ -41,9 +40,10 @@ from noxu.registry.draft import (
     NewScale,
     Stored,
 )
-from noxu.registry.entry import Entry, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
+from noxu.registry.reader import storage_error
+from noxu.registry.stored_object import StoredObject, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.values import Object, copy, sorted_copy
 
 # -- the body -----------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def read_patch(draft: Draft) -> None:
     content, media_type, _ = draft.request.body
     assert isinstance(content, bytes)
     validation = draft.request.options.field_validation
-    draft.sent = ObjectPatch(media_type, content, draft.resource.behaviour.struct, field_validation=validation)
+    draft.sent = ObjectPatch(media_type, content, draft.resource.codec.struct, field_validation=validation)
 
 
 def read_applied(draft: Draft) -> None:
@@ -139,7 +139,7 @@ def _find_in(collection: Collection, draft: Draft) -> Awaitable[None] | None:
     return None
 
 
-async def _convert_found(draft: Draft, entry: Entry) -> None:
+async def _convert_found(draft: Draft, entry: StoredObject) -> None:
     shown = await entry_at(entry, draft.resource)
     _show(draft, Stored(entry, shown), await offload(len(shown.stored), object_at, shown, draft.resource))
 
@@ -156,7 +156,7 @@ def _may_create(draft: Draft) -> bool:
         case Action.APPLY:
             return not draft.request.subresource
         case Action.REPLACE:
-            return draft.resource.behaviour.create_on_update and not draft.request.subresource
+            return draft.resource.codec.create_on_update and not draft.request.subresource
     return False
 
 
@@ -269,7 +269,7 @@ def decode(draft: Draft) -> None:
         separate(draft)
         resets = not draft.resource.is_custom and manager.has_empty_entries(draft.new)
         try:
-            draft.new, draft.outcome.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
+            draft.new, draft.outcome.unknown = draft.resource.codec.decode(draft.resource, draft.new)
         except ValueError as error:
             raise _undecodable(draft, _explained(draft, str(error))) from None
         if resets:
@@ -283,7 +283,7 @@ def _explained(draft: Draft, why: str) -> str:
     strategic merge patch, it is the order of declaration, since upstream converts maps to structs.
     """
     content, media_type, _ = draft.request.body
-    struct = draft.resource.behaviour.struct
+    struct = draft.resource.codec.struct
     if struct is None:  # the metadata of a custom resource was decoded before, without types
         return why
     if isinstance(draft.sent, ObjectPatch) and draft.sent.is_strategic:
@@ -299,7 +299,7 @@ def _explained(draft: Draft, why: str) -> str:
     else:
         return why
     try:
-        draft.resource.behaviour.decode(draft.resource, value)
+        draft.resource.codec.decode(draft.resource, value)
     except ValueError as error:
         return str(error)
     return why
@@ -315,7 +315,7 @@ def prune(draft: Draft) -> None:
     """Remove what the schema does not describe (KEP-2332)."""
     if draft.form is UNKNOWN:
         try:
-            draft.outcome.unknown += draft.resource.behaviour.prune(draft.resource, draft.new)  # in place
+            draft.outcome.unknown += draft.resource.codec.prune(draft.resource, draft.new)  # in place
         except ValueError as error:
             raise _undecodable(draft, str(error)) from None
 
@@ -331,7 +331,7 @@ def form_of(draft: Draft) -> Form:
     old = draft.old if draft.stored is not None and _old_is_valid(draft) else None
     if old is None and _keeps_defaults_out(draft):
         return UNKNOWN
-    return CLEAN if resource.behaviour.accept(resource, draft.new, old=old) else UNKNOWN  # fills in defaults, in place
+    return CLEAN if resource.codec.accept(resource, draft.new, old=old) else UNKNOWN  # fills in defaults, in place
 
 
 def _old_is_valid(draft: Draft) -> bool:
@@ -352,7 +352,7 @@ def retype(draft: Draft) -> None:
     """Decode a merged object again: the metadata, and for built-in kinds all fields, so that nulls are dropped."""
     if not draft.resource.is_custom:
         try:
-            draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
+            draft.new, _ = draft.resource.codec.decode(draft.resource, draft.new)
         except ValueError as error:
             raise _not_converted(draft, str(error)) from None
         return
@@ -365,7 +365,7 @@ def retype(draft: Draft) -> None:
 
 def _not_converted(draft: Draft, why: str) -> ApiError:
     """The error for an applied built-in object that cannot be converted to its Go type."""
-    (content, media_type, _), struct = draft.request.body, draft.resource.behaviour.struct
+    (content, media_type, _), struct = draft.request.body, draft.resource.codec.struct
     assert isinstance(content, bytes)
     config = read_configuration(content, media_type).value
     why = (unstructured.mismatch(struct, draft.new) if struct else "") or why
@@ -421,7 +421,7 @@ def default(draft: Draft) -> None:
     if draft.form is not UNKNOWN or _keeps_defaults_out(draft):
         return
     if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:  # else it has no schema
-        resource.behaviour.default(resource, new)  # in place; defaults are copied from the schema
+        resource.codec.default(resource, new)  # in place; defaults are copied from the schema
 
 
 # -- what the URL says --------------------------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ def _convert_patched(draft: Draft) -> None:
     """Convert a built-in object to the resource's version: a patch may have changed its apiVersion, or removed it."""
     resource = draft.resource
     if draft.new["apiVersion"] != resource.api_version:
-        converted = resource.behaviour.convert(resource, draft.new)
+        converted = resource.codec.convert(resource, draft.new)
         # a new dict; its parts are shared
         draft.new = converted | {"kind": resource.kind, "apiVersion": resource.api_version}
 

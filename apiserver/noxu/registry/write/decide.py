@@ -22,12 +22,11 @@ from noxu.go import unstructured
 from noxu.go.text import compact_json, parse_uint
 from noxu.go.time import unix_nanos
 from noxu.kinds.kind import Propagation
-from noxu.registry import ownership
+from noxu.registry import ownership, strategies
 from noxu.registry.draft import UNKNOWN, Chosen, Draft, NewScale, Written
-from noxu.registry.entry import is_valid, key_of
 from noxu.registry.patch import ObjectPatch
-from noxu.registry.strategies import STRATEGIES, finalization_of, grace
-from noxu.registry.strategies.grace import Grace
+from noxu.registry.stored_object import is_valid, key_of
+from noxu.registry.strategies import STRATEGIES, Grace, finalization_of
 from noxu.registry.write.arrive import default, form_of, metadata_of, put_into_namespace, read_body, separate
 from noxu.values import Json, Object, copy
 
@@ -101,7 +100,7 @@ def prune_mutated(draft: Draft) -> None:
         return
     draft.form = form_of(draft)  # what was found before admission no longer holds
     if draft.form is UNKNOWN:
-        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+        draft.new = draft.resource.codec.prune_mutated(draft.resource, draft.new)
         _refuse_malformed(draft)
 
 
@@ -125,7 +124,7 @@ def _refuse_malformed(draft: Draft) -> None:
         _complete(draft, metadata)  # this may repair it
         if wrong := unstructured.mismatch(OBJECT_META, metadata):
             raise _malformed(draft, metadata.get("name"), wrong)
-        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+        draft.new = draft.resource.codec.prune_mutated(draft.resource, draft.new)
 
 
 def _has_version(metadata: Object) -> bool:
@@ -161,7 +160,7 @@ def check_resource_version(draft: Draft) -> None:
         return
     revision = stored.entry.revision
     if sent == 0:
-        if not draft.resource.behaviour.unconditional_update:
+        if not draft.resource.codec.unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(draft.resource.group_resource, draft.request.name, [error])
         metadata["resourceVersion"] = str(revision)  # an unconditional update: of what was found, or it is superseded
@@ -288,8 +287,8 @@ def prune_applied(draft: Draft) -> None:
     if not isinstance(draft.sent, NewScale):  # a write to /scale fills in no defaults
         draft.form = form_of(draft)
     if draft.form is UNKNOWN:
-        draft.resource.behaviour.decode(draft.resource, draft.new)
-        draft.resource.behaviour.prune(draft.resource, draft.new)
+        draft.resource.codec.decode(draft.resource, draft.new)
+        draft.resource.codec.prune(draft.resource, draft.new)
 
 
 # -- deletion -----------------------------------------------------------------------------------------------------------
@@ -323,7 +322,7 @@ def check_preconditions(draft: Draft) -> None:
 def await_grace(draft: Draft) -> None:
     """Leave an object as it is if it waits for the end of its grace period, which the deletion does not make shorter."""
     assert draft.old is not None
-    if grace.is_pending(draft.resource, draft.old, draft.request.delete_options.grace):
+    if strategies.grace_is_pending(draft.resource, draft.old, draft.request.delete_options.grace):
         draft.new = copy(draft.old)  # so nothing differs, and nothing is written
 
 
@@ -345,10 +344,10 @@ def finalize(draft: Draft) -> None:
     default_policy = table.propagation if table is not None else "Background"
     finalizers = _finalizers_after(had, draft.request.delete_options.propagation, default_policy)
     finalization, seconds = finalization_of(draft.resource), draft.request.delete_options.grace
-    if finalization is None and not finalizers and not grace.has_periods(draft.resource):
+    if finalization is None and not finalizers and not strategies.has_grace_periods(draft.resource):
         return
     value = copy(draft.old)  # marked below, in place
-    if grace.begin(draft.resource, value, seconds, draft.now) is Grace.BEGUN:
+    if strategies.begin_grace(draft.resource, value, seconds, draft.now) is Grace.BEGUN:
         if set(finalizers) != set(had):
             value["metadata"]["finalizers"] = finalizers
         draft.new = value  # marked, to be stored, and removed then if its period is 0
@@ -413,13 +412,13 @@ def read_options(draft: Draft) -> None:
     read_body(draft)
     resource = draft.resource
     options = {"kind": resource.kind, "apiVersion": resource.api_version, **draft.new}
-    draft.new = resource.behaviour.written(options)
+    draft.new = resource.codec.written(options)
 
 
 def prune_options(draft: Draft) -> None:
     """Remove unknown fields that mutating admission added to the options of a connection; they have no metadata."""
     if draft.mutated:
-        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+        draft.new = draft.resource.codec.prune_mutated(draft.resource, draft.new)
 
 
 def connect(draft: Draft) -> None:

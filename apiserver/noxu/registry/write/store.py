@@ -13,9 +13,9 @@ from typing import Final
 from noxu.api import codec, errors
 from noxu.api.errors import TOO_LARGE, TOO_LARGE_TO_SEND, plain_error
 from noxu.go.text import parse_uint
+from noxu.registry import strategies
 from noxu.registry.claims import Claimed
-from noxu.registry.conversion.entries import at_storage_version
-from noxu.registry.corrupt_objects import storage_key, unreadable
+from noxu.registry.conversion.converters import at_storage_version
 from noxu.registry.draft import (
     EXACT,
     VALID,
@@ -28,11 +28,12 @@ from noxu.registry.draft import (
     Superseded,
     Written,
 )
-from noxu.registry.entry import Entry, key_of, new_entry, render
 from noxu.registry.offload import offload
+from noxu.registry.reader import storage_key, unreadable
 from noxu.registry.resource import Resource
 from noxu.registry.storage_form import as_json
-from noxu.registry.strategies import finalization_of, grace
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, render
+from noxu.registry.strategies import finalization_of
 from noxu.registry.write.decide import terminating
 from noxu.values import Object
 from noxu_storage.types import Conflict, Corrupt, Key
@@ -81,7 +82,7 @@ async def _encode_converted(draft: Draft) -> None:
     draft.written = Written(await offload(weight, _entry, draft, value))
 
 
-def _entry(draft: Draft, value: Object) -> Entry:
+def _entry(draft: Draft, value: Object) -> StoredObject:
     """The entry of a draft's object, which is at the resource's version or already at the storage version.
 
     Its defaults are filled in, unless it is a write to /scale, which may create maps; then the next read does it.
@@ -89,7 +90,7 @@ def _entry(draft: Draft, value: Object) -> Entry:
     resource, persistence, stored = draft.resource, draft.environment.persistence, draft.stored
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
-        value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
+        value = storage.codec.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
     is_complete = not isinstance(draft.sent, NewScale)
     served_as_stored = is_complete and storage is resource and resource.serves_as_stored
     name = draft.new["metadata"]["name"]
@@ -155,11 +156,11 @@ def persist(draft: Draft) -> Awaitable[None]:
 def _is_over(draft: Draft) -> bool:
     """Whether a deletion has marked an object whose grace period is 0: it is removed when that is stored."""
     metadata = draft.new["metadata"]
-    is_graceful = grace.has_periods(draft.resource)
+    is_graceful = strategies.has_grace_periods(draft.resource)
     return is_graceful and metadata.get("deletionGracePeriodSeconds") == 0 and not metadata.get("finalizers")
 
 
-async def _create(draft: Draft, entry: Entry) -> None:
+async def _create(draft: Draft, entry: StoredObject) -> None:
     resource = draft.resource
     if resource.is_custom and _is_terminating_now(draft):
         raise terminating(draft)
@@ -196,11 +197,11 @@ def _is_terminating_now(draft: Draft) -> bool:
     Nothing waits between this and the write's place in the store's queue, so the finalizer finds every object that passes.
     """
     resource = draft.resource
-    versions = draft.environment.catalog.current.defined.get(f"{resource.plural}.{resource.group}")
+    versions = draft.environment.served_resources.current.defined.get(f"{resource.plural}.{resource.group}")
     return versions is None or versions.terminating
 
 
-async def _replace(draft: Draft, stored: Stored, entry: Entry) -> None:
+async def _replace(draft: Draft, stored: Stored, entry: StoredObject) -> None:
     before = stored.entry
     if is_dry_run(draft):
         entry.revision = before.revision  # the entry is not shared yet: a dry run shows the old number
@@ -235,7 +236,7 @@ async def _remove(draft: Draft) -> None:
     draft.written = Written(None, draft.new, deleted=True)
 
 
-async def _mark_and_remove(draft: Draft, stored: Stored, entry: Entry) -> None:
+async def _mark_and_remove(draft: Draft, stored: Stored, entry: StoredObject) -> None:
     """Store that an object is being deleted, then remove it. Another client may have done it meanwhile."""
     await _replace(draft, stored, entry)
     revision = entry.revision
@@ -298,7 +299,7 @@ _CREATE: Final = (2, 41)  # (keys in the transaction, its other bytes)
 _UPDATE: Final = (3, 49)
 
 
-def check_size(resource: Resource, entry: Entry, *, update: bool) -> None:
+def check_size(resource: Resource, entry: StoredObject, *, update: bool) -> None:
     """Raises ApiError for an object that is too large for etcd. Objects up to SIZE_CHECKED always fit."""
     keys, more = _UPDATE if update else _CREATE
     key = storage_key(resource, entry.key).encode("utf-8", "surrogateescape")
@@ -320,7 +321,7 @@ def wait_for_controllers(draft: Draft) -> Awaitable[None] | None:
     return _until_reconciled(follower, draft.written.entry)
 
 
-async def _until_reconciled(follower: Follower, entry: Entry) -> None:
+async def _until_reconciled(follower: Follower, entry: StoredObject) -> None:
     try:
         await follower.settled(entry.key.name)
     finally:

@@ -6,13 +6,14 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
+from noxu import cel
 from noxu.api import meta, names
 from noxu.api.field import FieldError, Path
 from noxu.crd import conditions, update, validation
 from noxu.crd.known_definitions import digest_of_spec
 from noxu.crd.schemas import RuleChecker, RuleCheckers, RuleSite
-from noxu.registry.cpu_budget import LoopBudget, RuleBudget, in_loop
 from noxu.registry.draft import Draft
+from noxu.registry.turns import LoopBudget, RuleBudget, in_loop
 from noxu.schema.structural import Structural, has_rules
 from noxu.values import Json, Object
 
@@ -24,7 +25,7 @@ def prepare(draft: Draft) -> None:
     if not draft.request.features.field_selectors:
         draft.new = update.drop_selectable_fields(draft.new, draft.old)
     if draft.old is None:
-        draft.new = update.prepare_for_create(draft.new)  # each of these returns a new dict that shares what it keeps
+        draft.new = update.prepare_for_create(draft.new)
     elif draft.request.subresource == "status":
         draft.new = update.prepare_for_status_update(draft.new, draft.old)
     else:
@@ -79,12 +80,12 @@ def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noq
     metadata = value["metadata"]
     if metadata.get("deletionTimestamp"):
         return False
-    metadata["deletionTimestamp"] = now  # in place: `finalize` passes its own copy
+    metadata["deletionTimestamp"] = now
     metadata["finalizers"] = [
         *(name for name in metadata.get("finalizers", ()) if name != conditions.CLEANUP_FINALIZER),
         conditions.CLEANUP_FINALIZER,
     ]
-    conditions.set_condition(value, conditions.DELETION_PENDING, now)  # in place, too
+    conditions.set_condition(value, conditions.DELETION_PENDING, now)
     return True
 
 
@@ -101,9 +102,7 @@ def rule_checker(
         return _NoRules()
     if cpu_budget is not None:
         cpu_budget.require_imported("noxu.cel", "SchemaRules")
-    from noxu.cel import SchemaRules  # the engine takes long to import, and few CRDs need it
-
-    return SchemaRules(
+    return cel.SchemaRules(  # the engine takes long to import, and few CRDs need it
         root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each, cpu_budget=cpu_budget
     )
 
