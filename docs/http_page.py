@@ -217,7 +217,7 @@ def _nodes() -> tuple[ast.AST, ...]:
     root = Path(negotiation.__file__).parents[1]
     paths = sorted(path for part in _PARTS for path in (root / part).rglob("*.py"))
     assert paths
-    own = [path for path in paths if path.name != "webhook_client.py"]  # the server is the client there
+    own = [path for path in paths if path.name != "webhooks.py"]  # the server is the client there
     return tuple(node for path in own for node in ast.walk(ast.parse(path.read_text())))
 
 
@@ -379,7 +379,7 @@ def _parameters() -> Iterator[str]:
 
 
 def _media_types() -> Iterator[str]:
-    def offered(endpoint: negotiation.Endpoint, kind: str = "") -> str:
+    def offered(endpoint: negotiation.Representations, kind: str = "") -> str:
         targets = [target for target in endpoint.offers if (target[2] if target else "") == kind]
         return _codes(text for text in negotiation.MEDIA_TYPES if text in endpoint.offers[targets[0]])
 

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.client import Client
 from noxu.http import responses, watch
-from noxu.http.summaries import Summaries
+from noxu.http.responses import Summaries
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
 from noxu.registry.definition import definitions_resource
