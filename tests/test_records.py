@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from noxu import records
+from tests.rows import rows
 
 if not typing.TYPE_CHECKING:
     from noxu.records import NamedTuple, record
@@ -96,7 +97,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("values", "named"), [row[1:] for row in CALLS], ids=[row[0] for row in CALLS])
+@rows(("values", "named"), [row[1:] for row in CALLS], ids=[row[0] for row in CALLS])
 @pytest.mark.parametrize("options", [{}, {"slots": True}, {"kw_only": True}], ids=str)
 def test_a_record_is_made_as_a_dataclass_is(
     options: dict[str, bool], values: tuple[Any, ...], named: dict[str, Any]
@@ -239,7 +240,7 @@ USES: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@rows("use", USES.values(), ids=USES)
 def test_a_named_tuple_behaves_as_that_of_the_library(use: Callable[[Any], object]) -> None:
     def result(kind: Any) -> object:
         try:

@@ -6,6 +6,7 @@ import pytest
 
 from noxu.values import Json
 from noxu.wording import Said, located, plain, without_rule
+from tests.rows import rows
 
 MESSAGES: list[tuple[str, list[Said]]] = [
     ("name or generateName is required", [Said("name or generateName is required")]),
@@ -29,7 +30,7 @@ MESSAGES: list[tuple[str, list[Said]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("message", "said"), MESSAGES, ids=[row[0][:60] for row in MESSAGES])
+@rows(("message", "said"), MESSAGES, ids=[row[0][:60] for row in MESSAGES])
 def test_a_message_in_plain_words(message: str, said: list[Said]) -> None:
     assert plain(message) == said
 
@@ -64,7 +65,7 @@ LOCATED: list[tuple[str, Json, str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "field", "found", "path"), [row[1:] for row in LOCATED], ids=[row[0] for row in LOCATED])  # fmt: skip
+@rows(("value", "field", "found", "path"), [row[1:] for row in LOCATED], ids=[row[0] for row in LOCATED])  # fmt: skip
 def test_where_the_value_is_that_a_message_is_about(value: Json, field: str, found: str, path: str) -> None:
     assert located(value, field, found) == path
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from noxu import cel
+from tests.rows import rows
 
 
 def imported_after(code: str) -> set[str]:
@@ -17,7 +18,7 @@ def imported_after(code: str) -> set[str]:
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("name", cel.__all__)
+@rows("name", cel.__all__)
 def test_every_name_exists(name: str) -> None:
     assert getattr(cel, name) is not None
     assert name in dir(cel)

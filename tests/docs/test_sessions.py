@@ -21,6 +21,7 @@ import pytest
 from noxu.testing.handle import Noxu
 from tests.docs.blocks import SHELLS, Block, blocks, script, statements, steps
 from tests.optional import needs_program, skip_without_program
+from tests.rows import rows
 from tests.timing import HANGS_AFTER, eventually
 
 ALWAYS_WITHOUT: Final = {
@@ -171,7 +172,7 @@ COMPARED: Final = [
 ]
 
 
-@pytest.mark.parametrize(("printed", "shown", "same"), [row[1:] for row in COMPARED], ids=[row[0] for row in COMPARED])
+@rows(("printed", "shown", "same"), [row[1:] for row in COMPARED], ids=[row[0] for row in COMPARED])
 def test_what_is_printed_is_compared_with_what_a_page_shows(printed: str, shown: str, same: bool) -> None:
     assert is_shown(printed, shown) is same
 

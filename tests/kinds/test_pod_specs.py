@@ -7,6 +7,7 @@ import pytest
 from noxu.kinds.kind import Context
 from noxu.values import Json
 from tests.kinds.objects import create_messages, created, kind_of, merged
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 POD = kind_of("v1", "Pod")
@@ -242,7 +243,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "messages"),
     [pytest.param(*row[1:], id=f"{group}: {row[0]}") for group, rows in ROWS.items() for row in rows],
 )

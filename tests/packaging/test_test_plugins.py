@@ -8,6 +8,7 @@ import pytest
 
 from tests import optional
 from tests.quick import SLOW, select
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
 SKIPPING = """
@@ -100,7 +101,7 @@ def test_a_run_without_what_a_declared_dependency_brings_has_failed(
     )
 
 
-@pytest.mark.parametrize("reason", sorted(optional.declared()))
+@rows("reason", sorted(optional.declared()))
 def test_what_a_declared_dependency_brings_is_there(reason: str) -> None:
     kind, _, name = reason.partition(": ")
     assert optional.program(name) if kind == "program" else optional.has_package(name)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from noxu import cli
 from noxu.arguments import plain
 from noxu.arguments.commands import COMMANDS, arguments_of
+from tests.rows import rows
 
 VALUES: Final = (
     "", "-", "--", "-1", "0", "1", "65536", "true", "10s", "1h30m", "full", "json", "local", "unix:/tmp/socket", "a,b", "a=b", "a.yaml",
@@ -89,7 +90,7 @@ def test_what_is_spelled_out_is_read_without_argparse(line: str) -> None:
     assert vars(read_plainly(command, words)) == vars(read_by_argparse(command, words) or Namespace())
 
 
-@pytest.mark.parametrize("line", DOUBTFUL)
+@rows("line", DOUBTFUL)
 def test_argparse_decides_at_any_doubt(line: str) -> None:
     command, *words = shlex.split(line)
     assert read_plainly(command, words) is None

@@ -10,6 +10,7 @@ from noxu.schema.listtype import has_errors, validate
 from noxu.schema.structural import parse
 from noxu.schema.validation import MAX_FOUND
 from noxu.values import Json, Object
+from tests.rows import rows
 
 SET: Object = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
 ATOMIC: Object = {**SET, "x-kubernetes-list-type": "atomic"}
@@ -33,7 +34,7 @@ def duplicate(field: str, value: str) -> str:
     return f"{field}: Duplicate value: {value}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "value", "errors"),
     [
         ("no element twice", ["a", "b"], []),
@@ -58,7 +59,7 @@ def test_sets(case: str, value: Json, errors: list[str]) -> None:
     assert errors_at_l(SET, value) == errors, case
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "value", "errors"),
     [
         ("different keys", [{"k": "a"}, {"k": "b"}], []),

@@ -13,6 +13,7 @@ from noxu.go.regexp_syntax import PatternError
 from noxu.schema import patterns
 from noxu.values import Object
 from tests.optional import needs_re2
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 
@@ -27,7 +28,7 @@ def _compiled_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("_compiled_as")
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "text", "matches"),
     [
         ("b", "abc", True),  # anywhere
@@ -84,7 +85,7 @@ def test_search(pattern: str, text: str, matches: bool) -> None:
 
 
 @pytest.mark.usefixtures("_compiled_as")
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "text", "found"),
     [
         ("b+", "abbab", ["bb", "b"]),
@@ -187,21 +188,22 @@ BY_CHANCE = [json.loads(line) for line in Path(__file__).with_name("patterns.jso
 TEXTS = ["", "abc", "aab\n", "é☃K", "a.*b 1_", "ſs\t"]
 
 
-@pytest.mark.parametrize("row", BY_CHANCE, ids=lambda row: row["pattern"])
+@rows("row", BY_CHANCE, ids=lambda row: row["pattern"])
 def test_patterns_match_as_in_go(row: Object) -> None:
-    assert judged(row["pattern"]) == {name: result for name, result in row.items() if name != "pattern"}
+    assert judged(row["pattern"]) == row
 
 
-@pytest.mark.parametrize("row", BY_CHANCE[::30], ids=lambda row: row["pattern"])
+@rows("row", BY_CHANCE[::30], ids=lambda row: row["pattern"])
 def test_patterns_with_an_alphabet_match_as_in_go(row: Object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "MEMORY", 1)
     patterns._compile_cached.cache_clear()
-    test_patterns_match_as_in_go(row)
+    assert judged(row["pattern"]) == row
 
 
 def judged(pattern: str) -> Object:
+    """What a row says about a pattern."""
     try:
         compiled = patterns.compile(pattern)
     except ValueError as error:
-        return {"error": str(error)}
-    return {"found": [list(compiled.find_all(text)) for text in TEXTS]}
+        return {"pattern": pattern, "error": str(error)}
+    return {"pattern": pattern, "found": [list(compiled.find_all(text)) for text in TEXTS]}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from noxu.schema.ratcheting import validate_update
 from noxu.schema.structural import parse
 from noxu.schema.validation import validate
 from noxu.values import Json, Object
+from tests.rows import rows
 
 SHORT: Object = {"type": "string", "maxLength": 1}
 SMALL: Object = {"type": "integer", "maximum": 1}
@@ -40,7 +39,7 @@ def fields(schema: Object, old: Json, new: Json) -> list[str]:
     return [error.field for error in remaining]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "schema", "old", "new", "remaining"),
     [
         ("an unchanged scalar", SHORT, "bad", "bad", []),

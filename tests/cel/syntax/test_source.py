@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.cel.syntax.source import BEFORE_TEXT, NO_LOCATION, Problem, format_problems
+from tests.rows import rows
 
 PRINTED = [
     ("at a character", "a + b", [Problem(4, "no")], "ERROR: <input>:1:5: no\n | a + b\n | ....^"),
@@ -31,7 +30,7 @@ PRINTED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "problems", "printed"), [row[1:] for row in PRINTED], ids=[row[0] for row in PRINTED])
+@rows(("text", "problems", "printed"), [row[1:] for row in PRINTED], ids=[row[0] for row in PRINTED])
 def test_a_problem_is_printed(text: str, problems: list[Problem], printed: str) -> None:
     assert format_problems(text, problems) == printed
 
