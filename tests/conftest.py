@@ -21,6 +21,7 @@ pytest_plugins = [
     "tests.quick",
     "tests.rows",
     "tests.skip_summary",
+    "tests.unchanged",
 ]
 
 # Neither running an example nor generating it has a deadline: the machine may be busy.
