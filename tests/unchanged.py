@@ -33,7 +33,7 @@ def _shared_documents_stay(request: pytest.FixtureRequest) -> Iterator[None]:
     after = constants(request.module)
     changed = [name for name, text in before.items() if after.get(name, text) != text]
     assert changed == [], "constants were changed in place"
-    assert recurring.changed() == [], "sets of fields that objects share were changed in place"
+    assert changed_sets() == [], "sets of fields that objects share were changed in place"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,6 +54,11 @@ def constants(module: ModuleType) -> dict[str, bytes]:
             except TypeError:  # too deep, or with keys that no JSON has
                 continue
     return texts
+
+
+def changed_sets() -> list[bytes]:
+    """The JSON of the sets of owned fields that are not what they were read from."""
+    return [text for text, fields in recurring.kept().items() if orjson.dumps(fields) != text]
 
 
 def changed_results(module: ModuleType) -> list[str]:

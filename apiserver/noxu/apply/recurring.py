@@ -55,8 +55,7 @@ def _known(fields: Json, is_canonical: Callable[[Json], bool]) -> FieldSet | Non
         if len(written) > MAX_KEPT_BYTES or not is_canonical(fields):
             return None
         if len(_sets) >= MAX_KEPT:
-            _sets.clear()
-            _texts.clear()
+            forget()
         known = _sets[written] = fields
     elif id(known) not in _texts:
         _texts[id(known)] = known, codec.encode(known, sort_keys=True)
@@ -75,6 +74,12 @@ def set_of(text: bytes) -> FieldSet | None:
     return known if known is not None and json_of(known) == text else None
 
 
-def changed() -> list[bytes]:
-    """The JSON of the sets that are kept but were changed in place, which nobody may do. Tests ask for it."""
-    return [text for fields, text in _texts.values() if codec.encode(fields, sort_keys=True) != text]
+def kept() -> dict[bytes, FieldSet]:
+    """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""
+    return dict(_sets)
+
+
+def forget() -> None:
+    """Keep none of the sets that are kept now."""
+    _sets.clear()
+    _texts.clear()
