@@ -56,6 +56,7 @@ def test_it_is_compiled_when_it_is_used() -> None:
         wrong.other  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.slow
 def test_every_expression_is_valid() -> None:
     code = """if True:
         import pkgutil, re, sys

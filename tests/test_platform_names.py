@@ -199,6 +199,7 @@ def parsed(matching: str) -> dict[str, ast.Module]:
     return {path: ast.parse(text) for path, text in texts.items() if re.search(matching, text, re.MULTILINE)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", OTHERS)
 def test_names_that_a_platform_lacks_are_guarded(platform: str) -> None:
     modules = "|".join((*MODULES, *ABSENT_MODULES.get(platform, ())))

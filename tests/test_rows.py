@@ -53,6 +53,7 @@ def run(pytester: pytest.Pytester) -> Run:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "times", "arguments"),
     [

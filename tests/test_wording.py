@@ -70,6 +70,7 @@ def test_where_the_value_is_that_a_message_is_about(value: Json, field: str, fou
     assert located(value, field, found) == path
 
 
+@pytest.mark.slow
 def test_the_search_for_a_value_ends() -> None:
     wide: Json = {"a": [{"x": n} for n in range(200_000)] + [{"b": 1}]}
     assert located(wide, "a.b", "number") == "a.b"

@@ -279,6 +279,7 @@ def test_the_algebra_of_sets(left: Fields, right: Fields, expected: dict[str, Fi
     assert json.dumps([left, right]) == before
 
 
+@pytest.mark.slow
 def test_sets_may_be_as_deep_as_clients_like() -> None:
     depth = 10_000
     fields: Fields = {}

@@ -587,6 +587,7 @@ def test_built_in_kinds_are_applied_under_their_struct() -> None:
 # --- depth ---
 
 
+@pytest.mark.slow
 def test_an_object_of_the_greatest_depth() -> None:
     deep: Any = 1
     for _ in range(10_000):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from noxu.apply.merging import merge, remove
 from noxu.apply.types import of_schema
 from noxu.schema.structural import Structural, parse
@@ -179,6 +181,7 @@ def deep(depth: int, end: Any) -> Any:
     return end
 
 
+@pytest.mark.slow
 def test_depth_does_not_matter_where_types_end() -> None:
     depth = 10_000
     live, config = {"any": deep(depth, 1)}, {"any": deep(depth, 2)}

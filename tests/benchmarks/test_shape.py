@@ -17,6 +17,7 @@ from benchmarks.shape import BOUNDS, MEASURES, Module, worse
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_no_figure_is_worse_than_its_bound() -> None:
     """`python -m benchmarks.shape` prints them all: a process of its own, because it profiles what it starts."""
     program = "from benchmarks import shape; print('\\n'.join(shape.worse(shape.measure())))"

@@ -373,6 +373,7 @@ def applicable() -> Iterator[Any]:
             yield pytest.param(case, id=case.name)
 
 
+@pytest.mark.slow
 @needs_data("cel-spec")
 @rows("case", list(applicable()))
 def test_case(case: Case) -> None:

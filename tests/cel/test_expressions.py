@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.generation.codegen import FALLBACK_ERRORS
@@ -172,6 +174,7 @@ def shown_double(value: float) -> str:
     return text if "." in text else f"{text}.0"
 
 
+@pytest.mark.slow
 @rows("row", ROWS, ids=[row["expr"][:60] for row in ROWS])
 def test_expression(row: Object) -> None:
     assert evaluated(row["expr"]) == row

@@ -39,5 +39,6 @@ def test_the_engine_is_imported_with_a_name_that_needs_it() -> None:
     assert "noxu.cel.program" in imported_after("from noxu.cel import Validator")
 
 
+@pytest.mark.slow
 def test_the_command_line_and_the_registry_do_not_import_the_engine() -> None:
     assert "noxu.cel.program" not in imported_after("import noxu.cli, noxu.registry.custom, noxu.testing.handle")

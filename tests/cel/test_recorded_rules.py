@@ -33,6 +33,7 @@ def recorded() -> Iterator[Any]:
             yield pytest.param(case, id=f"{case['id']}-{case.get('rule', '')[:40]}")
 
 
+@pytest.mark.slow
 @needs_data("cel-cases/cases.jsonl")
 @rows("case", list(recorded()))
 def test_the_result_and_message_are_those_of_the_reference(case: Object) -> None:

@@ -134,6 +134,7 @@ def is_shown(printed: str, shown: str) -> bool:
     return re.fullmatch("".join(parts), stable(printed if printed.endswith("\n") else f"{printed}\n")) is not None
 
 
+@pytest.mark.slow(every=19)
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_prints_what_the_page_shows(name: str, server: Noxu, directory: Path) -> None:
     if not shutil.which("openssl") and "openssl" in name:
@@ -177,6 +178,7 @@ def test_what_is_printed_is_compared_with_what_a_page_shows(printed: str, shown:
     assert is_shown(printed, shown) is same
 
 
+@pytest.mark.slow
 @needs_program("jq")
 @needs_program("kubectl")
 def test_a_question_to_the_audit_log(directory: Path) -> None:

@@ -74,6 +74,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @needs_re2
 @pytest.mark.parametrize("pattern", LARGE.values(), ids=LARGE)
 def test_what_re2_takes_is_not_too_large(pattern: str) -> None:
@@ -101,6 +102,7 @@ PATTERNS = st.recursive(
 TEXTS = st.text(st.sampled_from("aabkKé☃A1_ \n.ſ\u212a"), max_size=8)
 
 
+@pytest.mark.slow
 @needs_re2
 @settings(max_examples=400, deadline=None)
 @given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=4))

@@ -295,6 +295,7 @@ LARGE: list[tuple[str, Json]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [row[1] for row in LARGE], ids=[row[0] for row in LARGE])
 def test_the_time_grows_with_the_size(change: Json) -> None:
     """Comparing all pairs of 3 000 items takes seconds, walking them some hundredths of a second."""

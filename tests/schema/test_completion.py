@@ -174,6 +174,7 @@ def test_references_that_never_end_stay() -> None:
     assert completed["properties"]["b"]["$ref"] == "#/elsewhere"
 
 
+@pytest.mark.slow
 def test_references_that_multiply_stop() -> None:
     definitions = {
         f"x{n}": {"properties": {name: {"$ref": f"#/definitions/x{n + 1}"} for name in "ab"}} for n in range(30)

@@ -157,6 +157,7 @@ def accepts(name: str, text: str) -> bool:
     return check(text)
 
 
+@pytest.mark.slow
 @rows(("name", "text"), [(name, text) for name, (good, _) in TABLE.items() for text in good])
 def test_accepts(name: str, text: str) -> None:
     assert accepts(name, text)

@@ -128,6 +128,7 @@ def test_fields_stand_below_a_path() -> None:
 N = 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "schema", "value", "count"),
     [
@@ -146,6 +147,7 @@ def test_time_is_linear(case: str, schema: Object, value: list[Json], count: int
     assert time.process_time() - start < 5  # at most 0.7 s
 
 
+@pytest.mark.slow
 def test_list_type_validation_stops_at_the_limit_of_errors() -> None:
     schema = parse({"type": "array", "items": SET})
     assert len(validate([["a", "a"]] * (MAX_FOUND + 10), schema)) == MAX_FOUND

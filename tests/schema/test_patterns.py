@@ -114,6 +114,7 @@ def test_a_bad_pattern_is_a_value_error_in_go_s_words() -> None:
         patterns.compile("a(b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
@@ -142,12 +143,14 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_a_pattern_that_is_too_large_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="expression too large"):
         patterns.compile(pattern)
 
 
+@pytest.mark.slow
 @needs_re2
 def test_no_program_takes_longer_than_the_loop_may_be_blocked() -> None:
     """Of the steps of compiling a large pattern, RE2's are those that cannot be interrupted."""
@@ -174,6 +177,7 @@ EVIL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_evil_patterns_take_linear_time() -> None:
     text = "a" * 1_000_000 + "!"
     compiled = [patterns.compile(pattern) for pattern in EVIL]
@@ -188,6 +192,7 @@ BY_CHANCE = [json.loads(line) for line in Path(__file__).with_name("patterns.jso
 TEXTS = ["", "abc", "aab\n", "é☃K", "a.*b 1_", "ſs\t"]
 
 
+@pytest.mark.slow
 @rows("row", BY_CHANCE, ids=lambda row: row["pattern"])
 def test_patterns_match_as_in_go(row: Object) -> None:
     assert judged(row["pattern"]) == row

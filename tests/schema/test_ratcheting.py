@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from noxu.schema.ratcheting import validate_update
 from noxu.schema.structural import parse
 from noxu.schema.validation import validate
@@ -151,6 +153,7 @@ def test_deep_values_are_compared_without_recursion() -> None:
     assert validate_update({"a": deep()}, {"a": deep()}, schema) == []
 
 
+@pytest.mark.slow
 def test_time_is_linear() -> None:
     old = [{"k": str(n), "v": "bad", "w": "x"} for n in range(50_000)]
     new = [{**item, "w": "y"} for item in reversed(old)]

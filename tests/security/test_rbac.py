@@ -353,6 +353,7 @@ def test_the_answers_are_those_of_a_reader_of_all_objects(changes: list[Any]) ->
                 assert policy.authorize(question).allowed is allowed(roles, bindings, question)
 
 
+@pytest.mark.slow
 def test_a_change_of_another_role_costs_users_with_many_bindings_little() -> None:
     policy = Policy()
     for n in range(MANY + 1):

@@ -135,6 +135,7 @@ def test_a_rule_that_exceeds_its_limit_is_the_last() -> None:
     assert result.remaining == -1
 
 
+@pytest.mark.slow
 def test_a_message_that_costs_too_much_is_the_end() -> None:
     message = "self.map(a, self.map(b, self.map(c, 'x').join()).join()).join()"
     schema = ruled({"type": "array", "items": INTEGER}, {"rule": "false", "messageExpression": message}, "false")
