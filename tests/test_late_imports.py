@@ -31,7 +31,7 @@ LATE: Final = {
     "requests": ("noxu.http.application", "noxu.http.handlers"),
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
     "WebSockets": ("aiohttp.web_ws",),
-    "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
+    "calls of webhooks": ("aiohttp.client",),
     "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
     "schemas": ("noxu.schema.structural", "noxu.registry.custom", "noxu.cel.program"),
     "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),
@@ -39,8 +39,8 @@ LATE: Final = {
     "reviews": ("noxu.security.reviews",),
     "selectors": ("noxu.api.selectors",),
     "evictions and bindings": ("noxu.registry.subresources",),
-    "certificates": ("cryptography", "noxu.controllers.certificate_issuing", "noxu.server_tls"),
-    "manifests": ("noxu.loading", "noxu.go.yaml"),
+    "certificates": ("cryptography", "noxu.controllers.certificate_issuing", "noxu.process.certificates"),
+    "manifests": ("noxu.manifests.loading", "noxu.go.yaml"),
     "a file": ("sqlite3", "noxu_storage.sqlite"),
 }
 FIRST: Final = """if True:

@@ -23,7 +23,7 @@ from noxu.controllers import controller as engine
 from noxu.http import connection, unsent
 from noxu.http.incoming import Incoming
 from noxu.http.open_connections import OpenConnections
-from noxu.kubeconfig import Access, kubeconfig, text, write_kubeconfig
+from noxu.process.kubeconfig import Access, kubeconfig, text, write_kubeconfig
 from noxu.registry.access import ANONYMOUS, Attributes, User
 from noxu.server import (
     COMPACT_EVERY,

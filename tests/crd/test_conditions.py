@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from noxu.crd import conditions
-from noxu.crd.accepted_names import AcceptedNames
-from noxu.crd.conditions import Condition, Naming, names_conditions
+from noxu.crd.conditions import AcceptedNames, Condition, Naming, names_conditions
 from noxu.values import Json, Object
 from tests.rows import rows
 

@@ -70,7 +70,7 @@ def kinds(text: str) -> list[str]:
 
 
 def place(text: str) -> str:
-    from noxu.listeners import parse  # rarely given
+    from noxu.process.listeners import parse  # rarely given
 
     try:
         return str(parse(text))
@@ -96,7 +96,7 @@ def kubernetes_version(text: str) -> str:
 
 def seconds(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
-    from noxu.go.duration import SECOND, parse_duration  # not needed for the default
+    from noxu.go.time import SECOND, parse_duration  # not needed for the default
 
     try:
         found = parse_duration(text) / SECOND
