@@ -75,3 +75,7 @@ class RecurringSets:
         """The set with that JSON, if its JSON is known; else None."""
         known = self._sets.get(text)
         return known if known is not None and self.json_of(known) == text else None
+
+    def kept(self) -> dict[bytes, FieldSet]:
+        """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""
+        return dict(self._sets)
