@@ -24,7 +24,7 @@ from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
 from noxu.registry.offload import imported
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, body_at, body_before_storage
@@ -285,18 +285,6 @@ class AdmitAll:
 
 
 ADMIT_ALL: Final = AdmitAll()
-
-
-class Follower(Protocol):
-    """A controller whose reaction to a write is awaited before the write is answered."""
-
-    async def settled(self, name: str, /) -> None:
-        """Wait until the controller has reconciled the newest state of an object."""
-        ...
-
-    async def caught_up(self, *names: str) -> None:
-        """Wait until it has tried to reconcile the states of objects (none: of all) that it has now. Raises ApiError."""
-        ...
 
 
 Guard: TypeAlias = Callable[["Draft"], None]

@@ -21,7 +21,6 @@ from noxu.registry.draft import (
     VALID,
     Action,
     Draft,
-    Follower,
     NameTaken,
     NewScale,
     Stored,
@@ -29,7 +28,7 @@ from noxu.registry.draft import (
     Written,
 )
 from noxu.registry.offload import offload
-from noxu.registry.reader import storage_key, unreadable
+from noxu.registry.reader import Follower, storage_key, unreadable
 from noxu.registry.resource import Resource
 from noxu.registry.storage_form import as_json
 from noxu.registry.stored_object import StoredObject, key_of, new_entry, render
