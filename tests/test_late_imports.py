@@ -28,9 +28,9 @@ PROGRAM: Final = """if True:
 LATE: Final = {
     "help, and arguments that are not spelled out": ("argparse", "noxu.arguments.parsers"),
     "lists of plug-ins": ("csv",),
-    "requests": ("noxu.http.application", "noxu.http.handlers"),
+    "requests": ("noxu.http.application", "noxu.http.handlers", "aiohttp.web_protocol"),
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
-    "WebSockets": ("aiohttp.web_ws",),
+    "WebSockets": ("noxu.http.websocket", "aiohttp.web_ws"),
     "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
     "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
     "schemas": ("noxu.schema.structural", "noxu.registry.custom", "noxu.cel.program"),
@@ -119,5 +119,5 @@ def imported() -> frozenset[str]:
 
 @pytest.mark.parametrize("modules", LATE.values(), ids=LATE)
 def test_what_serves_something_else_is_imported_with_it(imported: frozenset[str], modules: tuple[str, ...]) -> None:
-    assert {"noxu.control_plane", "aiohttp.web_protocol"} <= imported
+    assert {"noxu.control_plane", "aiohttp.http_parser"} <= imported
     assert not imported.intersection(modules)

@@ -35,11 +35,9 @@ from noxu.controllers.controller import Controller
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.files import in_use, is_in_use
 from noxu.go.structs import raise_recursion_limit
-from noxu.http.clients import Clients
-from noxu.http.connection import Connection
-from noxu.http.late_app import LateApp
+from noxu.http.clients import Clients, raise_file_limit
+from noxu.http.http_server import HttpServer
 from noxu.http.late_webhooks import LateWebhooks
-from noxu.http.open_connections import raise_file_limit
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.kubeconfig import Access, is_own, write_kubeconfig
 from noxu.listeners import Listeners
@@ -155,7 +153,7 @@ class Server:
         self.secured: Secured | None = None
         self.clients = Clients()
         self._handshakes: Handshakes | None = None
-        self._late: LateApp
+        self._http: HttpServer
         self.is_stopping = False
         self._after = after
         self._token = ""  # of the administrator, random
@@ -270,17 +268,15 @@ class Server:
                 observer=self.observer,
             )
 
-        self._late = late = LateApp(make, own_process=self.own_process)
-        requests = late.server
+        self._http = http = HttpServer(make, clients, own_process=self.own_process)
         loop = asyncio.get_running_loop()
         # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
         at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else ACCEPTED_AT_ONCE
-        connection = partial(Connection, requests, loop, clients.unsent, clients.incoming, clients.connections)
-        accept = connection if self.secured is None else await self._tls_connection(self.secured, connection)
+        accept = http.connection if self.secured is None else await self._tls_connection(self.secured, http.connection)
         servers = []
         for listener in (self.listeners.main, *self.listeners.others):
             if listeners.is_unix(listener):  # without TLS: only its owner can connect
-                servers.append(await loop.create_unix_server(connection, sock=listener, backlog=at_once))
+                servers.append(await loop.create_unix_server(http.connection, sock=listener, backlog=at_once))
             else:
                 servers.append(await loop.create_server(accept, sock=listener, backlog=at_once))
             listener.listen(listeners.BACKLOG)  # asyncio has one number for both
@@ -292,18 +288,18 @@ class Server:
                 server.close()
             if self._handshakes is not None:
                 self._handshakes.abort()
-            if late.made is not None:
-                late.made.end_watches()
+            if http.made is not None:
+                http.made.end_watches()
             while clients.unsent.disconnect_stalled():
                 pass
-            await requests.shutdown(STOP_WITHIN if self.config.stop_within is None else self.config.stop_within)
+            await http.shutdown(STOP_WITHIN if self.config.stop_within is None else self.config.stop_within)
 
         self._closing.push_async_callback(stop)
 
     @property
     def app(self) -> App:
         """The application, which exists from the first request on, or the first use of this property."""
-        return self._late.app
+        return self._http.app
 
     async def _sinks(self) -> list[Sink]:
         """The access log, if there is one."""
@@ -355,9 +351,7 @@ class Server:
         await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
         clients = self.clients
         self._handshakes = handshakes = Handshakes(clients.handshake_errors)
-        return partial(
-            TlsConnection, connection, secured.tls.context, handshakes, clients.incoming, clients.connections
-        )
+        return partial(TlsConnection, connection, secured.tls.context, handshakes, clients)
 
     def _authority(self, address: str) -> str:
         """The host and port by which clients reach the server: its external name, or else the address."""

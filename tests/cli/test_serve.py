@@ -382,7 +382,7 @@ MODULES = [
     "noxu.commands.serve",
     "aiohttp",
     "noxu.server",
-    "noxu.http.late_app",
+    "noxu.http.http_server",
     "uvloop",
     "noxu_storage.memory",
 ]

@@ -1,11 +1,11 @@
-"""The answer of a handler: plain data, from which `sending` makes an aiohttp response."""
+"""The answer of a handler: plain data, which `sending` sends."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
 from typing import Final
 
-from noxu.http.unsent import Part
+from noxu.http.clients import Part
 from noxu.records import record
 
 JSON: Final = "application/json"

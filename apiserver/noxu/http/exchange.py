@@ -14,10 +14,9 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-from aiohttp import web_request
-
 from noxu.clock import Clock
 from noxu.features import Features
+from noxu.http.received import Received
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
 from noxu.records import record
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
@@ -58,7 +57,7 @@ class Backend:
 class Exchange:
     """See the module. Times are the event loop's, in seconds."""
 
-    request: web_request.BaseRequest
+    request: Received
     backend: Backend
     id: str
     """Audit-Id: the client's, or a new one."""

@@ -15,10 +15,10 @@ from noxu.api.meta import GroupVersionKind
 from noxu.go.structs import decode
 from noxu.http import auditing, negotiation, options, responses
 from noxu.http.answer import Answer
-from noxu.http.body import read_body
 from noxu.http.exchange import Exchange
 from noxu.http.negotiation import Accepted, Endpoint
 from noxu.http.options import ListOptions
+from noxu.http.received import read_body
 from noxu.http.request import first
 from noxu.kinds import options as option_kinds
 from noxu.registry.bodies import decode_body, read_kind
