@@ -31,8 +31,6 @@ class Reading:
         self._unsent = unsent
         self._answers = contextlib.ExitStack()
 
-    is_idle = False
-
     def unsent_bytes(self) -> int:
         return self.size
 

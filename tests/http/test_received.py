@@ -69,7 +69,7 @@ async def test_the_attributes_of(head: Head) -> None:
     assert (request.keep_alive, not request.body.at_eof()) == (head.keep_alive, head.has_body)
     assert request.headers.get("host", "") == ("h" if b"Host" in head.sent else "")
     assert request.remote == "192.0.2.1"
-    assert request.transport is None, "the client is gone"
+    assert request.connection.transport is None, "the client is gone"
 
 
 async def test_a_body_may_arrive_when_it_is_being_read() -> None:

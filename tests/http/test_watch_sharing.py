@@ -11,7 +11,7 @@ import pytest
 
 from noxu.api import selectors
 from noxu.config import Config
-from noxu.http import connection, watch
+from noxu.http import outgoing, watch
 from noxu.http.options import ListOptions
 from noxu.http.watch_requests import _ChunkedPipe
 from noxu.http.websocket import WebSocketPipe
@@ -219,7 +219,7 @@ EVENTS = [b'{"a":1}\n', b'{"b":"' + b"x" * 200 + b'"}\n']
 async def test_a_pipe_writes_references_to_events(
     pipe: type[_ChunkedPipe | WebSocketPipe], expected: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_WRITELINES_PAUSES", True)
+    monkeypatch.setattr(outgoing, "_WRITELINES_PAUSES", True)
     made, _ = connected()
     made.transport = transport = cast("Any", Transport())
     end = pipe(made)
@@ -242,7 +242,7 @@ WRITELINES_PAUSES: list[tuple[tuple[int, int, int], bool]] = [
 
 @pytest.mark.parametrize(("version", "expected"), WRITELINES_PAUSES)
 def test_whether_writelines_tells_that_a_client_does_not_read(version: tuple[int, int, int], expected: bool) -> None:
-    assert connection.writelines_pauses(version) is expected
+    assert outgoing.writelines_pauses(version) is expected
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_whether_writelines_tells_that_a_client_does_not_read(version: tuple[int
 async def test_pieces_are_joined_where_writelines_does_not_tell(
     pauses: bool, pieces: list[bytes], written: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_WRITELINES_PAUSES", pauses)
+    monkeypatch.setattr(outgoing, "_WRITELINES_PAUSES", pauses)
     made, _ = connected()
     made.transport = transport = cast("Any", Transport())
     assert made.write_pieces(pieces) == sum(map(len, written))

@@ -51,11 +51,15 @@ class Peer(Protocol):
         ...
 
 
-class Receiver(Peer, Protocol):
-    """One that answers are sent to: the handshake of TLS is complete."""
+class Receiver(Protocol):
+    """A client's connection, to which answers are sent."""
 
     def unsent_bytes(self) -> int:
         """The number of bytes that the kernel has not taken yet."""
+        ...
+
+    def abort(self) -> None:
+        """Disconnect the client without sending the rest. Nothing happens if it is gone."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 aiohttp's exported parser (`aiohttp.http.HttpRequestParser`, llhttp) reads heads and bodies; `methods` gives it a connection's
 bytes in pieces that end where a head ends. Requests are answered one after the other in the task of the connection. An answer
-is written by whoever makes it, with `answer`, `write` and `drain`: `sending`, `watch_requests`, `websocket`.
+is written by whoever makes it, with the methods of `outgoing`: `sending`, `watch_requests`, `websocket`.
 
 What aiohttp's own server (`web_protocol.RequestHandler`) does is done here, or left out for a reason:
 
@@ -18,66 +18,48 @@ What aiohttp's own server (`web_protocol.RequestHandler`) does is done here, or 
 
 aiohttp limits each line of a head, but neither their sum nor the time that they take. Upstream's server, which is Go's,
 does, and so do we (`limits`). A head that arrives in one piece costs nothing: a timer is set only for an incomplete one.
-
-A client that reads nothing for `send_deadline` seconds is disconnected, also if the connection is being closed. Any
-progress renews the deadline. Writers wait as soon as bytes are unsent (`allow_unsent`), so that `pause_writing` is called
-for every byte that the kernel does not take; an answer that it takes at once costs no timer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-import struct
-import sys
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from email.utils import formatdate
-from functools import lru_cache
-from http import HTTPStatus
 from typing import Any, Final
 
-from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http import HttpProcessingError, HttpRequestParser, StreamWriter
-from aiohttp.streams import StreamReader
+from aiohttp.http import HttpProcessingError, HttpRequestParser, RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from noxu.api.errors import ApiError
 from noxu.api.hosts import is_loopback
 from noxu.containment import Contained
 from noxu.http import methods
-from noxu.http.clients import Clients, Part
-from noxu.http.limits import Limits
+from noxu.http.clients import Clients
+from noxu.http.outgoing import Outgoing, plain
 from noxu.http.received import Received, answer_to_malformed, malformed_body
 from noxu.registry.turns import CLIENT
 
-SERVER: Final = "noxu"  # the Server header, which would name the libraries and their versions
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
 )
 _TROUBLE: Final = "500 Internal Server Error\n\nServer got itself in trouble"
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: do not linger
-_TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not on every platform
 
 Handle = Callable[[Received], Awaitable[None]]
 """Answers a request. Raises ConnectionError if the client is gone."""
 
 
-class Connection(BaseProtocol):
-    """See the module. `transport` is None when the client is gone, `closes` says that no further request is read."""
+class Connection(Outgoing):
+    """See the module. `closes`: no further request is read."""
 
     def __init__(self, handle: Handle, loop: asyncio.AbstractEventLoop, clients: Clients) -> None:
-        super().__init__(loop)
+        super().__init__(loop, clients)
         limits = clients.limits
-        self.loop = loop
         self.task: asyncio.Task[None] | None = None
         self.peername: Any = None  # also for the audit log, when the client is gone
         self.closes = False
-        self.has_answered = False  # the current request: something has been sent
         self._handle = handle
-        self._clients = clients
         self._http: HttpRequestParser | None = HttpRequestParser(
             self,
             loop,
@@ -89,6 +71,7 @@ class Connection(BaseProtocol):
         )
         """None: nothing is read any more. The client is gone, or what follows is no HTTP."""
         self._boundaries = methods.Boundaries()
+        self._is_plain = True  # what arrives next begins a head, and may be parsed at once
         self._queue: deque[Received | str] = deque()  # what has arrived; a text is the parser's, about a malformed head
         self._waiter: asyncio.Future[None] | None = None  # for the next request
         self._answering: Received | None = None
@@ -96,27 +79,21 @@ class Connection(BaseProtocol):
         self._head_bytes = 0  # of a head that is not complete yet
         self._content = self._framing = 0  # bytes of the last body, and of its framing since the last of them
         self._head_timer: asyncio.TimerHandle | None = None
+        self._kept_target, self._pipelined = limits.kept_target, limits.pipelined
         self._idle_since = 0.0
         self._idle_timer: asyncio.TimerHandle | None = None
         self._is_body_full = self._is_queue_full = False  # why the socket is paused, see `_update_reading`
         self._is_paused = False
+        self._is_counted = False  # among the incoming bytes of all connections
         self._is_upgraded = False  # the last request asks for an upgrade, or the connection is no longer HTTP
         self._tail = b""  # what has followed that request
         self._receive_frames: Callable[[bytes], None] | None = None  # of a WebSocket
-        self._unsent_before = 0  # bytes, when the send timer was set
-        self._send_timer: asyncio.TimerHandle | None = None
-
-    @property
-    def limits(self) -> Limits:
-        return self._clients.limits
 
     # -- from the first byte to the last
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        assert self.transport is not None
         self.peername = transport.get_extra_info("peername")
-        _tune(self.transport, self.limits.kernel_unsent)
         self._start_head_timer()
         self._clients.connections.opened(self)
         self.task = self.loop.create_task(self._serve())
@@ -124,9 +101,7 @@ class Connection(BaseProtocol):
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         self._clients.connections.lost(self)
-        self._clients.unsent.reads(self)
         self._clients.incoming.end(self)
-        self._end_send_timer()
         self._end_head()
         if self._idle_timer is not None:
             self._idle_timer.cancel()
@@ -134,11 +109,12 @@ class Connection(BaseProtocol):
             self.task.cancel()
         # These refer to this connection, which needs no collection of garbage therefore.
         self._http, self._boundaries, self._receive_frames = None, methods.Boundaries(), None
+        self._is_plain = False
         self._queue.clear()
 
     def close(self) -> None:
         """Read no further request; close when the current one is answered."""
-        self.closes = True
+        self.closes, self._is_plain = True, False
         self._wake()
 
     def force_close(self) -> None:
@@ -146,11 +122,6 @@ class Connection(BaseProtocol):
         self.close()
         if self.transport is not None:
             self.transport.close()
-
-    def abort(self) -> None:
-        """Disconnect the client without sending the rest."""
-        if self.transport is not None:
-            reset(self.transport)
 
     async def shutdown(self, seconds: float) -> None:
         """Close the connection when its request is answered, after `seconds` at the latest.
@@ -165,11 +136,6 @@ class Connection(BaseProtocol):
             await asyncio.wait([task], timeout=seconds)
             task.cancel()
         self.force_close()
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether nothing can be sent any more."""
-        return self.transport is None or self.transport.is_closing()
 
     @property
     def is_idle(self) -> bool:
@@ -206,7 +172,7 @@ class Connection(BaseProtocol):
                 if not self._queue:  # `close` has ended the wait
                     return
             request = self._queue.popleft()
-            if self._is_queue_full and len(self._queue) <= self.limits.pipelined // 2:
+            if self._is_queue_full and len(self._queue) <= self._pipelined // 2:
                 self._is_queue_full = False
                 self.data_received(b"")  # goes on with what is held
                 self._update_reading()
@@ -216,7 +182,7 @@ class Connection(BaseProtocol):
             self._answering, self.has_answered = request, False
             await self._handle(request)
             self._answering = None
-            if not request.body.is_eof():
+            if request.body is not EMPTY_PAYLOAD and not request.body.is_eof():
                 await self._linger(request.body)
             if self.closes or not request.keep_alive:
                 return
@@ -224,7 +190,9 @@ class Connection(BaseProtocol):
                 self._decline_upgrade()
             target = len(request.raw_path)
             del request  # which may be large, while the connection is idle
-            self._begin_idling(target)
+            self._idle_since = self.loop.time()
+            if self._is_counted or self._head_bytes or target > self._kept_target or self._idle_timer is None:
+                self._begin_idling(target)
 
     async def _linger(self, body: StreamReader) -> None:
         """Read the rest of a refused body for a while, so that the client receives the answer; then close."""
@@ -237,7 +205,6 @@ class Connection(BaseProtocol):
 
     def _begin_idling(self, target: int) -> None:
         """A request with a target of so many bytes is answered. The parser keeps the target until the next one."""
-        self._idle_since = self.loop.time()
         if self._idle_timer is None:
             self._idle_timer = self.loop.call_later(self.limits.idle_deadline, self._idle_deadline_passed)
         if self._queue:
@@ -246,9 +213,9 @@ class Connection(BaseProtocol):
             if self._head_timer is None:
                 self._start_head_timer()
             return
-        self._clients.incoming.end(self)
-        if target > self.limits.kept_target:
-            self._clients.incoming.add(self, target)
+        self._uncount()
+        if target > self._kept_target:
+            self._count(target)
 
     def _idle_deadline_passed(self) -> None:
         """Close an idle connection. The timer is set for all requests of a while, and again when it has come too early."""
@@ -267,7 +234,13 @@ class Connection(BaseProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of the client; b"" when reading goes on after a pause."""
-        if self._receive_frames is not None:
+        if (
+            self._is_plain
+            and data.startswith(methods.KNOWN_BEGINNINGS)
+            and data.find(methods.END_OF_HEAD) == len(data) - len(methods.END_OF_HEAD)
+        ):
+            self._receive_head(data)  # as most reads
+        elif self._receive_frames is not None:
             if len(data) > self.limits.frames:
                 self.force_close()  # thousands of frames at once would hold the event loop
             else:
@@ -278,16 +251,30 @@ class Connection(BaseProtocol):
             self._keep_tail(data)
         elif self._head_bytes and self._head_bytes + _head_in(data) > self.limits.head + self.limits.slack:
             self._refuse_head()
-        elif (
-            data.startswith(methods.KNOWN_BEGINNINGS)
-            and data.find(methods.END_OF_HEAD) == len(data) - len(methods.END_OF_HEAD)
-            and self._boundaries.is_at_start
-            and not (self._held or self._is_queue_full)
-        ):
-            self._boundaries.whole_head()  # as most reads
-            self._parse(data)
         else:
             self._receive_pieces(data)
+            self._is_plain = self._boundaries.is_at_start and not self._is_waiting()
+
+    def _is_waiting(self) -> bool:
+        """Whether a head that arrives now would not be the next thing to parse, or would not be parsed at all."""
+        is_held = self._is_queue_full or bool(self._held) or bool(self._head_bytes)
+        return is_held or self._is_upgraded or self.closes or self._http is None
+
+    def _receive_head(self, data: bytes) -> None:
+        """Parse a whole head. Nothing is to be done about boundaries if it has no body: the next byte begins a head again."""
+        messages = self._feed(data)
+        if len(messages) == 1 and messages[0][1] is EMPTY_PAYLOAD and not self._is_upgraded:
+            head, body = messages[0]
+            self._queue.append(
+                Received(self, head.method, head.path, head.version, head.headers, body, not head.should_close)
+            )
+            self._has_received()
+            if len(self._queue) > 1:
+                self._count(len(data))  # it waits for the one before
+        elif self._http is not None:
+            self._is_plain = False
+            self._boundaries.whole_head()
+            self._take(messages, len(data))
 
     def _receive_pieces(self, data: bytes) -> None:
         """Give the parser one piece after the other, as long as it can go on; hold the rest."""
@@ -311,49 +298,73 @@ class Connection(BaseProtocol):
 
     def _parse(self, data: bytes) -> None:
         """Parse a piece that has the end of at most one head, or bytes of one body."""
+        messages = self._feed(data)
+        if self._http is not None:
+            self._take(messages, len(data))
+
+    def _feed(self, data: bytes) -> Sequence[tuple[RawRequestMessage, StreamReader]]:
+        """What the parser makes of bytes; nothing if they are malformed, or nothing is read any more."""
         if self._http is None:
-            return
+            return ()
         try:
-            messages, self._is_upgraded, tail = self._http.feed_data(data)
+            messages, self._is_upgraded, behind = self._http.feed_data(data)
         except HttpProcessingError as error:
             self._refuse(error.message)
-            return
+            return ()
+        if behind:
+            self._keep_tail(behind)
+        return messages
+
+    def _take(self, messages: Sequence[tuple[RawRequestMessage, StreamReader]], size: int) -> None:
+        """Go on after a piece of `size` bytes, which has completed these heads."""
         boundaries = self._boundaries
+        for head, body in messages:
+            method = boundaries.message(head, body)
+            self._queue.append(
+                Received(self, method, head.path, head.version, head.headers, body, not head.should_close)
+            )
         if messages:
-            for head, body in messages:
-                method, keeps = boundaries.message(head, body), not head.should_close
-                received = Received(self, method, head.path, head.version, head.headers, body, keep_alive=keeps)
-                self._queue.append(received)
+            self._content = self._framing = 0
             self._has_received()
         elif boundaries.is_of_head:
-            self._head_bytes += len(data)
+            self._head_bytes += size
             if not self._is_body_full:
                 boundaries.go_on()
             self._await_head()
         else:
-            self._check_framing(len(data))
-        if tail:
-            self._keep_tail(tail)
-        elif self._head_bytes or len(self._queue) > 1 or not boundaries.body.is_eof():
-            self._clients.incoming.add(self, len(data))  # also of requests that wait for the one before
-        else:
-            self._clients.incoming.end(self)
+            self._check_framing(size)
+        if self._head_bytes or len(self._queue) > 1 or not boundaries.body.is_eof():
+            self._count(size)  # its rest has not arrived, or it waits for the one before
+        elif not self._tail:
+            self._uncount()
 
     def _has_received(self) -> None:
         """A head is complete, and its request is the last one in the queue."""
-        self._end_head()
-        self._content = self._framing = 0
+        if self._head_timer is not None or self._head_bytes:
+            self._end_head()
         self._clients.connections.used(self)
-        self._wake()
-        if len(self._queue) >= self.limits.pipelined:
-            self._is_queue_full = True
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        if len(self._queue) >= self._pipelined:
+            self._is_queue_full, self._is_plain = True, False
             self._update_reading()
+
+    def _count(self, size: int) -> None:
+        """So many more bytes are those of requests that have not arrived, or that wait."""
+        self._is_counted = True
+        self._clients.incoming.add(self, size)
+
+    def _uncount(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self._clients.incoming.end(self)
 
     def _hold(self, data: bytes) -> None:
         """Keep bytes until more of them have arrived, or until the parser has read what is before them."""
         self._held = data
         if self._is_queue_full:
-            self._clients.incoming.add(self, len(data))
+            self._count(len(data))
         elif self._boundaries.is_at_start:  # a method that is cut off
             self._head_bytes = len(data)
             self._await_head()
@@ -399,7 +410,8 @@ class Connection(BaseProtocol):
         """
         body = self._boundaries.body
         self._http, self._boundaries = None, methods.Boundaries()
-        self._clients.incoming.end(self)
+        self._is_plain = False
+        self._uncount()
         if not body.is_eof():
             last = self._queue[-1] if self._queue else None
             if not isinstance(last, Received) or last.body is not body:
@@ -442,11 +454,19 @@ class Connection(BaseProtocol):
         else:
             self.transport.resume_reading()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._update_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._update_reading()
+
     # -- upgrades
 
     def upgrade(self, receive: Callable[[bytes], None]) -> None:
         """The request has been answered with 101: from now on the function gets what the client sends."""
-        self.closes = True  # when the handler returns: it will never be HTTP again
+        self.closes, self._is_plain = True, False  # when the handler returns: it will never be HTTP again
         self._receive_frames = receive
         behind = self._take_tail()
         if behind:
@@ -461,137 +481,19 @@ class Connection(BaseProtocol):
 
     def _keep_tail(self, data: bytes) -> None:
         """Keep what follows a request for an upgrade until it is answered."""
+        self._is_plain = False
         self._tail += data
-        self._clients.incoming.add(self, len(data))
+        self._count(len(data))
         self._update_reading()
 
     def _take_tail(self) -> bytes:
         tail, self._tail = self._tail, b""
-        self._clients.incoming.end(self)
+        self._uncount()
         self._update_reading()
         return tail
-
-    # -- sending
-
-    def answer(self, data: bytes) -> Awaitable[None] | None:
-        """Write the beginning of an answer, or all of it. None if the kernel has taken it, else what to await.
-
-        Raises ConnectionError if the client is gone, and so does the awaitable.
-        """
-        self.has_answered = True
-        return self.write(data)
-
-    def write(self, data: Part) -> Awaitable[None] | None:
-        """Write more of an answer, like `answer`."""
-        transport = self.transport
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        transport.write(data)
-        return self.drain() if self.writing_paused else None
-
-    def write_pieces(self, pieces: Sequence[Part]) -> int:
-        """Write without copying, where that is safe; return the number of bytes that are unsent. Raises ConnectionError."""
-        transport = self.transport
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        if len(pieces) == 1:
-            transport.write(pieces[0])
-        elif _WRITELINES_PAUSES:
-            transport.writelines(pieces)
-        else:
-            transport.write(b"".join(pieces))
-        return transport.get_write_buffer_size()
-
-    def drain(self) -> Awaitable[None]:
-        """What to await until the client has read most of what is unsent. Raises ConnectionError."""
-        return StreamWriter(self, self.loop).drain()
-
-    def allow_unsent(self, size: int) -> None:
-        """Make writers wait when more than `size` bytes are unsent here. At first that is 0."""
-        if self.transport is not None:
-            self.transport.set_write_buffer_limits(high=size)
-
-    def unsent_bytes(self) -> int:
-        return 0 if self.transport is None else self.transport.get_write_buffer_size()
-
-    def pause_writing(self) -> None:
-        """Bytes are unsent."""
-        super().pause_writing()
-        self._clients.unsent.stalls(self)
-        self._start_send_timer()
-        self._update_reading()
-
-    def resume_writing(self) -> None:
-        self._clients.unsent.reads(self)
-        self._end_send_timer()
-        super().resume_writing()
-        self._update_reading()
-
-    def _start_send_timer(self) -> None:
-        self._unsent_before = self.unsent_bytes()
-        self._send_timer = self.loop.call_later(self.limits.send_deadline, self._send_deadline_passed)
-
-    def _end_send_timer(self) -> None:
-        if self._send_timer is not None:
-            self._send_timer.cancel()
-            self._send_timer = None
-
-    def _send_deadline_passed(self) -> None:
-        self._send_timer = None
-        if self.unsent_bytes() < self._unsent_before:
-            self._start_send_timer()
-        else:
-            self.abort()
-
-
-def plain(status: int, text: str) -> bytes:
-    """A whole answer in plain text, after which the connection closes; in HTTP/1.1, whatever version the request has."""
-    body = text.encode()
-    head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nServer: {SERVER}\r\n"
-        f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\nDate: {date().decode()}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + body
-
-
-def date() -> bytes:
-    """The Date header of an answer that is made now."""
-    return _date(int(time.time()))
-
-
-@lru_cache(maxsize=1)
-def _date(second: int) -> bytes:
-    return formatdate(second, usegmt=True).encode()
-
-
-def reset(transport: asyncio.Transport) -> None:
-    """Close a connection without sending the rest, also what the kernel has: a client that does not read learns of it."""
-    with contextlib.suppress(OSError):  # closed already
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    transport.abort()
-
-
-def _tune(transport: asyncio.Transport, kernel_unsent: int) -> None:
-    """Make writers wait while bytes are unsent, without which the kernel buffers megabytes; notice clients that vanish."""
-    transport.set_write_buffer_limits(high=0)
-    peer = transport.get_extra_info("socket")
-    peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if _TCP_NOTSENT_LOWAT is not None and peer.family in (socket.AF_INET, socket.AF_INET6):
-        peer.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, kernel_unsent)
 
 
 def _head_in(data: bytes) -> int:
     """The number of bytes of the data that belong to the current head."""
     end = data.find(methods.END_OF_HEAD)
     return len(data) if end < 0 else end
-
-
-def writelines_pauses(version: tuple[int, int, int]) -> bool:
-    """Whether `writelines` of this Python's asyncio tells the protocol that the client does not read.
-
-    It did not in 3.12 before 3.12.9 and in 3.13 before 3.13.2 (CVE-2024-12254): the server would not wait for such a client.
-    """
-    return version < (3, 12, 0) or (3, 12, 9) <= version < (3, 13, 0) or version >= (3, 13, 2)
-
-
-_WRITELINES_PAUSES: Final = writelines_pauses(sys.version_info[:3])

@@ -183,7 +183,7 @@ class Authenticate(Filter):
             return None
         began = perf_counter()
         request = exchange.request
-        given = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
+        given = Credentials(request.headers, getattr(request.connection.transport, "client_chain", ()))
         try:
             found = self._authenticator.authenticate(given, exchange.outcome.warnings)
         except ApiError:

@@ -20,6 +20,7 @@ from multidict import CIMultiDictProxy
 from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError, timeout, too_large
 from noxu.expressions import expression
+from noxu.records import record
 
 if TYPE_CHECKING:
     from noxu.http.connection import Connection
@@ -32,34 +33,19 @@ _CONTINUE: Final = expression(r"(?<![^\s,])100-continue(?![^\s,])", re.IGNORECAS
 """The expectation among others: between commas and white space."""
 
 
+@record(slots=True, eq=False)
 class Received:
-    """One request. `raw_path` is the target as it was sent. `keep_alive` is what the client asks for, then what its answer says."""
+    """One request. Its filters may change `version`, that of the answer, and its answer `keep_alive`: both are the connection's."""
 
-    __slots__ = ("body", "connection", "headers", "keep_alive", "method", "raw_path", "version")
-
-    def __init__(
-        self,
-        connection: Connection,
-        method: str,
-        raw_path: str,
-        version: HttpVersion,
-        headers: CIMultiDictProxy[str],
-        body: StreamReader = EMPTY_PAYLOAD,
-        *,
-        keep_alive: bool = True,
-    ) -> None:
-        self.connection = connection
-        self.method = method
-        self.raw_path = raw_path
-        self.version = version
-        self.headers = headers
-        self.body = body
-        self.keep_alive = keep_alive
-
-    @property
-    def transport(self) -> asyncio.Transport | None:
-        """None if the client is gone. `client_chain` is the client's certificate, over TLS."""
-        return self.connection.transport
+    connection: Connection
+    method: str
+    raw_path: str
+    """The target, as it was sent."""
+    version: HttpVersion
+    headers: CIMultiDictProxy[str]
+    body: StreamReader = EMPTY_PAYLOAD
+    keep_alive: bool = True
+    """Whether the client, and later the answer, wants the connection to stay."""
 
     @property
     def remote(self) -> str:

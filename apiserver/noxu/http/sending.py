@@ -23,8 +23,9 @@ from multidict import CIMultiDict
 from noxu.http import negotiation
 from noxu.http.answer import Answer, Headers
 from noxu.http.clients import Part, Unsent
-from noxu.http.connection import SERVER, Connection, date
+from noxu.http.connection import Connection
 from noxu.http.exchange import Exchange
+from noxu.http.outgoing import SERVER, date
 
 PIECE: Final = 64 * 1024
 """Bytes of a body that are written at once: the transport copies what the kernel does not take of them."""

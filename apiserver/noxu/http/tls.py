@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
 from noxu.http.clients import Clients
-from noxu.http.connection import reset
+from noxu.http.outgoing import reset
 from noxu.instruments import Counter
 
 HANDSHAKE: Final = 0x16  # the first byte of TLS: the content type of its first record
