@@ -39,8 +39,8 @@ LATE: Final = {
     "reviews": ("noxu.security.reviews",),
     "selectors": ("noxu.api.selectors",),
     "evictions and bindings": ("noxu.registry.subresources",),
-    "certificates": ("cryptography", "noxu.controllers.certificate_issuing", "noxu.server_tls"),
-    "manifests": ("noxu.loading", "noxu.go.yaml"),
+    "certificates": ("cryptography", "noxu.controllers.certificate_issuing", "noxu.process.certificates"),
+    "manifests": ("noxu.manifests.loading", "noxu.go.yaml"),
     "a file": ("sqlite3", "noxu_storage.sqlite"),
 }
 FIRST: Final = """if True:

@@ -22,7 +22,7 @@ from noxu.config import Config, Tls
 from noxu.controllers import controller as engine
 from noxu.http.limits import Limits
 from noxu.http.received import Received
-from noxu.kubeconfig import Access, kubeconfig, text, write_kubeconfig
+from noxu.process.kubeconfig import Access, kubeconfig, text, write_kubeconfig
 from noxu.registry.access import ANONYMOUS, Attributes, User
 from noxu.server import (
     COMPACT_EVERY,

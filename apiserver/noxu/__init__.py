@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from noxu.clock import Clock as Clock
     from noxu.config import Authentication as Authentication
     from noxu.http.recent_requests import RecordedRequest as RecordedRequest
-    from noxu.manifests import LoadError as LoadError
+    from noxu.manifests.documents import LoadError as LoadError
     from noxu.server import StartError as StartError
     from noxu.testing.client import ApiWarning as ApiWarning
     from noxu.testing.client import UnknownFieldWarning as UnknownFieldWarning
@@ -39,7 +39,7 @@ _HOMES = {
     "Authentication": "noxu.config",
     "Clock": "noxu.clock",
     "Denied": "noxu.testing.functions",
-    "LoadError": "noxu.manifests",
+    "LoadError": "noxu.manifests.documents",
     "MakeNoxu": "noxu.testing.factory",
     "Noxu": "noxu.testing.handle",
     "RecordedRequest": "noxu.http.recent_requests",

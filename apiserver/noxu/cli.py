@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
         if error.errno not in (*UNWRITABLE, *EXHAUSTED):
             raise
         if error.errno in EXHAUSTED:
-            from noxu.process_limits import sentence  # rarely needed
+            from noxu.process.limits import sentence  # rarely needed
 
             print(f"noxu: {sentence(error)}", file=sys.stderr)
         else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from noxu.admission_plugins import default
 from noxu.features import Features
-from noxu.records import NamedTuple, record
 
 KUBERNETES_VERSION: Final = "1.37.0"
 """The release of Kubernetes whose API this is."""
@@ -53,7 +52,7 @@ class ServiceName(NamedTuple):
     port: int
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Authentication:
     """How users are identified; the names are those of kube-apiserver's options.
 
@@ -81,7 +80,7 @@ class Authentication:
 DEFAULT_AUTHENTICATION: Final = Authentication()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Audit:
     """The audit log: kube-apiserver's flags --audit-*. Sizes are in megabytes, ages in days; 0 means no limit.
 
@@ -98,7 +97,7 @@ class Audit:
     compress: bool = False
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Log:
     """The server's own log. `format`: text or json. `level` is one of `logging`. `requests`: a line for each request."""
 
@@ -107,7 +106,7 @@ class Log:
     requests: bool = False
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Requests:
     """Limits on requests, and the web pages that may send them; the names are those of kube-apiserver's flags.
 
@@ -126,7 +125,7 @@ class Requests:
 DEFAULT_REQUESTS: Final = Requests()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Tls:
     """HTTPS. Without files the server makes a CA and its own certificate.
 
@@ -149,7 +148,7 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 STORAGE_MEDIA_TYPES: Final = (JSON, PROTOBUF)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Etcd:
     """Objects are in etcd instead of a file. `servers` are URLs; the files are in PEM.
 
@@ -166,7 +165,7 @@ class Etcd:
     media_type: str = JSON
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class LeaderElection:
     """Which of several servers runs the controllers: kube-controller-manager's flags --leader-elect-*, in seconds.
 
@@ -179,7 +178,7 @@ class LeaderElection:
     retry_period: float = 2.0
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Config:
     """`data` None keeps everything in memory. `port` 0 selects a free port.
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache as cached
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -35,7 +35,6 @@ from noxu.controllers.service_addresses import ServiceAddressController
 from noxu.crd import types as crd
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.records import record
 from noxu.registry.access import Authorize
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.cache import WatchCache
@@ -71,7 +70,7 @@ if TYPE_CHECKING:
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class ControlPlane:
     """All parts of a server that work on one store."""
 

@@ -7,9 +7,8 @@ Features that upstream has locked to their default have no gate, except those th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu.records import NamedTuple
 from noxu.similar_names import meant
 
 

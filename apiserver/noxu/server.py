@@ -21,7 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from noxu import free_memory, listeners, process_limits, signals
 from noxu.api.hosts import is_loopback
 from noxu.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.clock import SYSTEM_CLOCK, Clock
@@ -39,14 +38,16 @@ from noxu.http.clients import Clients, raise_file_limit
 from noxu.http.http_server import HttpServer
 from noxu.http.late_webhooks import LateWebhooks
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.kubeconfig import Access, is_own, write_kubeconfig
-from noxu.listeners import Listeners
 from noxu.observability import logs
 from noxu.own_version import own_version
+from noxu.process import free_memory, listeners, signals
+from noxu.process import limits as process_limits
+from noxu.process.kubeconfig import Access, is_own, write_kubeconfig
+from noxu.process.listeners import Listeners
+from noxu.process.stores import open_store
 from noxu.secret_files import warn_if_shared
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
-from noxu.stores import open_store
 from noxu.values import Object
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Revision, Unavailable
@@ -54,16 +55,16 @@ from noxu_storage.types import Prefix, Progress, Revision, Unavailable
 if TYPE_CHECKING:
     from noxu.controllers.certificate_issuing import SigningCA
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.file_watch import FileWatch
     from noxu.http.app import App
     from noxu.http.exchange import Sink
     from noxu.http.filters import Filter
     from noxu.http.tls import Handshakes
-    from noxu.manifests import Document, Read
-    from noxu.merged_kubeconfig import UsersKubeconfig
+    from noxu.manifests.documents import Document, Read
+    from noxu.manifests.served_files import Loaded
+    from noxu.manifests.watch import FileWatch
+    from noxu.process.certificates import Secured
+    from noxu.process.merged_kubeconfig import UsersKubeconfig
     from noxu.security.audit_log import AuditLog
-    from noxu.served_files import Loaded
-    from noxu.server_tls import Secured
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
 STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
@@ -235,7 +236,7 @@ class Server:
         """Load the documents. None: there are no files. Raises StartError."""
         if not (self.documents or self.config.files or self.config.kustomizations):
             return None
-        from noxu import served_files  # it knows YAML
+        from noxu.manifests import served_files
 
         loaded = await served_files.load(
             self.plane, self.config, self.documents, self.known, collects=self.watch is not None
@@ -331,7 +332,7 @@ class Server:
         """Make or read the certificates. Raises StartError."""
         if self.config.tls is None:
             return None
-        from noxu import server_tls  # most servers have no TLS, and its libraries are large
+        from noxu.process import certificates as server_tls
         from noxu.security.certificates import TlsError
 
         try:
@@ -419,7 +420,7 @@ def elected(config: Config) -> LeaderElection | None:
 def _check_names(config: Config) -> None:
     """Check the names by which clients reach the server; TLS has checks of its own. Raises StartError."""
     if config.external_hostname and config.tls is None:
-        from noxu.server_tls import is_name  # rarely needed
+        from noxu.process.certificates import is_name  # rarely needed
 
         if not is_name(config.external_hostname):
             raise StartError(f"--external-hostname {config.external_hostname} is neither a DNS name nor an address")
@@ -467,7 +468,7 @@ async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> Non
 
 def _definitions_in(file: Path) -> Iterator[Object]:
     """The documents of a file in JSON or YAML. Raises ValueError."""
-    from noxu import manifests
+    from noxu.manifests import documents as manifests
 
     try:
         body = manifests.content(file)
@@ -513,8 +514,8 @@ def _foreign_kinds(paths: Sequence[Path]) -> list[Object]:
     """The definitions of the kinds in OpenAPI documents. Raises StartError."""
     if not paths:
         return []
-    from noxu import manifests
     from noxu.crd import openapi_kinds  # few servers need it
+    from noxu.manifests import documents as manifests
 
     file = paths[0]
 
@@ -561,7 +562,7 @@ def run(
 def _watch(config: Config) -> FileWatch | None:
     if not config.watch:
         return None
-    from noxu.file_watch import FileWatch  # few servers need it
+    from noxu.manifests.watch import FileWatch  # few servers need it
 
     return FileWatch(config.files, config.kustomizations, create_namespaces=config.create_namespaces)
 
@@ -577,7 +578,8 @@ def _documents(config: Config, read: Read | None) -> list[Document]:
     """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
     if not config.files and not config.kustomizations:
         return []
-    from noxu import kustomizations, loading, manifests
+    from noxu.manifests import documents as manifests
+    from noxu.manifests import kustomizations, loading
 
     found = chain(
         manifests.read_paths(config.files, read or manifests.contents_of, "serve"),
@@ -597,7 +599,7 @@ def _is_new(config: Config) -> bool:
 
 async def _refusals(config: Config, documents: list[Document]) -> list[str]:
     """The errors with which a new server would refuse objects. Kinds that it does not have may be in unreadable files."""
-    from noxu import loading
+    from noxu.manifests import loading
     from noxu_storage.memory import MemoryStore
 
     plane = assemble(MemoryStore(), features=config.features, admission_plugins=config.admission_plugins)
@@ -723,7 +725,7 @@ async def _until_stopped(server: Server, ready: Callable[[], object], parent: in
 
 
 async def _stop_with(parent: int, react: Callable[[int], object]) -> None:
-    from noxu.parent import ended
+    from noxu.process.parent import ended
 
     await ended(parent)
     log.info("the server stops: the process that has started it has ended")
@@ -799,7 +801,7 @@ def _naming_kubeconfig(path: Path) -> Iterator[None]:
 
 def _users_kubeconfig() -> UsersKubeconfig:
     """Raises StartError."""
-    from noxu.merged_kubeconfig import users_kubeconfig  # few servers need it, and it knows YAML
+    from noxu.process.merged_kubeconfig import users_kubeconfig  # few servers need it, and it knows YAML
 
     try:
         return users_kubeconfig(os.environ, Path.home())

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from noxu import applying, loading
 from noxu.commands import cache, in_memory, packed_files
 from noxu.commands.cache import MIN_SPLIT, Cache
 from noxu.crd import validation
-from noxu.manifests import Document, Part, contents_of, split
+from noxu.manifests import applying, loading
+from noxu.manifests.documents import Document, Part, contents_of, split
 from noxu.schema import patterns
 from noxu.values import Json
 

@@ -15,7 +15,7 @@ from noxu import cli
 from noxu.api import codec
 from noxu.commands import copy, progress
 from noxu.config import Config, Etcd
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.server import Server
 from noxu_storage.snapshot import snapshot
 from noxu_storage.types import EVERYTHING, Key, Prefix

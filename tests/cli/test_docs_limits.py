@@ -32,7 +32,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
         1,
     ),
     ("admission.md", r"\(1 to (\d+), 10 unless given\)", "noxu.admission.webhooks:_MAX_TIMEOUT", 1),
-    ("cli.md", r"unpacked at most (\d+) MiB", "noxu.charts:MAX_UNPACKED", MIB),
+    ("cli.md", r"unpacked at most (\d+) MiB", "noxu.manifests.charts:MAX_UNPACKED", MIB),
     ("apply.md", r"Beyond (\w+) updaters", "noxu.apply.manager:MAX_UPDATE_MANAGERS", 1),
     (
         "cel.md",
@@ -204,7 +204,7 @@ PAGE: Final = {
     "an admission webhook (`timeoutSeconds`)": "noxu.admission.webhooks:_MAX_TIMEOUT",
     "a review of a conversion webhook": "noxu.registry.conversion.converters:TIMEOUT",
     "requests in flight when the server stops": "noxu.server:STOP_WITHIN",
-    "an event loop that does not react to the signal that stops the server": "noxu.signals:STUCK_FOR",
+    "an event loop that does not react to the signal that stops the server": "noxu.process.signals:STUCK_FOR",
     "the period of compaction, after which history may be gone": "noxu.server:COMPACT_EVERY",
     "attempts at a write while others change the object": "noxu.registry.persistence:MAX_ATTEMPTS",
     "names that are generated for an object": "noxu.registry.write:GENERATE_NAME_ATTEMPTS",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from noxu.manifests import (
+from noxu.manifests.documents import (
     Document,
     LoadError,
     checked,

@@ -23,7 +23,7 @@ from noxu.commands import progress, serve
 from noxu.commands.progress import BAR_AFTER, ERASE_LINE, LINE_EVERY, REDRAW_EVERY
 from noxu.config import Config
 from noxu.control_plane import ControlPlane, running
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.server import Server
 from noxu_storage.types import Progress
 from tests.cli.conftest import Run, Write

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from noxu.kubeconfig import Access, write_kubeconfig
+from noxu.process.kubeconfig import Access, write_kubeconfig
 from tests.timing import HANGS_AFTER, eventually
 
 Make = Callable[..., Any]

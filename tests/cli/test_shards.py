@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noxu.commands.shards import Shard, batches, merged, split
-from noxu.manifests import Document
-from noxu.positions import Text
+from noxu.manifests.documents import Document
+from noxu.manifests.positions import Text
 
 
 def crd(group: str) -> Document:

@@ -15,7 +15,7 @@ import pytest
 from noxu import server
 from noxu.config import Config
 from noxu.features import Features
-from noxu.kubeconfig import Access, kubeconfig
+from noxu.process.kubeconfig import Access, kubeconfig
 from noxu.testing.handle import Noxu, documents
 from noxu.values import Object
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from noxu import loading
 from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import Resource

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from noxu import loading
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.controllers.access_rules import GROUP, AccessRuleController, Put
+from noxu.manifests import loading
 from noxu.registry.access import Attributes, User
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import Entry

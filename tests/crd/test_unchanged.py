@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from noxu import loading, manifests
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.crd import unchanged
 from noxu.crd.known_definitions import KnownDefinitions
 from noxu.crd.unchanged import Unchanged, digest_of, from_json
 from noxu.crd.valid_specs import ValidSpecs
 from noxu.features import Features
+from noxu.manifests import documents as manifests
+from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import key_of
 from noxu.values import Json, Object

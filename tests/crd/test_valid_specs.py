@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from noxu import loading
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
@@ -18,6 +17,7 @@ from noxu.control_plane import assemble, running
 from noxu.crd import valid_specs, validation
 from noxu.crd.valid_specs import ValidSpecs, digest_of, from_json
 from noxu.features import Features
+from noxu.manifests import loading
 from noxu.registry.draft import Outcome
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore

@@ -29,7 +29,7 @@ from noxu import cli
 from noxu.commands.in_memory import validate
 from noxu.commands.outcomes import Rules
 from noxu.commands.shards import Shard
-from noxu.manifests import documents_of, split
+from noxu.manifests.documents import documents_of, split
 from noxu.security.audit_policy import load
 from noxu.security.static_tokens import parse
 from tests.cli.test_docs_troubleshooting import constant_parts, source

@@ -9,7 +9,7 @@ import pytest
 from noxu import server
 from noxu.config import Config, StartError
 from noxu.envtest import configuration, data_directory, kube_apiserver
-from noxu.signals import Interrupted
+from noxu.process.signals import Interrupted
 
 ENDS: list[tuple[str, Exception, int]] = [
     ("a signal before it is ready", Interrupted(15), 0),

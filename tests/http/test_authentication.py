@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 
 from conformance.client import Client
-from noxu import loading
 from noxu.config import Authentication, Config
+from noxu.manifests import loading
 from noxu.security.credentials import Rejected
 from noxu.server import Server
 from noxu.testing.handle import Noxu

@@ -16,7 +16,7 @@ import pytest
 from noxu.config import Config
 from noxu.http import watch, watch_requests
 from noxu.http.options import ListOptions
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.registry import cache
 from noxu.server import Server
 from noxu_storage.types import Key

@@ -16,7 +16,7 @@ from noxu.config import Config
 from noxu.control_plane import assemble
 from noxu.http import watch
 from noxu.http.options import ListOptions
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.registry import cache
 from noxu.registry.listing import Selection
 from noxu.server import Server

@@ -15,7 +15,7 @@ from noxu.http import outgoing, watch
 from noxu.http.options import ListOptions
 from noxu.http.watch_requests import _ChunkedPipe
 from noxu.http.websocket import WebSocketPipe
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.registry import change
 from noxu.registry.change import Batch, Change
 from noxu.registry.listing import Selection

@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from noxu import loading
 from noxu.api import codec
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.features import Features
+from noxu.manifests import loading
 from noxu.registry.cache import entries_of
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import Entry, new_entry, object_at

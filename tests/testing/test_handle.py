@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from noxu.api.errors import ApiError
-from noxu.manifests import LoadError
+from noxu.manifests.documents import LoadError
 from noxu.server import StartError
 from noxu.testing.handle import Noxu
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import thread_time
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from weakref import ref
 
 from noxu.cel import (
@@ -31,7 +31,6 @@ from noxu.cel import (
     match_condition,
 )
 from noxu.cpu_budget import CpuBudget, limited_by
-from noxu.records import NamedTuple
 from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.registry.offload import LOOP_LIMIT, loop_turn, offload
 from noxu.values import Object

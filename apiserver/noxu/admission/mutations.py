@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.bindings import (
@@ -43,11 +43,10 @@ from noxu.cel import Expression, PatchError, Purpose, Value, apply_configuration
 from noxu.cpu_budget import CpuBudget, limited_by
 from noxu.go.fmt import GoValue
 from noxu.go.text import compact_json, quote
-from noxu.records import NamedTuple, cached_property
 from noxu.registry import ownership
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
-from noxu.values import Json, Object, copy, equal
+from noxu.values import Json, Object, cached_property, copy, equal
 
 _KINDS: Final = {
     "JSONPatch": ("jsonPatch", Purpose.JSON_PATCH),

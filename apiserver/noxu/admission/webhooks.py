@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -31,7 +31,6 @@ from noxu.api.errors import ApiError
 from noxu.api.names import qualified_name
 from noxu.apply.patch import MAX_COPIED
 from noxu.go.text import compact_json, quote
-from noxu.records import record
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
@@ -207,7 +206,7 @@ def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", ope
 # -- mutating ---------------------------------------------------------------------------------------------------------
 
 
-@record
+@dataclass
 class _Reinvocation:
     """The webhooks to call again."""
 

@@ -17,7 +17,7 @@ YAML, in a thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -29,7 +29,6 @@ from noxu.go import json as go_json
 from noxu.go.json import JsonSyntaxError, string_of
 from noxu.go.structs import json_type
 from noxu.go.text import compact_json, quote
-from noxu.records import NamedTuple
 from noxu.values import Json
 
 MAX_BODY: Final = 3 * 1024 * 1024  # upstream's MaxRequestBodyBytes

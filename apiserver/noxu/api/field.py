@@ -6,11 +6,10 @@ nil *field.Path in Go). Required, Forbidden, TooLong and Internal never print a 
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from noxu.cpu_budget import spend
 from noxu.go.text import compact_json, plain, quote
-from noxu.records import NamedTuple
 from noxu.values import Json
 
 Path: TypeAlias = str

@@ -8,7 +8,7 @@ but `coerce` expects coerced metadata, a dict in which no field has the wrong ty
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import (
     FieldError,
@@ -53,7 +53,6 @@ from noxu.go.structs import (
     named,
 )
 from noxu.go.text import compact_json, quote
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 METADATA: Final[Path] = "metadata"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.codec import (
     UNCERTAIN,
@@ -24,7 +24,6 @@ from noxu.go.json import JsonSyntaxError, OverriddenKey
 from noxu.go.structs import JSON as JSON_VALUE
 from noxu.go.structs import STRING, Field, List, Mismatch, Scalar, Struct, decode, json_type
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.values import Json
 
 MAX_JSON_PATCH_OPERATIONS: Final = 10_000

@@ -15,13 +15,12 @@ the server does not know the difference. A Namespace named `a`, as short as poss
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.errors import no_kind_registered
 from noxu.go.protobuf import RAW, RAW_JSON, read
 from noxu.go.protobuf_writer import write
 from noxu.go.structs import STRING, Field, Struct, Write
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 MAGIC: Final = b"k8s\x00"

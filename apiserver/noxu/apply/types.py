@@ -14,6 +14,7 @@ x-kubernetes-list-type, -list-map-keys, -map-type and -preserve-unknown-fields:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cache
 from typing import Any, Final, Literal
@@ -21,7 +22,6 @@ from typing import Any, Final, Literal
 from noxu.apply.fieldset import Element, field, text
 from noxu.go.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
 from noxu.go.structs import Type as StructType
-from noxu.records import record
 from noxu.schema import structural
 from noxu.schema.structural import MISSING, Structural
 from noxu.values import Json
@@ -33,7 +33,7 @@ ScalarKind = Literal["numeric", "string", "boolean", "untyped"]
 Shape = Literal["map", "list", "scalar"]
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class MapType:
     """`fields` are the named ones; `values` is the type of all other keys' values, None if there may be no other keys."""
 
@@ -42,7 +42,7 @@ class MapType:
     atomic: bool = False
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ListType:
     """Associative lists without keys are sets. `keys` are in the order of declaration; some may have `defaults`."""
 

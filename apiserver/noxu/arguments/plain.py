@@ -8,9 +8,7 @@ such as an abbreviation, an invalid value or `--help`, it returns None, and argp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
-
-from noxu.records import NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -70,7 +70,7 @@ def kinds(text: str) -> list[str]:
 
 
 def place(text: str) -> str:
-    from noxu.listeners import parse  # rarely given
+    from noxu.process.listeners import parse  # rarely given
 
     try:
         return str(parse(text))

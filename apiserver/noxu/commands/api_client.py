@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from email.message import Message
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from noxu import key_files
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 PAGE_SIZE: Final = 500  # objects

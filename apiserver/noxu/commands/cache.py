@@ -23,7 +23,7 @@ from noxu.api.codec import Decoded
 from noxu.crd import unchanged, valid_specs
 from noxu.crd.known_definitions import KnownDefinitions
 from noxu.files import write_whole
-from noxu.manifests import Part, split
+from noxu.manifests.documents import Part, split
 from noxu.schema import patterns
 from noxu.values import Json
 

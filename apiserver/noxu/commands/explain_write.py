@@ -18,7 +18,6 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote
 
-from noxu import loading
 from noxu.api import codec
 from noxu.api.difference import field_path, steps
 from noxu.api.errors import ApiError, bad_request
@@ -37,11 +36,12 @@ from noxu.control_plane import ControlPlane
 from noxu.features import Features
 from noxu.go.text import compact_json
 from noxu.kinds.scheme import by_group_kind
-from noxu.manifests import Document, LoadError, in_order, is_crd
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError, in_order, is_crd
+from noxu.manifests.wording import plain
 from noxu.registry.draft import Options
 from noxu.registry.trace import Trace, as_json
 from noxu.values import Json, Object
-from noxu.wording import plain
 from noxu_storage.types import Progress
 
 HEADER: Final = "X-Noxu-Trace"

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -26,7 +26,6 @@ from noxu.commands.places import State, Unusable, opened
 from noxu.config import StartError
 from noxu.control_plane import assemble, running
 from noxu.crd import conditions
-from noxu.records import NamedTuple
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.custom import versions_of
 from noxu.registry.definition import definitions_resource

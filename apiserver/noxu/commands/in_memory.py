@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, TypeVar
 
-from noxu import loading
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.commands.former import restore_definitions, restore_objects
@@ -22,7 +21,8 @@ from noxu.commands.updates import Configurations, Update
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.crd import conditions, lint
 from noxu.features import Features
-from noxu.manifests import Document, LoadError, in_order, is_crd
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError, in_order, is_crd
 from noxu.registry import draft, explain
 from noxu.registry.draft import Options
 from noxu.registry.entry import object_at

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.commands import findings, inputs, reports, results, rewriting, shards
@@ -23,8 +23,7 @@ from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
 from noxu.crd import v1beta1
-from noxu.manifests import Document, is_crd
-from noxu.records import NamedTuple
+from noxu.manifests.documents import Document, is_crd
 from noxu.schema.completion import Note
 from noxu.schema.lint import REMARKS
 from noxu.values import Json, Object

@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from noxu import loading, stores
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.commands import progress
@@ -31,6 +30,8 @@ from noxu.control_plane import ControlPlane, assemble, running
 from noxu.crd import conditions, types
 from noxu.crd.versions import served_versions, storage_version
 from noxu.http.webhook_client import WebhookClient
+from noxu.manifests import loading
+from noxu.process import stores
 from noxu.registry.draft import Action, Options, WriteRequest
 from noxu.registry.entry import object_at
 from noxu.registry.resource import Resource

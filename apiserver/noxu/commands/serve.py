@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from noxu.colours import coloured, shown_on
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
-from noxu.signals import Interrupted
+from noxu.process.signals import Interrupted
 
 if TYPE_CHECKING:
     import argparse
 
     from noxu.commands.cache import Cache
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.manifests import Document, Read
+    from noxu.manifests.documents import Document, Read
     from noxu_storage.types import Progress
 
 _NO_NAMESPACE: Final = expression(r'namespaces ".*" not found$')

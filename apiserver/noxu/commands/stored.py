@@ -13,9 +13,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from noxu import loading
 from noxu.api import codec
 from noxu.api.field import FieldError
 from noxu.commands import progress
@@ -25,8 +24,8 @@ from noxu.commands.places import State, Unusable, opened
 from noxu.config import StartError
 from noxu.crd import conditions, defaults, types
 from noxu.crd.versions import served_versions, storage_version
-from noxu.manifests import LoadError, checked, is_crd, read_paths
-from noxu.records import NamedTuple
+from noxu.manifests import loading
+from noxu.manifests.documents import LoadError, checked, is_crd, read_paths
 from noxu.registry import collection_names
 from noxu.registry.custom import versions_of
 from noxu.registry.definition import definitions_resource

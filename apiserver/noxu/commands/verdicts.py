@@ -17,7 +17,7 @@ from noxu.commands import findings
 from noxu.commands.findings import Finding
 from noxu.commands.lint import Verdict, Wanted
 from noxu.crd import bounds, lint
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.schema.completion import Note
 from noxu.schema.lint import explain
 from noxu.values import Object

@@ -15,13 +15,12 @@ import ipaddress
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from noxu.go import der, distinguished_names
 from noxu.go import x509 as go_x509
 from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION
 from noxu.go.x509 import CertificateRequest
-from noxu.records import NamedTuple
 
 if TYPE_CHECKING:
     from cryptography import x509

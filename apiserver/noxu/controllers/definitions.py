@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -24,7 +25,6 @@ from noxu.crd.internal import same
 from noxu.crd.types import NAMES
 from noxu.crd.versions import storage_version
 from noxu.features import Features
-from noxu.records import NamedTuple
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
 from noxu.registry.conversion.converters import Conversions

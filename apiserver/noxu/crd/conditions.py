@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.errors import aggregate
 from noxu.api.field import FieldError, invalid
@@ -19,7 +19,6 @@ from noxu.go import url as go_url
 from noxu.go import x509
 from noxu.go.structs import arrange
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"

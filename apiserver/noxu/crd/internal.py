@@ -9,6 +9,7 @@ with Go's field names, including all unset fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -27,11 +28,10 @@ from noxu.crd.types import (
 )
 from noxu.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
 from noxu.go.text import compact_json
-from noxu.records import record
 from noxu.values import Json, Object, equal
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Internal:
     """The internal spec. `versions` lack the fields that were hoisted to the top."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from noxu.crd.unchanged import Unchanged
 from noxu.crd.valid_specs import ValidSpecs
-from noxu.records import NamedTuple
 
 
 class KnownDefinitions(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import OMIT, ROOT, FieldError, Path, invalid, not_supported
 from noxu.crd import types, upgrades, v1beta1
@@ -14,7 +14,6 @@ from noxu.crd.unknown import unknown_fields
 from noxu.crd.update import prepare_for_create, prepare_for_update
 from noxu.crd.validation import validate, validate_update
 from noxu.go.structs import Decoded
-from noxu.records import NamedTuple
 from noxu.schema.completion import Note
 from noxu.schema.lint import Remark, incomplete
 from noxu.schema.lint import remarks as schema_remarks

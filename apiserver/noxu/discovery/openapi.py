@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 from noxu.api import codec
@@ -35,7 +35,6 @@ from noxu.discovery.gzip_pieces import GzipPieces
 from noxu.discovery.openapi_proto import Writer
 from noxu.discovery.openapi_texts import KINDS
 from noxu.own_version import own_version
-from noxu.records import NamedTuple
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object

@@ -11,7 +11,7 @@ import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.discovery import openapi_definitions as definitions
@@ -21,7 +21,6 @@ from noxu.discovery.openapi_schemas import V2, V3
 from noxu.discovery.openapi_texts import PARAMETERS, RESPONSES
 from noxu.go.structs import Scalar, Struct, Wire
 from noxu.kinds import options, scheme
-from noxu.records import NamedTuple
 from noxu.registry.patch_types import BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.resource import Resource
 from noxu.values import Object

@@ -17,12 +17,11 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api import codec
 from noxu.go import yaml_node_writer
 from noxu.go.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 Encode: TypeAlias = Callable[[Json], bytes]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, ip_address
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu import admission_plugins, authorization_modes, features
 from noxu.config import (
@@ -33,7 +33,6 @@ from noxu.envtest.arguments import Arguments
 from noxu.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
 from noxu.features import GATES
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.registry.group_priorities import PRIORITIES
 
 DEFAULT_PORT: Final = 6443

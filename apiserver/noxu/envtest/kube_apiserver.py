@@ -96,7 +96,8 @@ def _serve(arguments: Arguments) -> None:
         notes = [*notes, "--etcd-servers: none of them listens; objects are in memory"]
     for note in (*arguments.notes, *notes):
         report("W", note)
-    from noxu import server, signals  # only now: it takes most of the time
+    from noxu import server  # only now: it takes most of the time
+    from noxu.process import signals
 
     try:
         server.run_quietly(

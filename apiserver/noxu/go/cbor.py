@@ -30,12 +30,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from struct import error as StructError  # noqa: N812 - a class
 from struct import unpack_from
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cpu_budget import spend
 from noxu.go.text import plain, quote
 from noxu.go.time import to_rfc3339_nano
-from noxu.records import NamedTuple
 from noxu.values import MAX_INT64, Json
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"

@@ -11,11 +11,10 @@ A name is written anew from the attributes that Go knows, each kind as one set: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go import der
 from noxu.go.der import IDENTIFIER, SEQUENCE, SET, Malformed
-from noxu.records import NamedTuple
 
 COMMON_NAME, SERIAL_NUMBER, COUNTRY, LOCALITY, PROVINCE, STREET, ORGANIZATION, UNIT, POSTAL_CODE = (
     bytes([0x55, 0x04, number]) for number in (3, 5, 6, 7, 8, 9, 10, 11, 17)

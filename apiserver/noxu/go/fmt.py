@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from noxu.go.render import Notation, render
 from noxu.go.text import plain, quote
-from noxu.records import record
 from noxu.values import Json
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class GoValue:
     """`%v`, `%#v` and `%T` of a Go value that has no form in JSON."""
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 import math
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the C scanner of one string
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from noxu.expressions import expression
 from noxu.go.structs import MAX_STRICT_ERRORS
 from noxu.go.text import MINUS_ZERO, RawNumber, quote
-from noxu.records import NamedTuple
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_DEPTH: Final = 10_000  # Go's decoder refuses more

@@ -11,11 +11,10 @@ Kubernetes kept for stored objects differs, see `noxu.go.net`.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.expressions import expression
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 
 _OCTET: Final = expression(r"(?:0|[1-9][0-9]{0,2})\Z")
 _GROUP: Final = expression(r"[0-9a-fA-F]{1,4}\Z")

@@ -12,6 +12,7 @@ import codecs
 import math
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, TypeAlias
@@ -40,7 +41,6 @@ from noxu.go.structs import (
 )
 from noxu.go.text import plain
 from noxu.go.time import MICRO, SECONDS, format_time
-from noxu.records import record
 from noxu.values import Json, Object
 
 MAX_DEPTH: Final = 5_000  # nested messages; in JSON a repeated one counts twice, and JSON's limit is 10,000
@@ -67,7 +67,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ZERO_TIME: Final = -62_135_596_800  # Go's time.Time{}: the start of the year 1
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Step:
     """A field of a message. `kind` is the type of one occurrence, None for an embedded struct; `many`: it may repeat."""
 

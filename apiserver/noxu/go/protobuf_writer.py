@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -20,7 +20,6 @@ from noxu.go.duration import parse_duration
 from noxu.go.protobuf import DURATION, EPOCH, INT_OR_STRING, QUANTITY, RAW_JSON, SCALAR_WIRE_TYPES, TIMESTAMP
 from noxu.go.structs import STRING, Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
 from noxu.go.text import compact_json
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 

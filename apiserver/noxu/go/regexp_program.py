@@ -19,13 +19,12 @@ Each character of a text visits each instruction at most once, so matching takes
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cpu_budget import spend
 from noxu.go.regexp_alphabet import TOKEN, character_of
 from noxu.go.regexp_classes import Ranges
 from noxu.go.regexp_sets import character, characters
-from noxu.records import NamedTuple
 
 MAX_SIZE: Final = 78_000
 """Instructions due to repetitions, as many as RE2's budget allows. What is written once has MAX_WRITTEN per character."""

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.expressions import expression
 from noxu.go.regexp_classes import CLASS_NAMES
 from noxu.go.regexp_sets import ESCAPES, MAX_RUNE, POSIX
 from noxu.go.regexp_sets import characters as characters_of
-from noxu.records import NamedTuple
 
 MAX_REPEAT: Final = 1000  # copies of the innermost expression, over all repetitions around it
 MAX_HEIGHT: Final = 1000  # of the syntax tree

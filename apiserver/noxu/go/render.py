@@ -7,9 +7,8 @@ of scalars, and in nothing else. The value may be 10,000 levels deep, so the loo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from noxu.records import NamedTuple
 from noxu.values import Json
 
 Brackets: TypeAlias = tuple[str, str, str]

@@ -18,15 +18,15 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.cpu_budget import spend
 from noxu.go.base64 import canonical, encode
 from noxu.go.duration import format_duration, parse_duration
 from noxu.go.text import MINUS_ZERO, RawNumber, number_text
 from noxu.go.time import MICRO, SECONDS, parse_time
-from noxu.records import NamedTuple, record
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_STRICT_ERRORS: Final = 100  # sigs.k8s.io/json keeps no more
@@ -70,7 +70,7 @@ class Wire(Enum):
     DURATION = "a message whose field 1 is the number of nanoseconds"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Scalar:
     """A leaf. `go` is its Go type; `read` gives the value or raises `Mismatch`, `Malformed` or `ValueError`."""
 
@@ -80,7 +80,7 @@ class Scalar:
     wire: Wire = Wire.STRING
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class List:
     """A slice. `name` is its Go type if that has a name; protobuf encodes it as a message of `items` (1) if `wrapped`."""
 
@@ -93,7 +93,7 @@ class List:
         return self.name or f"[]{self.element.go}"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Map:
     """A map with string keys. `name` is its Go type if that has a name."""
 
@@ -151,7 +151,7 @@ class Struct:
         return f"Struct({self.go!r})"
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Union:
     """A type with an UnmarshalJSON of its own: the JSON type of the value selects the field that holds it.
 

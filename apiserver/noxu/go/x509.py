@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go import der, distinguished_names, pem
 from noxu.go import url as go_url
 from noxu.go.der import BIT_STRING, BOOLEAN, IDENTIFIER, INTEGER, OCTET_STRING, SEQUENCE, SET, Malformed
 from noxu.go.distinguished_names import Name
-from noxu.records import NamedTuple
 
 _VERSION, _ATTRIBUTES, _EXTENSIONS = 0xA0, 0xA0, 0xA3
 _BASIC_CONSTRAINTS: Final = b"\x55\x1d\x13"  # 2.5.29.19

@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
 from yaml.error import MarkedYAMLError
@@ -51,7 +51,6 @@ from noxu.go.yaml_scalars import (
     resolve,
     resolve_tagged,
 )
-from noxu.records import NamedTuple
 from noxu.values import MAX_INT64, Json, copy
 
 _Event: TypeAlias = Any  # one of libyaml's; its attributes depend on its type

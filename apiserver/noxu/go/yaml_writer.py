@@ -17,11 +17,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cmp_to_key
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from noxu.go.text import float_json, plain
 from noxu.go.yaml_scalars import is_timestamp, resolve
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 _INDENT: Final = 2

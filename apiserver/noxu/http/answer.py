@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from noxu.http.clients import Part
-from noxu.records import record
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
@@ -15,14 +15,14 @@ Headers = tuple[tuple[str, str], ...]
 NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Answer:
     """`body` is the whole body, or its parts, or an iterator that makes its chunks while they are sent.
 
     `content_type` is "" if there is no body. `compress` makes the body with gzip, in a thread; None: as of any body.
     """
 
-    body: bytes | tuple[Part, ...] | AsyncIterable[bytes]
+    body: bytes | tuple[Part, ...] | AsyncIterable[bytes]  # bytes that other answers may share: nobody changes them
     status: int = 200
     content_type: str = JSON
     headers: Headers = NOT_CACHED
@@ -33,7 +33,7 @@ class Answered(Exception):
     """A filter has the answer: later filters and the handler are not asked."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__()
+        super().__init__()  # without arguments: the body would be part of its text
         self.answer = answer
 
 

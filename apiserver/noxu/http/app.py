@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
@@ -26,7 +27,6 @@ from noxu.http.responses import error_answer, too_late
 from noxu.http.sending import send
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
-from noxu.records import NamedTuple
 from noxu.registry.freshness import be_fresh
 from noxu.registry.offload import offload
 from noxu.registry.preparation import prepared
@@ -120,7 +120,9 @@ class App:
             if waits is not None:
                 await waits
         finally:
-            call_all(exchange, self._finish[exchange.passed], exchange)
+            call_all(
+                exchange, self._finish[exchange.passed], exchange
+            )  # also if the client is gone, or it was cancelled
             exchange.times["answered"] = time()
             if self.sinks:
                 call_all(_SinkOf(exchange), self.sinks, exchange)
@@ -174,7 +176,7 @@ class App:
             # a read from a resourceVersion has not waited for a definition that another server has just answered
             await be_fresh(self.backend.writer.environment, filters.DEFINITIONS, f"{info.resource}.{info.group}")
             resource = routing.find_resource(self.backend.catalog.current, method, exchange.path, info)
-        exchange.resource = resource
+        exchange.resource = resource  # of one snapshot of the catalog: it stays, whatever changes meanwhile
         if resource.deprecation_text:  # also if the version has no such subresource or verb
             exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs

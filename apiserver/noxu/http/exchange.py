@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
@@ -18,7 +18,6 @@ from noxu.clock import Clock
 from noxu.features import Features
 from noxu.http.received import Received
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
-from noxu.records import record
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.draft import Outcome
@@ -38,7 +37,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Backend:
     """The parts of the server that handlers use."""
 
@@ -53,7 +52,7 @@ class Backend:
     authorize: Authorize = allow_everything
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Exchange:
     """See the module. Times are the event loop's, in seconds."""
 

@@ -41,7 +41,7 @@ class HttpServer:
     def app(self) -> App:
         """The application. It is made now if no request has arrived."""
         if self.made is None:
-            self.made = app = self._make()
+            self.made = app = self._make()  # once: requests that have waited for the modules find it here
             self._handle = app.handle  # connections that are accepted later call the application itself
         return self.made
 
@@ -62,6 +62,7 @@ class HttpServer:
 
     async def shutdown(self, seconds: float) -> None:
         """Close all connections: idle ones at once, others when their requests are answered, within so many seconds."""
+        # a list: connections leave the register while others are awaited
         connections = [peer for peer in self.clients.connections if isinstance(peer, Connection)]
         await asyncio.gather(*[connection.shutdown(seconds) for connection in connections])
 

@@ -7,12 +7,13 @@ parts of a handshake in `tls`, the piece of a body that is written at once in `s
 
 from __future__ import annotations
 
-from noxu.records import record
+from dataclasses import dataclass
+from typing import Final
 
-MIB = 1024 * 1024
+_MIB: Final = 1024 * 1024
 
 
-@record(frozen=True)
+@dataclass(frozen=True)
 class Limits:
     """Times are seconds, sizes are bytes."""
 
@@ -27,7 +28,7 @@ class Limits:
     """For which a client may read nothing of its answer."""
     lingering: float = 1.0
     """For which the rest of a refused body is read, so that the client receives the answer."""
-    head: int = MIB
+    head: int = _MIB
     """Of a head; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB."""
     slack: int = 4096
     """Of a head beyond that; Go's buffer, which it allows in addition."""
@@ -51,12 +52,12 @@ class Limits:
     """10,000 watches, and others."""
     reserved_files: int = 64
     """Files that are not connections of clients: the database, webhooks. At most half of what is allowed."""
-    incoming: int = 128 * MIB
+    incoming: int = 128 * _MIB
     """Of requests that have not arrived completely, together."""
-    unsent: int = 256 * MIB
+    unsent: int = 256 * _MIB
     """Of answers that clients have not read, together."""
     min_stalled: float = 1.0
     """Without reading after which a client may be disconnected in favour of others."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS: Final = Limits()

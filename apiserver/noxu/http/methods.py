@@ -50,6 +50,8 @@ def is_cut(data: bytes) -> bool:
 class Boundaries:
     """Where the heads in the bytes of a connection begin and end. `method` is the one that was replaced in the last head."""
 
+    __slots__ = ("_cuts", "_in_head", "_is_chunked", "_is_complete", "_last", "_rest", "body", "is_of_head", "method")
+
     def __init__(self) -> None:
         self.method = ""
         self.body: StreamReader = EMPTY_PAYLOAD
@@ -89,7 +91,7 @@ class Boundaries:
             return data[at:end], end
         if is_cut(data[at : at + MAX_METHOD + 1]):
             return b"", at
-        self._in_head, self._last = True, b""
+        self._in_head, self._last = True, b""  # an end must not begin in the body before
         piece, end = self._head(data, at)
         self.method, piece = replace(piece)
         return piece, end
@@ -130,5 +132,5 @@ class Boundaries:
         if body is not EMPTY_PAYLOAD:
             self._is_chunked = head.chunked
             self._rest = 0 if head.chunked else int(head.headers.get("Content-Length", 0)) - body.total_bytes
-        method, self.method = self.method, ""
+        method, self.method = self.method, ""  # that of the next head is its own
         return method or head.method

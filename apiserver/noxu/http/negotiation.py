@@ -24,13 +24,12 @@ import re
 import struct
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError, not_acceptable, unsupported_media_type
 from noxu.expressions import expression
-from noxu.records import NamedTuple, record
 from noxu.tables.table import GROUP, VERSIONS, Conversion
 
 JSON: Final = "application/json"
@@ -70,7 +69,7 @@ Target = tuple[str, str, str]
 """Group, version and kind that a client requests instead of the object."""
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Endpoint:
     """The representations of an endpoint: `offers` has the media types of each target, under None those of the object."""
 

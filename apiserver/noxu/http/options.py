@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import errors, field, meta, selectors
 from noxu.api.errors import Qualified
@@ -17,7 +17,6 @@ from noxu.go.duration import SECOND, parse_duration
 from noxu.go.strconv import parse_int, parse_uint
 from noxu.go.text import quote
 from noxu.http.request import Query, first
-from noxu.records import NamedTuple
 from noxu.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import Options
 from noxu.registry.listing import Selection, Window, decode_token

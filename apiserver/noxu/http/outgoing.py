@@ -33,6 +33,8 @@ _TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", Non
 class Outgoing(BaseProtocol):
     """The sending half of a connection. `transport` is None when the client is gone."""
 
+    __slots__ = ("_clients", "_send_timer", "_unsent_before", "has_answered", "loop")
+
     def __init__(self, loop: asyncio.AbstractEventLoop, clients: Clients) -> None:
         super().__init__(loop)
         self.loop = loop

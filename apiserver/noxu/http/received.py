@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from aiohttp.http import HttpVersion, HttpVersion10, HttpVersion11
@@ -20,7 +21,6 @@ from multidict import CIMultiDictProxy
 from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError, timeout, too_large
 from noxu.expressions import expression
-from noxu.records import record
 
 if TYPE_CHECKING:
     from noxu.http.connection import Connection
@@ -33,7 +33,7 @@ _CONTINUE: Final = expression(r"(?<![^\s,])100-continue(?![^\s,])", re.IGNORECAS
 """The expectation among others: between commas and white space."""
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Received:
     """One request. Its filters may change `version`, that of the answer, and its answer `keep_alive`: both are the connection's."""
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from noxu.http.exchange import Exchange
 from noxu.http.filters import Filter
-from noxu.records import record
 from noxu.registry import explain
 from noxu.registry.draft import Outcome
 from noxu.registry.resource import Resource
@@ -31,7 +30,7 @@ hook_errors: ContextVar[list[Exception] | None] = ContextVar("hook_errors", defa
 """The exceptions of functions that were called for the current request; None outside of requests that are recorded."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RecordedRequest:
     """A request of a client and its answer.
 
@@ -68,7 +67,7 @@ class RecordedRequest:
         return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a write was refused: what is known about it besides the error."""
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.http.exchange import Exchange
 from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
-from noxu.records import NamedTuple
 from noxu.registry.catalog import Catalog
 from noxu.registry.patch_types import APPLY_PATCH
 

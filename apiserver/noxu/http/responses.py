@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from noxu.api import codec, errors, protobuf
@@ -20,7 +20,6 @@ from noxu.http.received import Received
 from noxu.http.request import first, parse_query, split_target
 from noxu.http.summaries import Summaries
 from noxu.kinds import scheme
-from noxu.records import NamedTuple
 from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
 from noxu.registry.listing import Listing
 from noxu.registry.offload import offload

@@ -104,7 +104,7 @@ async def _send(exchange: Exchange, answer: Answer, unsent: Unsent) -> None:
         return
     await _taken(connection.answer(head))
     with unsent.held(connection, parts):
-        for piece in _pieces(parts):
+        for piece in _pieces(parts):  # slices of what other answers send, too
             await _taken(connection.write(piece))
 
 
@@ -129,6 +129,7 @@ async def _send_chunks(
         exchange.sent_bytes += len(chunk)
         with unsent.held(connection, (chunk,)):
             for piece in _pieces((chunk,)):
+                # the piece is not copied, so that what is unsent shares its bytes with other answers
                 connection.write_pieces((b"%x\r\n" % len(piece), piece, b"\r\n") if is_framed else (piece,))
                 if connection.writing_paused:
                     await connection.drain()
@@ -188,7 +189,7 @@ def _gzip(parts: tuple[Part, ...]) -> bytes:
 
 def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
     """The headers of every answer, and those that filters have added."""
-    headers = CIMultiDict(exchange.headers)
+    headers = CIMultiDict(exchange.headers)  # a copy: those of a watch are added to
     headers["Server"] = SERVER
     if content_type:
         headers["Content-Type"] = content_type

@@ -8,11 +8,10 @@ exceed MAX_BYTES.
 from __future__ import annotations
 
 from threading import RLock
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import ref
 
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.registry.entry import Entry, body_at
 from noxu.registry.resource import Resource
 from noxu.tables import cell_budget

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec, errors
 from noxu.http.answer import Answer
-from noxu.records import NamedTuple
 from noxu.registry.trace import Trace, as_json
 from noxu.values import Json, Object
 

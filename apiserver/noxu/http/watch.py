@@ -22,13 +22,12 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
 from noxu.http.options import ListOptions, parse_revision
 from noxu.http.watch_metrics import Sizes, WatchMetrics, sizes_of
-from noxu.records import NamedTuple
 from noxu.registry import corrupt_objects, storage_form
 from noxu.registry.cache import Collection
 from noxu.registry.change import Batch, Change

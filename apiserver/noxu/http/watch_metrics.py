@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.instruments import Counter, Family, Histogram, exponential
-from noxu.records import NamedTuple
 from noxu.registry.resource import Resource
 
 SIZES: Final = exponential(1024, 2, 8)

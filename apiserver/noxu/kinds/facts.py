@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -48,7 +48,6 @@ from noxu.go.structs import (
     Write,
     named,
 )
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 _DATA: Final = Path(__file__).with_name("data")

@@ -9,11 +9,10 @@ import logging
 import platform
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go.text import quote
 from noxu.instruments import Family
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 log = logging.getLogger("noxu")

@@ -14,13 +14,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final, TextIO
+from typing import Final, NamedTuple, TextIO
 
 import orjson
 
 from noxu.colours import OF_LEVELS, coloured, shown_on
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 
 MAX_PATH: Final = 1000  # characters of a request's target in its line
 MAX_USER: Final = 256

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.instruments import Family
 from noxu.observability import health
-from noxu.records import NamedTuple
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

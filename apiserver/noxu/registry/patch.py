@@ -12,7 +12,6 @@ from noxu.apply.strategic import strategic_patch
 from noxu.go import json as go_json
 from noxu.go.fmt import default_format
 from noxu.go.structs import Struct, decode
-from noxu.records import cached_property
 from noxu.registry.entry import in_declared_order
 from noxu.registry.patch_types import (
     APPLY_CBOR,
@@ -21,7 +20,7 @@ from noxu.registry.patch_types import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
 )
-from noxu.values import Json, Object, copy
+from noxu.values import Json, Object, cached_property, copy
 
 
 class ObjectPatch:

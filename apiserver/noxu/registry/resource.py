@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
-from noxu.records import NamedTuple, cached_property, record
 from noxu.registry import collection_names
-from noxu.values import Object
+from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
     from noxu.apply.tracker import Tracker
@@ -141,7 +140,7 @@ class Behaviour(Protocol):
         ...
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ScalePaths:
     """The fields behind /scale: JSON paths with their leading dot, as in the definition."""
 
@@ -164,7 +163,7 @@ class Rendering(NamedTuple):
     valid: bool = False
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class Resource:
     """One version of one resource.
 

@@ -14,11 +14,10 @@ description preserves unknown fields. Whatever is ambiguous is kept; `lint` repo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import ROOT, Path, child, key
 from noxu.expressions import expression
-from noxu.records import NamedTuple
 from noxu.schema.formats import NUMERIC, is_recognized
 from noxu.schema.skeleton import JUNCTORS, merge, skeleton
 from noxu.values import Json, Object, copy

@@ -6,9 +6,8 @@ A location is given as names and indexes, the steps of a JSON pointer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu.records import NamedTuple
 from noxu.schema.structural import Structural
 
 METADATA: Final = (

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import Path, child, key
 from noxu.expressions import expression
-from noxu.records import NamedTuple
 from noxu.schema.structural import Structural
 
 # A quoted string ends at a quote that no backslash precedes; all else ends at the next delimiter.

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
-from noxu.records import NamedTuple
 from noxu.schema import patterns
 from noxu.schema.structural import (
     MISSING,

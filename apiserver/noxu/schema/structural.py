@@ -20,12 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from noxu.records import NamedTuple, record
 from noxu.schema.digests import Digests
 from noxu.values import Json, Object
 
@@ -54,7 +53,7 @@ class Rule(NamedTuple):
     optional_old_self: bool | None = None
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ValueValidation:
     """The allowed values. Limits are float64 as upstream's, lengths and counts int64."""
 
@@ -83,7 +82,7 @@ class ValueValidation:
 NO_VALIDATION: Final = ValueValidation()
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class NestedValueValidation:
     """A branch of anyOf/allOf/oneOf/not, or a node below one.
 
@@ -101,7 +100,7 @@ class NestedValueValidation:
     """The keywords with an empty list or map, which Go distinguishes from missing ones when it compares schemas."""
 
 
-@record(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Structural:
     """One node of the spine, with the value validations that hold at it."""
 

@@ -11,11 +11,10 @@ import hashlib
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go import x509 as go_x509
 from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION
-from noxu.records import NamedTuple
 from noxu.registry.access import User
 from noxu.security.certificates import malformed
 from noxu.security.credentials import Credentials, Rejected, with_authenticated

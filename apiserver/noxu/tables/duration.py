@@ -7,10 +7,9 @@ future, `<unknown>` without a time.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go.time import unix_nanos
-from noxu.records import NamedTuple
 
 UNKNOWN: Final = "<unknown>"
 INVALID: Final = "<invalid>"

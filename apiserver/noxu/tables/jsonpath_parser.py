@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.expressions import expression
-from noxu.records import NamedTuple
 from noxu.values import MAX_INT64, MIN_INT64, Json
 
 

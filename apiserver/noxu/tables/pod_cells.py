@@ -7,9 +7,9 @@ they are started, and then run beside the containers (upstream's printPod).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from noxu.go.time import unix_nanos
-from noxu.records import NamedTuple
 from noxu.tables.duration import Age
 from noxu.tables.items import is_true
 from noxu.values import Object, nested_field

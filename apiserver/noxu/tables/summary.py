@@ -11,10 +11,9 @@ between which the text of an `Age` belongs; `Ages` makes it. From them and the m
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.tables.duration import Age
 from noxu.tables.table import GROUP, VERSIONS, Columns, ends_initial_events, partial
 from noxu.values import Object

@@ -15,15 +15,14 @@ so that the server can pause in long ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import field as fields
 from noxu.api.errors import ApiError, bad_request, plain_error
 from noxu.api.meta import MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE
 from noxu.go.text import compact_json, float_json, plain
-from noxu.records import NamedTuple, record
 from noxu.tables import cell_budget, jsonpath
 from noxu.tables.cell_budget import MAX_OF_ROW, CellBudget, Spent
 from noxu.tables.duration import Age
@@ -53,7 +52,7 @@ def _own_weight(size: int) -> int:
     return size
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Columns:
     """The columns of a kind's tables."""
 

@@ -10,7 +10,7 @@ import re
 import ssl
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 from weakref import WeakSet
 
@@ -21,8 +21,7 @@ from noxu import key_files
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.http.recent_requests import RecentRequests
-from noxu.kubeconfig import Access
-from noxu.records import NamedTuple
+from noxu.process.kubeconfig import Access
 from noxu.values import Json, Object
 
 USER_AGENT: Final = "noxu-handle"

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
-from noxu import admission_plugins, features, process_limits
+from noxu import admission_plugins, features
 from noxu.authorization_modes import modes
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
@@ -23,8 +23,9 @@ from noxu.controllers import manager
 from noxu.features import Features
 from noxu.files import write_whole
 from noxu.http.recent_requests import RecentRequests, RecordedRequest
-from noxu.kubeconfig import Access, write_kubeconfig
-from noxu.manifests import LoadError
+from noxu.manifests.documents import LoadError
+from noxu.process import limits as process_limits
+from noxu.process.kubeconfig import Access, write_kubeconfig
 from noxu.server import Server, StartError
 from noxu.testing import addresses, calls, spelling, users
 from noxu.testing.addresses import Address

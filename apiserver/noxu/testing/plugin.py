@@ -30,7 +30,8 @@ from noxu.testing import unrewritten
 
 unrewritten.install()
 
-from noxu.records import NamedTuple  # noqa: E402 - not rewritten
+from typing import NamedTuple  # noqa: E402 - not rewritten
+
 from noxu.testing.source_paths import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:

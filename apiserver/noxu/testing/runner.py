@@ -13,11 +13,11 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from noxu import process_limits
 from noxu.clock import Clock
 from noxu.config import Config
 from noxu.http.filters import Filter
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
+from noxu.process import limits as process_limits
 from noxu.server import Server, StartError, new_loop_factory
 from noxu.testing.errors import EXPECTED, Stopped, hidden
 

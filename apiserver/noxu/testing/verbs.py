@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from noxu import loading
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.manifests import Document, LoadError
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError
 from noxu.registry import explain
 from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource

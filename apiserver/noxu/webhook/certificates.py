@@ -9,13 +9,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go import der as go_der
 from noxu.go import pem
 from noxu.go.text import quote
 from noxu.go.time import format_time
-from noxu.records import NamedTuple
 
 _MAX_NAMES: Final = 100  # in a message
 _CONTEXT_0, _CONTEXT_3 = 0xA0, 0xA3

@@ -7,7 +7,7 @@ them. `self` and `oldSelf` are typed by a schema, the variables of admission are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cel.library import (
     authorization,
@@ -28,7 +28,6 @@ from noxu.cel.library.declarations import Function, Overload
 from noxu.cel.library.messages import FindMessage, MessageType, no_messages
 from noxu.cel.types import types
 from noxu.cel.types.types import Type
-from noxu.records import NamedTuple
 
 _TYPE_NAMES: Final = (
     types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.LIST, types.MAP, types.NULL, types.STRING,

@@ -12,7 +12,7 @@ admitted, so the numbers equal upstream's, and saturate at 2^64-1 as upstream's 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.cel.cost.function_estimates import EXTENSIONS, KUBERNETES, STANDARD, Estimate, Operand
 from noxu.cel.cost.ranges import EMPTY_UNION, NOTHING, ONE, UNKNOWN, Range, fixed, total
@@ -31,7 +31,6 @@ from noxu.cel.syntax.ast import (
 )
 from noxu.cel.types.schema_types import DeclType
 from noxu.cel.types.types import Kind, Type, is_optional
-from noxu.records import NamedTuple
 
 _LIST: Final = fixed(LIST_COST)
 _MAP: Final = fixed(MAP_COST)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from noxu.cel.cost.ranges import NOTHING, ONE, UNKNOWN, Range, fixed
 from noxu.cel.cost.runtime import LIST_COST, PATTERN, TRAVERSAL
 from noxu.cel.syntax.ast import Expr, Literal
 from noxu.cel.types.types import Kind, Type
 from noxu.cel.values.numbers import MAX_UINT64
-from noxu.records import NamedTuple
 
 _MAX_FORMAT: Final = 64  # bytes of a format's name
 _MAX_FORMAT_PATTERN: Final = 128

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cel.values.numbers import MAX_UINT64
-from noxu.records import NamedTuple
 
 _TWO_64: Final = 2.0**64
 

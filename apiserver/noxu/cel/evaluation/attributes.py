@@ -6,10 +6,10 @@ self.spec.ports[0].name   →   base self, with the qualifiers spec, ports, 0, n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from noxu.cel.syntax.ast import Call, Expr, Ident, Select
 from noxu.cel.values.values import Value
-from noxu.records import NamedTuple
 
 
 class Qualifier(NamedTuple):

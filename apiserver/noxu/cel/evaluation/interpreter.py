@@ -12,7 +12,7 @@ exceeds its limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from noxu.cel import memory
 from noxu.cel.checking.environment import Environment
@@ -47,7 +47,6 @@ from noxu.cel.values.values import (
     Value,
 )
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget
-from noxu.records import NamedTuple
 
 
 class Outcome(NamedTuple):

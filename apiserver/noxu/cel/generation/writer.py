@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from noxu.cel.memory import allocate
 from noxu.cel.types.schema_types import with_type_and_object_meta
 from noxu.cel.values.values import FORMAT_READERS, JsonList, JsonObject
-from noxu.records import NamedTuple
 from noxu.schema.structural import Structural
 
 MAX_DEPTH: Final = 40  # nested blocks; Python allows 100

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cel.checking.environment import KUBERNETES, STORED, Environment
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
@@ -25,7 +25,6 @@ from noxu.cel.types.schema_types import DeclType
 from noxu.cel.types.types import Kind, Type, runtime_name
 from noxu.cel.values.values import Value
 from noxu.cpu_budget import CpuBudget
-from noxu.records import NamedTuple
 
 _STRINGS: Final = types.list_of(types.STRING)
 _LABELS: Final = types.map_of(types.STRING, types.STRING)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cel.errors import Cancelled
 from noxu.cel.library.patches import ObjectValue, Operation, OperationValue, misplaced
@@ -35,7 +35,6 @@ from noxu.cel.values.values import (
 from noxu.cpu_budget import CpuBudget
 from noxu.go.fmt import GoValue
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 _SAFE_INTEGER: Final = 2**53 - 1

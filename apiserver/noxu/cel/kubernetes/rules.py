@@ -18,9 +18,9 @@ from noxu.cel.syntax.source import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.schema_types import DeclType, decl_type
 from noxu.cpu_budget import checkpoint
-from noxu.records import cached_property
 from noxu.schema.fieldpath import resolve
 from noxu.schema.structural import Rule, Structural, has_rules
+from noxu.values import cached_property
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"

@@ -12,7 +12,7 @@ A rule that fails on an unchanged value gives a warning, unless it is a transiti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api.errors import MAX_REPORTED_ERRORS
 from noxu.api.field import (
@@ -37,10 +37,9 @@ from noxu.cel.types.schema_types import DeclType, decl_type, with_type_and_objec
 from noxu.cel.values.values import NONE, Optional, Value, from_json_or_failed
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.go.text import quote, trim_space
-from noxu.records import NamedTuple, cached_property
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import Rule, Structural, has_rules
-from noxu.values import Json
+from noxu.values import Json, cached_property
 
 BUDGET: Final = 10_000_000
 """What all rules may cost together on one object."""

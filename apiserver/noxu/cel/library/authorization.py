@@ -9,14 +9,13 @@ questions: the function that the `authorizer` variable was made with decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api.names import dns1123_label, dns1123_subdomain
 from noxu.cel.errors import CelError, no_such_overload
 from noxu.cel.library.declarations import Overload, overload
 from noxu.cel.types.types import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK, Type
 from noxu.cel.values.values import Opaque, Value
-from noxu.records import NamedTuple
 
 
 class AuthorizerDecision(NamedTuple):

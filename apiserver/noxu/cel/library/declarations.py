@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from noxu.cel.errors import CelError, no_such_overload
 from noxu.cel.types import types
 from noxu.cel.types.types import Kind, Type
 from noxu.cel.values.values import Value, type_of
-from noxu.records import record
 
 Implementation: TypeAlias = Callable[..., Value]
 
@@ -36,7 +35,7 @@ _SIGNATURE: Final = re.compile(
 _RECEIVERS: Final = frozenset({"string", types.DURATION.name, types.TIMESTAMP.name})
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Overload:
     """`member`: called on a target, which is the first argument. Without `run`, the interpreter implements the function."""
 
@@ -48,7 +47,7 @@ class Overload:
     params: frozenset[str] = frozenset()
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Function:
     """`traits`: the runtime types that the singleton accepts as its first argument (None: any).
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from noxu.cel.types.types import Type
 from noxu.cel.values.values import Value
-from noxu.records import NamedTuple
 
 
 class MessageType(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cel.errors import CelError
 from noxu.cel.library.declarations import Function, overload
@@ -19,7 +19,6 @@ from noxu.cel.types.types import Kind, Type
 from noxu.cel.values.equality import equal
 from noxu.cel.values.numbers import Uint
 from noxu.cel.values.values import ABSENT, MapValue, Opaque, UntypedList, UntypedMap, Value, type_of
-from noxu.records import NamedTuple
 
 OBJECT: Final = Type(Kind.STRUCT, "Object")
 JSON_PATCH: Final = Type(Kind.STRUCT, "JSONPatch")

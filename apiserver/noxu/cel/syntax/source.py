@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Final
-
-from noxu.records import NamedTuple
+from typing import Final, NamedTuple
 
 MAX_SHOWN_ERRORS: Final = 100  # common.Errors reports no more
 MAX_SNIPPET: Final = 16384  # bytes; longer lines are not printed

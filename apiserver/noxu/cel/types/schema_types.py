@@ -6,14 +6,13 @@ use these sizes. A schema that has no type (no `type`, or an array or map of suc
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 from weakref import WeakValueDictionary
 
 from noxu.cel.escaping import KEYWORDS, escape
 from noxu.cel.types import types
 from noxu.cel.types.types import Kind, Type
-from noxu.records import record
 from noxu.schema.structural import MISSING, Structural, ValueValidation, of_schema
 
 MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
@@ -24,7 +23,7 @@ _DATE_SIZES: Final = (12, 12)
 _DATE_TIME_SIZES: Final = (21, 32)
 
 
-@record(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DeclType:
     """At most one of `scalar`, `fields` and `element` is set (none: nothing is known).
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from time import perf_counter
+from typing import NamedTuple
 
 from noxu.api import meta, names
 from noxu.api.field import FieldError, Path
 from noxu.crd import conditions, update, validation
 from noxu.crd.schemas import RuleChecker, RuleCheckers, RuleSite
 from noxu.crd.valid_specs import digest_of
-from noxu.records import NamedTuple
 from noxu.registry.cpu_budget import LoopBudget, RuleBudget
 from noxu.registry.draft import Draft
 from noxu.schema.structural import Structural, has_rules
