@@ -31,7 +31,7 @@ LATE: Final = {
     "requests": ("noxu.http.application", "noxu.http.handlers", "aiohttp.web_protocol"),
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
     "WebSockets": ("noxu.http.websocket", "aiohttp.web_ws"),
-    "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
+    "calls of webhooks": ("aiohttp.client",),
     "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
     "schemas": ("noxu.schema.structural", "noxu.registry.custom", "noxu.cel.program"),
     "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.colours import coloured, shown_on
@@ -36,7 +36,7 @@ from noxu.files import in_use, is_in_use
 from noxu.go.structs import raise_recursion_limit
 from noxu.http.clients import Clients, raise_file_limit
 from noxu.http.http_server import HttpServer
-from noxu.http.late_webhooks import LateWebhooks
+from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.observability import logs
 from noxu.own_version import own_version
@@ -49,6 +49,7 @@ from noxu.secret_files import warn_if_shared
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.values import Object
+from noxu.webhook.client import Service
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Revision, Unavailable
 
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
-    from noxu.http.filters import Filter
+    from noxu.http.filters import RequestFilter
     from noxu.http.tls import Handshakes
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
@@ -132,7 +133,7 @@ class Server:
         clock: Clock = SYSTEM_CLOCK,
         identifiers: Identifiers = SYSTEM_IDENTIFIERS,
         claimed: Callable[[], object] = lambda: None,
-        observer: Filter | None = None,
+        observer: RequestFilter | None = None,
         compiling: Shown | None = None,
         known: KnownDefinitions | None = None,
         watch: FileWatch | None = None,
@@ -188,7 +189,8 @@ class Server:
             self._settings = _authentication_of(self.config)
         authentication = self._settings
         raise_recursion_limit()  # for stored schemas, which may be deep
-        outgoing = LateWebhooks(self.config.webhook_services)
+        services = {Service(*name): address for name, address in self.config.webhook_services}
+        outgoing = WebhookClient(services)
         self._closing.push_async_callback(outgoing.close)
         store = await open_store(*((self.config,) if after is None else (self.config, after.plane.store)))
         try:
@@ -306,13 +308,13 @@ class Server:
         """The access log, if there is one."""
         if not self.config.log.requests:
             return []
-        from noxu.http import access_log  # rarely used
+        from noxu.http.metrics import access_log  # rarely used
         from noxu.observability.line_writer import LineWriter
         from noxu.observability.log_files import STDERR, StandardOutput
 
         writer = LineWriter(StandardOutput(STDERR), "the log of requests")
         self._closing.push_async_callback(writer.close)
-        return [access_log.sink(writer, self.config.log.format)]
+        return [access_log(writer, self.config.log.format)]
 
     async def _audit_log(self) -> AuditLog | None:
         """Open the audit log, which is closed after the last request. Raises StartError."""

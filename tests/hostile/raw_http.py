@@ -49,7 +49,7 @@ class Reply(NamedTuple):
         return self.headers.get_all("Warning") or []
 
 
-def limit(monkeypatch: pytest.MonkeyPatch, noxu: Noxu, **limits: float) -> None:
+def set_limits(monkeypatch: pytest.MonkeyPatch, noxu: Noxu, **limits: float) -> None:
     """Replace limits of a running server, for what its clients do from now on."""
     clients = noxu._server.clients
     monkeypatch.setattr(clients, "limits", replace(clients.limits, **limits))  # type: ignore[arg-type]

@@ -26,10 +26,10 @@ from tests.hostile.raw_http import (
     Target,
     custom_resource,
     definition,
-    limit,
     path_of,
     receive,
     receive_head,
+    set_limits,
     split_answers,
     status_of,
 )
@@ -80,7 +80,7 @@ HALF = {
 def test_a_head_has_to_be_complete_before_its_deadline(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, sent: str
 ) -> None:
-    limit(monkeypatch, noxu, head_deadline=0.4)
+    set_limits(monkeypatch, noxu, head_deadline=0.4)
     with target.connect() as peer:
         peer.sendall(HALF[sent])
         assert 0.3 < seconds_until_closed(peer) < UNSHORTENED
@@ -97,7 +97,7 @@ def drip(peer: socket.socket) -> None:
 def test_sending_a_head_slowly_does_not_postpone_the_deadline(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, noxu, head_deadline=0.5)
+    set_limits(monkeypatch, noxu, head_deadline=0.5)
     with target.connect() as peer:
         peer.sendall(b"GET /version HTTP/1.1\r\n" + HOST)
         with pytest.raises((ConnectionError, ssl.SSLEOFError)):
@@ -117,7 +117,7 @@ def test_the_head_of_a_later_request_has_a_deadline_of_its_own(
         peer.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
         assert status_of(receive(peer, answers=1)) == 200
         asyncio.run_coroutine_threadsafe(turns(), noxu._loop).result()
-        limit(monkeypatch, noxu, head_deadline=0.4)
+        set_limits(monkeypatch, noxu, head_deadline=0.4)
         peer.sendall(b"GET /livez")
         assert 0.3 < seconds_until_closed(peer) < UNSHORTENED
 
@@ -125,7 +125,7 @@ def test_the_head_of_a_later_request_has_a_deadline_of_its_own(
 def test_hundreds_of_incomplete_heads_do_not_block_others(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, noxu, head_deadline=1.0)
+    set_limits(monkeypatch, noxu, head_deadline=1.0)
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(target.connect()) for _ in range(300)]
         for peer in peers:
@@ -139,7 +139,7 @@ def test_hundreds_of_incomplete_heads_do_not_block_others(
 def test_a_body_has_to_arrive_before_its_deadline(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, head: bytes
 ) -> None:
-    limit(monkeypatch, noxu, body_deadline=0.4)
+    set_limits(monkeypatch, noxu, body_deadline=0.4)
     with target.connect() as peer:
         peer.sendall(b"POST " + MAPS.encode() + b" HTTP/1.1\r\n" + HOST + head + b"\r\n")
         began = time.monotonic()
@@ -150,7 +150,7 @@ def test_a_body_has_to_arrive_before_its_deadline(
 
 
 def test_an_idle_connection_is_closed(noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, noxu, idle_deadline=0.4)
+    set_limits(monkeypatch, noxu, idle_deadline=0.4)
     with target.connect() as peer:
         peer.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
         assert status_of(receive(peer, answers=1)) == 200
@@ -207,7 +207,7 @@ def test_a_client_that_does_not_read_its_answer_is_disconnected(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, request_: bytes
 ) -> None:
     noxu.apply(definition("drops"), LARGE, MEDIUM)
-    limit(monkeypatch, noxu, send_deadline=0.2)
+    set_limits(monkeypatch, noxu, send_deadline=0.2)
     with not_reading(target, request_) as peer:
         eventually(lambda: is_reset(peer))
 
@@ -228,7 +228,7 @@ def test_a_client_that_reads_slowly_gets_its_whole_answer(
             self._start_send_timer()
 
     monkeypatch.setattr(connection.Connection, "_send_deadline_passed", recorded)
-    limit(monkeypatch, noxu, send_deadline=0.001)
+    set_limits(monkeypatch, noxu, send_deadline=0.001)
     with not_reading(target, GET_LARGE) as peer:
         received = 0
         while received < 1_000_000:
@@ -254,7 +254,8 @@ def test_clients_that_do_not_read_do_not_keep_others_out(
     noxu.apply(definition("drops"), LARGE)
     monkeypatch.setattr(noxu._server.clients.unsent, "limits", Limits(min_stalled=0.0))
     in_flight = next(each for each in noxu._server.app.filters if isinstance(each, filters.InFlight))
-    monkeypatch.setattr(in_flight, "_limits", (2, 2))
+    for limit in (in_flight.reading, in_flight.mutating):
+        monkeypatch.setattr(limit, "maximum", 2)
     with not_reading(target, GET_LARGE) as first, not_reading(target, GET_LARGE) as second:
         eventually(lambda: len(noxu._server.app.unsent._stalled) == 2)
         assert target.send("GET", MAPS).status == 429
@@ -342,10 +343,8 @@ def test_health_checks_are_answered_beyond_the_limit_of_reads(target: Target, mo
         raise errors.page_not_found()
 
     monkeypatch.setattr(routing, "handler_of", lambda *_: slow)
-    gate = filters.InFlight(Unsent(), limit=2)
-    enter, finish = gate.enter, gate.finish
+    enter = filters.InFlight(Unsent(), limit=2).enter
     monkeypatch.setattr(filters.InFlight, "enter", lambda _, exchange: enter(exchange))
-    monkeypatch.setattr(filters.InFlight, "finish", lambda _, exchange: finish(exchange))
     read = f"GET {MAPS}/a HTTP/1.1\r\n".encode() + HOST + b"\r\n"
     with in_flight(target, 2, read):
         try:

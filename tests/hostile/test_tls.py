@@ -17,7 +17,7 @@ from noxu.security.certificates import new_authority
 from noxu.security.tls import Material, Named, ServerTls
 from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor, longest_block
-from tests.hostile.raw_http import Target, limit, receive, status_of
+from tests.hostile.raw_http import Target, receive, set_limits, status_of
 from tests.security.handshakes import client_context
 from tests.security.test_tls import SERVER, written
 from tests.timing import eventually
@@ -145,7 +145,7 @@ HALF = {"nothing": b"", "a byte": b"\x16", "half a record": hello()[:100], "a he
 def test_a_handshake_has_to_be_complete_before_its_deadline(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    limit(monkeypatch, noxu, head_deadline=0.3)
+    set_limits(monkeypatch, noxu, head_deadline=0.3)
     with target.connect() as peer:
         peer.sendall(sent)
         receive(peer)

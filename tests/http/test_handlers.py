@@ -11,7 +11,7 @@ from noxu.api.errors import ApiError
 from noxu.control_plane import assemble
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Target
+from noxu.http.filters import ParseTarget
 from noxu.http.routing import find_resource, handler_of
 from noxu.registry.access import User
 from noxu.registry.custom import versions_of
@@ -70,7 +70,7 @@ def exchange_of(
     exchange = Exchange(
         request, backend_of(plane, writer=Recorder(created)), "id", 0.0, user=User("eve"), deadline=60.0
     )
-    Target().enter(exchange)
+    ParseTarget().enter(exchange)
     exchange.resource = find_resource(plane.catalog.current, method, exchange.path, exchange.info)
     return exchange
 

@@ -32,7 +32,7 @@ from aiohttp.http import HttpProcessingError, HttpRequestParser, RawRequestMessa
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from noxu.api.errors import ApiError
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.containment import Contained
 from noxu.http import methods
 from noxu.http.clients import Clients

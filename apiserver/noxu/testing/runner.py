@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from noxu.clock import Clock
 from noxu.config import Config
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu.manifests.documents import Document
 from noxu.process import limits as process_limits
 from noxu.server import Server, StartError, new_loop_factory
@@ -33,7 +33,7 @@ class Runner:
     server: Server
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: Filter) -> None:
+    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: RequestFilter) -> None:
         self.config = config
         self._documents = documents
         self._clock = clock
