@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.calls import seconds
-from noxu.control_plane import assemble
+from noxu.control_plane import WITHOUT_CONTROLLERS, assemble
 from noxu.http.metrics import RequestMetrics
 from noxu.http.request import parse_target
 from noxu.instruments import Family
@@ -54,7 +54,7 @@ def exchange_of(method: str, target: str) -> Any:
 
 
 def count_requests() -> None:
-    catalog = assemble(MemoryStore()).catalog.current
+    catalog = assemble(WITHOUT_CONTROLLERS, MemoryStore()).catalog.current
     metrics = RequestMetrics(lambda: catalog)
 
     def count(exchange: Any) -> None:

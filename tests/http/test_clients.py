@@ -17,7 +17,7 @@ from noxu.config import Config
 from noxu.http import clients
 from noxu.http.clients import Incoming, OpenConnections, Part, Unsent, max_connections, raise_file_limit
 from noxu.http.limits import DEFAULT_LIMITS, Limits
-from noxu.server import ACCEPTED_AT_ONCE, Server
+from noxu.process.server import ACCEPTED_AT_ONCE, Server
 from tests.timing import eventually_async, hang_guard
 
 # -- the bytes of answers that are not read

@@ -11,13 +11,13 @@ import pytest
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
-from noxu.control_plane import assemble
 from noxu.http.clients import Unsent
 from noxu.http.exchange import Exchange
 from noxu.http.filters import InFlight, ParseTarget
 from noxu.http.metrics import DURATIONS, RequestMetrics, about_of
 from noxu.http.responses import too_late
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
 from tests.http.exchanges import MAPS
 from tests.http.wire import received
 
