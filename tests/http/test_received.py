@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 from aiohttp.http import HttpVersion10, HttpVersion11
 
-from noxu.api.codec import MAX_BODY, ApiError
+from noxu.api.codec import MAX_BODY
+from noxu.api.errors import ApiError
 from noxu.http import received
 from noxu.http.received import Received, read_body
 from tests.http.wire import connected
