@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
+from aiohttp.http import HttpVersion10
 
 from conformance.client import Client
 from noxu.api import errors
@@ -263,3 +264,20 @@ HEADS: list[tuple[str, int, str, Any]] = [
 def test_an_unusual_head_is_not_kept(status: int, kind: str, headers: Any) -> None:
     assert sending._usual_head(status, kind, headers) is None
     assert sending._usual_head(200, "text/plain", (("A", "b"),)) is not None
+
+
+# -- HTTP/1.0, which has no chunks
+
+
+async def test_a_body_in_chunks_ends_with_the_connection_of_an_old_client() -> None:
+    connection, wire = connected()
+    request = received(version=HttpVersion10, headers={"Connection": "keep-alive"}, connection=connection)
+    waits = sending.send(Exchange(request, NO_BACKEND, "the-id", 0.0), Answer(chunks()), Unsent())
+    assert waits is not None
+    await waits
+    head, _, body = wire.sent.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.0 200 OK\r\n")
+    assert b"Transfer-Encoding" not in head
+    assert b"keep-alive" not in head
+    assert (body, request.keep_alive) == (b"[1,2]", False)
+    connection.connection_lost(None)
