@@ -18,15 +18,13 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar
 
-from aiohttp import web_request
-
 from noxu.api import errors
 from noxu.clock import Clock
 from noxu.features import Features
 from noxu.http import negotiation, options
-from noxu.http.body import read_body
 from noxu.http.negotiation import Accepted, Representations
 from noxu.http.options import ListOptions
+from noxu.http.received import Received, read_body
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
 from noxu.registry.draft import (
@@ -97,7 +95,7 @@ class Limit:
 class Exchange:
     """See the module. Times are the event loop's, in seconds."""
 
-    request: web_request.BaseRequest
+    request: Received
     backend: Backend
     id: str
     """Audit-Id: the client's, or a new one."""

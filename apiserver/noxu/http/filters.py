@@ -36,17 +36,19 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Final
 
+from aiohttp.http import HttpVersion11
+
 from noxu.api.errors import ApiError, internal_error
 from noxu.api.names import is_loopback, is_origin_of, split_host
 from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.crd import types as crd_types
-from noxu.http import auditing, framing
+from noxu.http import auditing, received
 from noxu.http.answer import Answer, Answered
+from noxu.http.clients import Unsent
 from noxu.http.exchange import Exchange, Limit, attributes_of
 from noxu.http.options import request_timeout
 from noxu.http.request import first, is_long_running, parse_target
 from noxu.http.traces import HEADER, Traces, is_requested
-from noxu.http.unsent import Unsent
 from noxu.observability.health import ENDPOINTS
 from noxu.registry import access
 from noxu.registry.access import ANONYMOUS, User
@@ -82,9 +84,9 @@ class ParseTarget(RequestFilter):
 
     def enter(self, exchange: Exchange) -> None:
         request = exchange.request
-        refusal = framing.refusal(request.version, request.headers)
+        refusal = received.refusal(request)
         if refusal is not None:
-            framing.answer_in_http_1_1(request)
+            request.version = HttpVersion11  # of the answer, like Go's, whatever version the request has
             exchange.headers.append(("Connection", "close"))
             raise refusal
         exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
@@ -173,7 +175,7 @@ class Authenticate(RequestFilter):
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         began = perf_counter()
         request = exchange.request
-        presented = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
+        presented = Credentials(request.headers, getattr(request.connection.transport, "client_chain", ()))
         try:
             user = self._authenticator.authenticate(presented, exchange.outcome.warnings)
         except ApiError:

@@ -1,4 +1,4 @@
-"""Answers with objects and lists in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
+"""Answers with objects, lists and errors in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
 
 Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `Summaries`. Long lists
 are made in chunks, so that the event loop serves other requests between two of them.
@@ -13,9 +13,12 @@ from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 from noxu.api import codec, errors, protobuf
+from noxu.api.errors import ApiError
 from noxu.http import negotiation
-from noxu.http.answer import Answer
+from noxu.http.answer import Answer, text_answer
 from noxu.http.negotiation import CBOR, JSON, PLAIN, PROTOBUF, YAML, Accepted
+from noxu.http.received import Received
+from noxu.http.request import first, parse_query, split_target
 from noxu.kinds import scheme
 from noxu.registry.offload import offload
 from noxu.registry.reader import Listing
@@ -431,6 +434,33 @@ def converter(
         return codec.encode(value, sort_keys=convert is None and resource.is_custom)
 
     return make
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def error_answer(error: ApiError, request: Received, *, cbor: bool = False) -> Answer:
+    """The Status in the requested format, or plain text for errors that upstream writes so. `cbor`: CBOR is offered."""
+    extra = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()
+    if error.text is not None:
+        return text_answer(error.text, error.code, extra)
+    query = parse_query(split_target(request.raw_path)[1])
+    accepted = negotiation.negotiate_error(
+        request.headers.get("Accept", ""),
+        pretty=first(query, "pretty"),
+        user_agent=request.headers.get("User-Agent", ""),
+        cbor=cbor,
+    )
+    headers = (("Cache-Control", "no-cache, private"), *extra)
+    return Answer(encode(error.status, accepted), error.code, accepted.content_type, headers)
+
+
+def too_late() -> ApiError:
+    """The error of a deadline. Upstream's timeout filter writes its Status without a kind and as plain text."""
+    error = errors.timeout("request did not complete within the allotted timeout", 0)
+    shown = {name: value for name, value in error.status.items() if name not in ("kind", "apiVersion")}
+    error.text = codec.encode({**shown, "details": {}}, sort_keys=False).decode()
+    return error
 
 
 # -- summaries that are kept -------------------------------------------------------------------------------------------
