@@ -132,23 +132,24 @@ class Documents:
     ) -> Answer:
         body, tag = await self._cached(catalog, accepted, core=core)
         extra: Headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
-        if headers.get("If-None-Match") == tag:
+        if headers.get("If-None-Match") == tag:  # clients keep discovery documents with their tags
             return Answer(b"", 304, accepted.content_type, extra)
         return Answer(body, 200, accepted.content_type, extra)
 
     async def _cached(self, catalog: Catalog, accepted: negotiation.Accepted, *, core: bool) -> tuple[bytes, str]:
         """The aggregated document in a representation with its ETag, cached until the catalog changes."""
         if self._made_from is None or catalog is not self._made_from():
-            self._made_from, self._made = ref(catalog), {}
+            self._made_from, self._made = ref(catalog), {}  # what was made from an older catalog goes with it
         key, made = (core, accepted), self._made
         if key not in made:
             if len(made) == MAX_MADE:
-                made.clear()
+                made.clear()  # clients send few representations, so their order is not kept
 
             def make() -> tuple[bytes, str]:
                 document = groups.aggregated(catalog, core=core)
                 return responses.encode(document, accepted), groups.etag(document)
 
+            # into the dict of this catalog, also if there is a newer one by now
             made[key] = await offload(_weight(catalog), make)
         return made[key]
 
@@ -159,7 +160,7 @@ class Documents:
         if self._openapi is None:
             from noxu.http.openapi import OpenAPI
 
-            self._openapi = OpenAPI(self._catalog, self._now, cbor=self._cbor)
+            self._openapi = OpenAPI(self._catalog, self._now, cbor=self._cbor)  # kept: it has the documents
         return self._openapi
 
     # -- health
@@ -171,7 +172,7 @@ class Documents:
             check = checks.get("/".join(rest))
             if check is None:
                 return self._paths(404)
-            reason = await check()
+            reason = await check()  # the reason is shown here only, not in the report
             return text_answer(f"internal server error: {reason}\n", 500) if reason else text_answer("ok")
         excluded = query.get("exclude", [])
         report = await health.report(
@@ -183,7 +184,7 @@ class Documents:
         """The list of all paths."""
         catalog = self._catalog()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
-        paths |= self.metrics.keys()
+        paths |= self.metrics.keys()  # only what is served here, as upstream
         paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS} | self.openid.keys()
         paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
         for group, versions in catalog.groups.items():
