@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, Action, option_parameters, routes
+from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, PathAction, option_parameters, routes
 from noxu.http import negotiation
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
@@ -342,16 +342,16 @@ def _paths() -> Iterator[str]:
     )
 
 
-def _verb(action: Action) -> str:
+def _verb(action: PathAction) -> str:
     return {"post": "create", "put": "update", "watchlist": "watch"}.get(action.name, action.name)
 
 
-def _actions() -> list[tuple[str, Action]]:
+def _actions() -> list[tuple[str, PathAction]]:
     """By the verb of the catalog; what built-in kinds or custom resources have not published is understood for both."""
     return [(_verb(action), action) for actions in (CUSTOM, BUILT_IN) for action in actions.values()]
 
 
-def _options(action: Action) -> dict[str, tuple[str, str]]:
+def _options(action: PathAction) -> dict[str, tuple[str, str]]:
     """The query parameters of a verb: type and text."""
     without = BUILT_IN["deletecollection"].without if action.name == "deletecollection" else action.without
     found = (parameter for struct in action.options for parameter in option_parameters(struct))

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.colours import coloured, shown_on

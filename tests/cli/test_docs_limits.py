@@ -27,7 +27,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     (
         "admission.md",
         r"a patch at most (\S+ \d+) operations",
-        "noxu.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+        "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
         1,
     ),
     ("admission.md", r"\(1 to (\d+), 10 unless given\)", "noxu.admission.webhooks:_MAX_TIMEOUT", 1),
@@ -73,7 +73,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     (
         "deviations.md",
         r"webhook's patch \| (\S+ \d+) operations",
-        "noxu.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+        "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
         1,
     ),
     ("deviations.md", r"disconnected after (\d+) s without", "noxu.http.connection:SEND_DEADLINE", 1),
@@ -125,7 +125,7 @@ PAGE: Final = {
     "frames that a client sends at once on the WebSocket of a watch": "noxu.http.connection:MAX_FRAMES",
     "bytes of a method": "noxu.http.methods:MAX_METHOD",
     "levels of nesting in JSON": "noxu.go.json:MAX_DEPTH",
-    "operations of a JSON patch, also of a webhook's": "noxu.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+    "operations of a JSON patch, also of a webhook's": "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
     "bytes that the `copy` operations of a JSON patch add": "noxu.apply.patch:MAX_COPIED",
     "characters of a label or field selector": "noxu.api.selectors:MAX_LENGTH",
     "characters of `Accept` or `Content-Type`": "noxu.http.negotiation:MAX_NEGOTIATED",
@@ -138,9 +138,9 @@ PAGE: Final = {
     "indentation of an answer (`?pretty=1`)": "noxu.api.codec:MAX_INDENTATION",
     "unknown fields that a strict answer lists": "noxu.go.structs:MAX_STRICT_ERRORS",
     "values that the printer columns of one object look at; 8 characters of a cell count as one": (
-        "noxu.tables.cell_budget:MAX_OF_ROW"
+        "noxu.tables.jsonpath:MAX_OF_ROW"
     ),
-    "the same for all rows of an answer": "noxu.tables.cell_budget:MAX_OF_REQUEST",
+    "the same for all rows of an answer": "noxu.tables.jsonpath:MAX_OF_REQUEST",
     "errors that an answer lists": "noxu.api.errors:MAX_REPORTED_ERRORS",
     "characters of the errors of an answer": "noxu.api.errors:MAX_REPORTED_TEXT",
     "an object as it is stored": "noxu.registry.limits:MAX_REQUEST",

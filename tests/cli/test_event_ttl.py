@@ -71,7 +71,7 @@ async def test_the_server_passes_it_to_the_controller_of_events() -> None:
 
 
 def test_the_default_does_not_import_the_parser_of_durations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "noxu.go.duration", None)  # an import would fail
+    monkeypatch.setitem(sys.modules, "noxu.go.time", None)  # an import would fail
     assert cli.parser_of("serve").parse_args([]).event_ttl == DEFAULT_EVENT_TTL
     with pytest.raises(ImportError):
         cli.parser_of("serve").parse_args(["--event-ttl", "1h"])

@@ -14,7 +14,7 @@ from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
 from noxu.registry.definition import definitions_resource
 from noxu.registry.entry import Entry
-from noxu.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
+from noxu.tables.jsonpath import MAX_OF_REQUEST, CellBudget, Spent, limited_by
 from noxu.tables.table import custom_columns
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key

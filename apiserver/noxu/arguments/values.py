@@ -96,7 +96,7 @@ def kubernetes_version(text: str) -> str:
 
 def seconds(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
-    from noxu.go.duration import SECOND, parse_duration  # not needed for the default
+    from noxu.go.time import SECOND, parse_duration  # not needed for the default
 
     try:
         found = parse_duration(text) / SECOND

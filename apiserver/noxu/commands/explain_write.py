@@ -19,9 +19,9 @@ from typing import Final
 from urllib.parse import quote
 
 from noxu.api import codec
-from noxu.api.difference import field_path, steps
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
+from noxu.api.json_patches import field_path, steps
 from noxu.colours import shown_on
 from noxu.commands import findings, in_memory, inputs, reports, results, shards
 from noxu.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options

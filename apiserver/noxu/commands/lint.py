@@ -24,7 +24,7 @@ from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
 from noxu.crd import v1beta1
 from noxu.manifests.documents import Document, is_crd
-from noxu.schema.completion import Note
+from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import REMARKS
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     findings: Sequence[Finding]
     is_structural: bool
     is_fixable: bool
-    changes: Sequence[Note] = ()
+    changes: Sequence[CompletionNote] = ()
     fixed: Object | None = None
 
 
@@ -138,7 +138,11 @@ def _linted(document: Document, value: Json) -> Linted:
     return Linted(
         document,
         Verdict(
-            list(map(findings.from_plain, found)), structural, fixable, [Note(*change) for change in changes], fixed
+            list(map(findings.from_plain, found)),
+            structural,
+            fixable,
+            [CompletionNote(*change) for change in changes],
+            fixed,
         ),
     )
 

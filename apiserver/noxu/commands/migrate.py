@@ -28,7 +28,7 @@ from noxu.commands.api_client import ApiClient, RequestError, endpoint_from_opti
 from noxu.config import DEFAULT_DATA, Config, Etcd, StartError
 from noxu.control_plane import ControlPlane, assemble, running
 from noxu.crd import conditions, types
-from noxu.crd.versions import served_versions, storage_version
+from noxu.crd.types import served_versions, storage_version
 from noxu.http.webhooks import WebhookClient
 from noxu.manifests import loading
 from noxu.process import stores

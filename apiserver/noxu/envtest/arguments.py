@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from noxu.envtest.flags import BOOL, REFUSED, SHORTHANDS, Kind, kind_of
 from noxu.features import FALSE, TRUE
-from noxu.go.duration import SECOND, parse_duration
 from noxu.go.text import quote
+from noxu.go.time import SECOND, parse_duration
 
 _INT64: Final = range(-(2**63), 2**63)
 

@@ -36,7 +36,7 @@ from time import perf_counter
 from typing import Final
 
 from noxu.api.errors import ApiError, internal_error
-from noxu.api.hosts import is_loopback, is_origin_of, split_host
+from noxu.api.names import is_loopback, is_origin_of, split_host
 from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.crd import types as crd_types
 from noxu.http import auditing, framing

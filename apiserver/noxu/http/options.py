@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 from noxu.api import errors, field, meta, selectors
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
-from noxu.go.duration import SECOND, parse_duration
-from noxu.go.strconv import parse_int, parse_uint
-from noxu.go.text import quote
+from noxu.go.text import parse_int, parse_uint, quote
+from noxu.go.time import SECOND, parse_duration
 from noxu.http.request import Query, first
 from noxu.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import Options

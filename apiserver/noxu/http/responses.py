@@ -22,10 +22,9 @@ from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
 from noxu.registry.listing import Listing
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
-from noxu.tables import cell_budget, summary, table
-from noxu.tables.cell_budget import CellBudget, limited_by
-from noxu.tables.summary import Summary, summarize
-from noxu.tables.table import Columns
+from noxu.tables import jsonpath, table
+from noxu.tables.jsonpath import CellBudget, limited_by
+from noxu.tables.table import Columns, Summary, summarize
 from noxu.values import Json, Object
 
 CHUNK: Final = 128  # objects
@@ -212,16 +211,16 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
     if to is None or accepted.media_type != JSON or accepted.pretty:
         return None
     if to.kind != "Table":
-        return lambda entry: summary.metadata(_summaries.of(entry, resource, columns), to.version)
+        return lambda entry: table.metadata(_summaries.of(entry, resource, columns), to.version)
     if columns.cells_of_list is not None:
         return None
-    ages = summary.Ages(now)
+    ages = table.Ages(now)
     with_object = include == "Object"
 
     def row(entry: Entry) -> bytes:
         body = body_at(entry, resource) if with_object else b""
         # shares the pieces of the summary; only the age is new
-        return summary.row(_summaries.of(entry, resource, columns), to.version, ages, include, body)
+        return table.row_of_summary(_summaries.of(entry, resource, columns), to.version, ages, include, body)
 
     return row
 
@@ -484,7 +483,7 @@ class Summaries:
         if found is not None and found.resource is resource:
             return found.summary
         summary = summarize(codec.decode_stored(body_at(entry, resource)), columns)
-        budget = cell_budget.CURRENT.get()
+        budget = jsonpath.CURRENT.get()
         if budget is None or not budget.cut_short:  # another request may afford the cells that are empty in this one
             self._keep(entry, resource, summary)
         return summary

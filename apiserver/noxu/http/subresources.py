@@ -17,9 +17,8 @@ from typing import Final
 from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.meta import GroupVersionKind
-from noxu.go.strconv import parse_uint
 from noxu.go.structs import BOOL, INT32, STRING, List, Type, decode
-from noxu.go.text import quote
+from noxu.go.text import parse_uint, quote
 from noxu.go.time import format_time, parse_time
 from noxu.http import negotiation, responses
 from noxu.http.answer import Answer

@@ -38,7 +38,7 @@ from noxu.registry.listing import Selection, select
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.tables.cell_budget import CellBudget, limited_by
+from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
@@ -202,7 +202,7 @@ class Summarized(Reencoded):
 class InProtobuf(Reencoded):
     """Objects or their metadata as protobuf. `encode` encodes a Status, which is not converted."""
 
-    _frame = staticmethod(protobuf.watch_event)
+    _frame: Callable[[EventType, bytes], bytes] = staticmethod(protobuf.watch_event)
 
     def __init__(self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes]) -> None:
         super().__init__(resource, make)
@@ -225,7 +225,7 @@ class InCbor(InProtobuf):
         resource: Resource,
         make: Callable[[Object], bytes],
         encode: Callable[[Object], bytes],
-        frame: Callable[[str, bytes], bytes],
+        frame: Callable[[EventType, bytes], bytes],
         key: object,
     ) -> None:
         super().__init__(resource, make, encode)

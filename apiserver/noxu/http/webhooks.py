@@ -29,7 +29,7 @@ from typing import Any, Final
 import aiohttp
 from yarl import URL
 
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.go import url as go_url
 from noxu.go import x509
 from noxu.go.text import quote

@@ -10,7 +10,7 @@ from typing import Final
 
 from noxu.go import structs
 from noxu.registry.resource import Resource
-from noxu.schema.declared import METADATA, TYPE_META
+from noxu.schema.fieldpath import METADATA, TYPE_META
 from noxu.schema.structural import Structural
 from noxu.similar_names import meant
 
