@@ -26,10 +26,10 @@ from noxu.http.filters import RecordAudit
 from noxu.http.request import parse_target
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import RotatingFile, Rotation
+from noxu.process.running import GC_THRESHOLDS
 from noxu.registry.access import ALLOWED
 from noxu.security.audit_log import AuditLog
 from noxu.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
-from noxu.server import GC_THRESHOLDS
 
 TARGET = "/apis/example.com/v1/namespaces/default/widgets/a?fieldManager=kubectl"
 BODY = b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"text":"%s"}}' % (b"x" * 3300)

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.calls import seconds
-from noxu.control_plane import assemble
+from noxu.control_plane import WITHOUT_CONTROLLERS, assemble
 from noxu.http.metrics import RequestMetrics
 from noxu.http.request import parse_target
 from noxu.instruments import Family
@@ -54,7 +54,7 @@ def exchange_of(method: str, target: str) -> Any:
 
 
 def count_requests() -> None:
-    metrics = RequestMetrics(assemble(MemoryStore()).catalog)
+    metrics = RequestMetrics(assemble(WITHOUT_CONTROLLERS, MemoryStore()).catalog)
 
     def count(exchange: Any) -> None:
         """The sink, and the four looks at the clock of the filters."""

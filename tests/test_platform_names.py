@@ -34,8 +34,8 @@ NOT_ON_WINDOWS: Final = {"apiserver/noxu/envtest/etcd.py": "a program of `noxu e
 LOOP_METHODS: Final = {"add_reader", "add_writer", "add_signal_handler", "create_unix_server", "create_unix_connection"}
 """Of event loops, without a condition in typeshed: those of Windows raise NotImplementedError, or have no Unix sockets."""
 GUARDED_LOOP_METHODS: Final = {
-    ("apiserver/noxu/process/parent.py", "add_reader"),  # of what os.pidfd_open returns, on Linux
-    ("apiserver/noxu/server.py", "create_unix_server"),  # for a listener that Windows cannot have
+    ("apiserver/noxu/process/signals.py", "add_reader"),  # of what os.pidfd_open returns, on Linux
+    ("apiserver/noxu/process/server.py", "create_unix_server"),  # for a listener that Windows cannot have
     ("apiserver/noxu/process/signals.py", "add_signal_handler"),  # in a `try` that handles NotImplementedError
 }
 

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from noxu.config import Authentication, Config, Etcd
-from noxu.server import Server
+from noxu.process.server import Server
 from noxu_storage.store import Store
 from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer

@@ -1,14 +1,14 @@
-"""The configuration of a server."""
+"""The configuration of a server, and the version of this program."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from noxu.admission_plugins import default
-from noxu.features import Features
+from noxu.features import Features, default_plugins
 
 KUBERNETES_VERSION: Final = "1.37.0"
 """The release of Kubernetes whose API this is."""
@@ -192,7 +192,7 @@ class Config:
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
-    `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: server.STOP_WITHIN.
+    `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: process.server.STOP_WITHIN.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
@@ -221,7 +221,7 @@ class Config:
     profile: Profile = "local"
     controllers: tuple[str, ...] | None = None
     leader_election: LeaderElection = LeaderElection()
-    admission_plugins: frozenset[str] = default(controllers=True)
+    admission_plugins: frozenset[str] = default_plugins(controllers=True)
     kinds: tuple[Path, ...] = ()
     authorization_modes: tuple[str, ...] | None = None
     authentication: Authentication = DEFAULT_AUTHENTICATION
@@ -240,3 +240,17 @@ class Config:
     services: str = "10.0.0.0/24"
     node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None
+
+
+NOT_INSTALLED: Final = "0+unknown"
+"""What a checkout says that is run without having been installed: a version by PEP 440."""
+
+
+@cache
+def own_version() -> str:
+    from importlib import metadata  # large, and rarely needed
+
+    try:
+        return metadata.version("noxu")
+    except metadata.PackageNotFoundError:
+        return NOT_INSTALLED

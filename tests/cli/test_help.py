@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from noxu import cli
-from noxu.arguments.examples import EXAMPLES
+from noxu.arguments.commands import EXAMPLES
 from noxu.config import KUBERNETES_VERSION
 
 Run = Callable[..., Any]

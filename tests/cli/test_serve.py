@@ -377,11 +377,11 @@ sys.meta_path.insert(0, Finder())
 """
 MODULES = [
     "noxu.cli",
-    "noxu.arguments.plain",
+    "noxu.arguments.serve",
     "noxu.arguments",
     "noxu.commands.serve",
     "aiohttp",
-    "noxu.server",
+    "noxu.process.server",
     "noxu.http.late_app",
     "uvloop",
     "noxu_storage.memory",

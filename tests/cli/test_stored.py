@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from noxu import server
 from noxu.config import Config
 from noxu.features import Features
+from noxu.process import server
 from noxu.process.kubeconfig import Access, kubeconfig
 from noxu.testing.handle import Noxu, documents
 from noxu.values import Object

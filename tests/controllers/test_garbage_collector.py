@@ -12,7 +12,7 @@ import pytest
 
 from noxu.api import codec
 from noxu.api.errors import forbidden
-from noxu.control_plane import ControlPlane, assemble
+from noxu.control_plane import ControlPlane
 from noxu.controllers.garbage_collector import MANAGER, USER, GarbageCollector
 from noxu.controllers.owner_graph import OwnerGraph
 from noxu.features import Features
@@ -23,6 +23,7 @@ from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Corrupt, Key, KeyValue, Unavailable
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world, copy_of, definition, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, longest_block, loop_turns

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from noxu import server
 from noxu.api import codec
 from noxu.api.field import required
 from noxu.config import Config
@@ -18,6 +17,7 @@ from noxu.controllers import invalid_objects
 from noxu.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, MAX_ERRORS, message
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.manifests import loading
+from noxu.process import server
 from noxu.registry.cpu_budget import MAX_LOOP_COST
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import key_of

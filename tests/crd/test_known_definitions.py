@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.crd import known_definitions
 from noxu.crd.known_definitions import (
     KnownDefinitions,
@@ -27,6 +27,7 @@ from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import EVERYTHING
 from tests.clocks import StoppedClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import definition
 from tests.registry.world import CountedIdentifiers
 from tests.timing import eventually_async

@@ -13,7 +13,7 @@ from conformance import corpus
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.control_plane import assemble, running
+from noxu.control_plane import running
 from noxu.crd import known_definitions, validation
 from noxu.crd.known_definitions import ValidSpecs, digest_of_spec, valid_specs_from_json
 from noxu.features import Features
@@ -22,6 +22,7 @@ from noxu.registry.draft import Outcome
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.optional import needs_data
 from tests.registry.world import CountedIdentifiers
 

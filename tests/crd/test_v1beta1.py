@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from noxu.crd import types, v1beta1
+from noxu.crd import lint, types, v1beta1
 from noxu.crd.types import default
 from noxu.crd.update import prepare_for_create
 from noxu.crd.validation import validate
+from noxu.schema.completion import preserving
 from noxu.values import Json, Object
 
 SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
@@ -221,7 +222,7 @@ CONVERTED: list[tuple[str, Object, Object, list[str]]] = [
 
 @pytest.mark.parametrize(("spec", "schema", "notes"), [row[1:] for row in CONVERTED], ids=[row[0] for row in CONVERTED])
 def test_conversion(spec: Object, schema: Object, notes: list[str]) -> None:
-    crd, found = v1beta1.convert(v1beta1.decode(beta(**spec)).value)
+    crd, found = lint.convert(v1beta1.decode(beta(**spec)).value)
     [version] = crd["spec"]["versions"]
     assert version["schema"]["openAPIV3Schema"] == schema
     assert list(map(str, found)) == notes
@@ -263,4 +264,4 @@ NOTHING_PRUNED: list[tuple[str, Object | None, Object]] = [
     ("schema", "served"), [row[1:] for row in NOTHING_PRUNED], ids=[row[0] for row in NOTHING_PRUNED]
 )
 def test_schemas_that_prune_nothing(schema: Object | None, served: Object) -> None:
-    assert v1beta1.preserving(schema) == served
+    assert preserving(schema) == served

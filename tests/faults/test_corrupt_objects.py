@@ -11,7 +11,7 @@ import pytest
 
 from conformance.client import Answer, Client
 from noxu.config import Config
-from noxu.server import Server
+from noxu.process.server import Server
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 KEY = "/registry/configmaps/default/b"

@@ -12,8 +12,8 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
-from noxu.config import Audit, Authentication, Config
-from noxu.server import Server, StartError
+from noxu.config import Audit, Authentication, Config, StartError
+from noxu.process.server import Server
 from tests.timing import eventually_async, loop_turns
 
 CORE: Final = "/api/v1/namespaces/default"

@@ -104,7 +104,7 @@ HEADERS: Final = {
 
 @pytest.fixture
 async def app() -> AsyncIterator[ServedApp]:
-    async with serving_app(modes=("RBAC",)) as served:
+    async with serving_app(authorization_modes=("RBAC",)) as served:
         for namespace in ("other",):
             made = {
                 "kind": "Namespace",

@@ -11,7 +11,6 @@ from aiohttp import StreamReader
 from aiohttp.test_utils import make_mocked_request
 
 from noxu.api.errors import ApiError
-from noxu.control_plane import assemble
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
 from noxu.http.filters import ParseTarget
@@ -31,6 +30,7 @@ from noxu.registry.draft import (
 )
 from noxu.registry.trace import Trace
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 from tests.http.exchanges import MAPS, backend_of
 

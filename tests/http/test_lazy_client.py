@@ -21,7 +21,7 @@ USES: list[tuple[str, str, str]] = [
     ("a submodule", "import aiohttp.web_server", "False"),
     ("a submodule by its name", "from aiohttp import web_ws, web_request", "False"),
     ("the package", "import aiohttp", "False"),
-    ("the modules of a server", "import noxu.server", "False"),
+    ("the modules of a server", "import noxu.process.server", "False"),
     ("a name of the client", "import aiohttp; assert aiohttp.ClientSession.__module__ == 'aiohttp.client'", "True"),
     ("an imported name", "from aiohttp import ClientError", "True"),
 ]

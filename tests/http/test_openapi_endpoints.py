@@ -244,7 +244,7 @@ async def test_a_definition_is_published_as_soon_as_it_is_in_the_catalog() -> No
 
 
 def test_a_server_that_is_not_asked_does_not_load_any_of_this() -> None:
-    code = "import sys, noxu.server; print([name for name in sys.modules if 'openapi' in name])"
+    code = "import sys, noxu.process.server; print([name for name in sys.modules if 'openapi' in name])"
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

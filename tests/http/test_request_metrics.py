@@ -12,13 +12,13 @@ from aiohttp.test_utils import make_mocked_request
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
-from noxu.control_plane import assemble
 from noxu.http.exchange import Exchange
 from noxu.http.filters import InFlight, ParseTarget
 from noxu.http.metrics import DURATIONS, RequestMetrics, about_of
 from noxu.http.sending import too_late
 from noxu.http.unsent import Unsent
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
 from tests.http.exchanges import MAPS
 
 LIVE = assemble(MemoryStore()).catalog

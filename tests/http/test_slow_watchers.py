@@ -17,8 +17,8 @@ from noxu.config import Config
 from noxu.http import watch, watch_requests
 from noxu.http.options import ListOptions
 from noxu.manifests.documents import Document
+from noxu.process.server import Server
 from noxu.registry import cache
-from noxu.server import Server
 from noxu_storage.types import Key
 from tests.http.streams import (
     DEFINITION,

@@ -12,7 +12,7 @@ import pytest
 
 from noxu.apply.lastapplied import ANNOTATION
 from noxu.config import Config
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.manifests import applying, loading, served_files
 from noxu.manifests import documents as manifests
 from noxu.manifests.applying import Applying
@@ -21,6 +21,7 @@ from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import object_at
 from noxu.values import Json
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
 from tests.controllers.conftest import config_map, custom, definition
 
 SCHEMA: Final[Json] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from noxu.control_plane import assemble, resource_of, running
+from noxu.control_plane import resource_of, running
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
 from noxu.manifests.documents import Document
@@ -25,6 +25,7 @@ from noxu_storage.rows import Row
 from noxu_storage.sqlite import SqliteStore
 from noxu_storage.types import EVERYTHING
 from tests.clocks import StoppedClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import config_map, custom, definition
 from tests.registry.world import CountedIdentifiers
 

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from noxu.config import Config
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading, served_files
 from noxu.manifests.watch import FileWatch
@@ -21,6 +21,7 @@ from noxu.manifests.watched_paths import WatchedPaths
 from noxu.registry.entry import object_at
 from noxu.values import Json
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
 from tests.optional import needs_program
 from tests.timing import eventually_async
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from noxu.process import free_memory
+from noxu.process import limits
 
 
 def test_all_that_is_free_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +16,7 @@ def test_all_that_is_free_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(
         ctypes, "CDLL", lambda name: SimpleNamespace(malloc_trim=lambda size: kept.append((name, size)))
     )
-    free_memory.give_back()
+    limits.give_back()
     assert kept == [(None, 0)]
 
 
@@ -27,9 +27,9 @@ def refuse(_: object) -> None:
 @pytest.mark.parametrize("library", [lambda _: SimpleNamespace(), refuse], ids=["without the function", "of Windows"])
 def test_with_another_library_nothing_happens(library: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", library)
-    free_memory.give_back()
+    limits.give_back()
 
 
 def test_without_ctypes_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctypes", None)
-    free_memory.give_back()
+    limits.give_back()

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from noxu import Noxu
-from noxu.config import Config
+from noxu.config import Config, StartError
 from noxu.process import limits as process_limits
-from noxu.server import Server, StartError, place_of_kubeconfig
+from noxu.process.kubeconfig import place_of_kubeconfig
+from noxu.process.server import Server
 from noxu_storage import database
 
 resource = pytest.importorskip("resource", reason="platform: limits of processes")

@@ -12,10 +12,18 @@ import pytest
 
 from noxu.config import StartError
 from noxu.files import in_use
-from noxu.process import kubeconfig_text, merged_kubeconfig
+from noxu.process import merged_kubeconfig
 from noxu.process.kubeconfig import Access
-from noxu.process.kubeconfig_text import LISTS, entry_named, read, with_current, with_entry, without_entry
-from noxu.process.merged_kubeconfig import UsersKubeconfig, users_kubeconfig
+from noxu.process.merged_kubeconfig import (
+    LISTS,
+    UsersKubeconfig,
+    entry_named,
+    read,
+    users_kubeconfig,
+    with_current,
+    with_entry,
+    without_entry,
+)
 
 KUBECTL: Final = """\
 apiVersion: v1
@@ -319,4 +327,4 @@ def test_a_damaged_file_at_the_end_is_left_alone(tmp_path: Path, caplog: pytest.
 def test_entries_are_lines_of_json(tmp_path: Path) -> None:
     added = with_entry(KUBECTL, "users", {"name": "noxu", "user": {}})
     assert '\nusers:\n- {"name":"noxu","user":{}}\n- name: me\n' in added
-    assert kubeconfig_text.without_entry(added, "users", "nobody") == added
+    assert merged_kubeconfig.without_entry(added, "users", "nobody") == added

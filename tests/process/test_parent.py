@@ -13,11 +13,11 @@ from tests.timing import HANGS_AFTER
 # The grandchild reports its id, then waits for the end of its parent, which is killed meanwhile.
 GRANDCHILD = """
 import asyncio, os
-from noxu.process import parent
+from noxu.process import signals
 {change}
 started_by = os.getppid()
 print(os.getpid(), flush=True)
-asyncio.run(parent.ended(started_by))
+asyncio.run(signals.parent_ended(started_by))
 print("ended", flush=True)
 """
 CHILD = "import subprocess, sys, threading, time; {start}; time.sleep(600)"
@@ -29,7 +29,7 @@ THREAD = (
 HOW: list[tuple[str, str, str]] = [
     ("as the kernel says", PROCESS, ""),
     ("started by a thread that has ended before", THREAD, ""),
-    ("asked every second", PROCESS, "del os.pidfd_open; parent.POLL = 0.01"),
+    ("asked every second", PROCESS, "del os.pidfd_open; signals.POLL = 0.01"),
 ]
 
 
@@ -46,5 +46,5 @@ def test_the_end_of_a_killed_parent(start: str, change: str) -> None:
 
 
 def test_a_parent_that_has_ended_already() -> None:
-    program = "import asyncio\nfrom noxu.process.parent import ended\nasyncio.run(ended(1 << 22))"
+    program = "import asyncio\nfrom noxu.process.signals import parent_ended\nasyncio.run(parent_ended(1 << 22))"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=HANGS_AFTER)

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from noxu.api import codec
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.features import Features
 from noxu.manifests import loading
 from noxu.registry.cache import entries_of
@@ -26,6 +26,7 @@ from noxu_storage.sqlite import SqliteStore
 from noxu_storage.store import Store
 from noxu_storage.types import Batch, Key, KeyValue, Prefix
 from tests import definitions
+from tests.control_planes import assemble
 from tests.registry.world import version, widget, widgets
 
 DEFINITION: Final = definitions.widgets(version())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu import authorization_modes
+from noxu import features
 from noxu.registry.access import Attributes, Decision, User
 from noxu.security.authorization import authorizer, refusal
 from noxu.security.rbac import Policy
@@ -73,7 +73,7 @@ LISTS: list[tuple[str, Sequence[str], tuple[str, ...] | str]] = [
 @pytest.mark.parametrize(("lists", "expected"), [row[1:] for row in LISTS], ids=[row[0] for row in LISTS])
 def test_the_flag(lists: Sequence[str], expected: tuple[str, ...] | str) -> None:
     try:
-        found: tuple[str, ...] | str = authorization_modes.modes(lists)
+        found: tuple[str, ...] | str = features.modes(lists)
     except ValueError as error:
         found = str(error)
     assert found == expected

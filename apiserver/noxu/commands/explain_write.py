@@ -22,7 +22,6 @@ from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
 from noxu.api.json_patches import field_path, steps
-from noxu.colours import shown_on
 from noxu.commands import findings, in_memory, inputs, reports, results, shards
 from noxu.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
 from noxu.commands.cache import Cache, user_directory
@@ -39,6 +38,7 @@ from noxu.kinds.scheme import by_group_kind
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, in_order, is_crd
 from noxu.manifests.wording import plain
+from noxu.observability.logs import shown_on
 from noxu.registry.draft import Options
 from noxu.registry.trace import Trace, as_json
 from noxu.values import Json, Object

@@ -24,7 +24,7 @@ from noxu.commands.export_files import Exported, ForeignFile
 from noxu.commands.exported import NEVER, cleaned, is_made_by_servers, rank
 from noxu.commands.places import State, Unusable, opened
 from noxu.config import StartError
-from noxu.control_plane import assemble, running
+from noxu.control_plane import WITHOUT_CONTROLLERS, assemble, running
 from noxu.crd import conditions
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.custom import versions_of
@@ -200,7 +200,7 @@ Made = dict[tuple[str, str, str, str], Object]
 async def _made() -> Made:
     """The objects that a server makes when it starts, and for every namespace, cleaned."""
     found: Made = {}
-    async with running(assemble(MemoryStore())) as plane:
+    async with running(assemble(WITHOUT_CONTROLLERS, MemoryStore())) as plane:
         for resource in plane.catalog.current.resources:
             if not resource.is_stored or resource.versions.storage is not resource:
                 continue

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.api import codec
-from noxu.colours import coloured, shown_on
 from noxu.commands import findings, inputs, reports
 from noxu.commands.findings import Checked
 from noxu.files import write_whole
@@ -35,6 +34,7 @@ from noxu.manifests.documents import (
     no_manifest,
 )
 from noxu.manifests.files import COMPRESSED
+from noxu.observability.logs import coloured, shown_on
 from noxu.values import Json, copy
 
 if TYPE_CHECKING:

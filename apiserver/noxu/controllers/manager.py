@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.config import JITTER, LeaderElection, Profile
-from noxu.similar_names import meant
+from noxu.features import meant
 
 if TYPE_CHECKING:
     from noxu.clock import Clock

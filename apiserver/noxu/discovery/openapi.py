@@ -41,6 +41,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 from noxu.api import codec
+from noxu.config import own_version
 from noxu.cpu_budget import spend
 from noxu.discovery import openapi_definitions as definitions
 from noxu.discovery import openapi_paths as paths
@@ -48,7 +49,6 @@ from noxu.discovery import openapi_proto as proto
 from noxu.discovery import openapi_schemas as schemas
 from noxu.discovery.openapi_proto import ProtoWriter
 from noxu.discovery.openapi_texts import KINDS
-from noxu.own_version import own_version
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object

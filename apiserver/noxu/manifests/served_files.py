@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from noxu.config import Config
-from noxu.control_plane import ControlPlane
+from noxu.config import Config, NotLoadedError, StartError
+from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, running
+from noxu.crd import openapi_kinds
 from noxu.files import write_whole
-from noxu.manifests import loading
+from noxu.manifests import documents as manifests
+from noxu.manifests import kustomizations, loading
 from noxu.manifests.applying import Applying
-from noxu.manifests.documents import Document
+from noxu.manifests.documents import Document, Read
 from noxu.registry.entry import key_of
+from noxu.values import Object
+from noxu_storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
@@ -177,3 +183,72 @@ def _keep(directory: Path, origins: Origins) -> None:
         write_whole(directory / FILE, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         log.warning("the names of the objects in the files are not kept in %s: %s", directory / FILE, error.strerror)
+
+
+# -- what is read before a server starts ------------------------------------------------------------------------------
+
+
+def read_documents(config: Config, read: Read | None) -> list[Document]:
+    """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
+    found = chain(
+        manifests.read_paths(config.files, read or manifests.contents_of, "serve"),
+        *map(kustomizations.build, config.kustomizations),
+    )
+    documents, errors = loading.readable(map(loading.packed, found))
+    if errors and not config.keep_going and _is_new(config):
+        errors += asyncio.run(_refusals(config, documents))
+    check_loaded(config, errors)
+    return documents
+
+
+def _is_new(config: Config) -> bool:
+    """Whether the store is certain to be empty."""
+    return config.etcd is None and (config.data is None or not (config.data / "noxu.db").exists())
+
+
+async def _refusals(config: Config, documents: list[Document]) -> list[str]:
+    """The errors with which a new server would refuse objects. Kinds that it does not have may be in unreadable files."""
+    settings = replace(WITHOUT_CONTROLLERS, features=config.features, admission_plugins=config.admission_plugins)
+    plane = assemble(settings, MemoryStore())
+    async with running(plane):
+        return await loading.load(plane, documents, skip_unknown=True, create_namespaces=True)
+
+
+def check_loaded(config: Config, errors: list[str]) -> None:
+    """Log errors of manifests, if the server is to start nevertheless. Raises NotLoadedError if it is not."""
+    if not errors:
+        return
+    if not config.keep_going:
+        raise NotLoadedError(*errors)
+    for error in errors:
+        log.error("not loaded: %s", error)
+
+
+def _definitions_in(file: Path) -> Iterator[Object]:
+    """The documents of a file in JSON or YAML. Raises ValueError."""
+    try:
+        body = manifests.content(file)
+    except manifests.LoadError as error:
+        raise ValueError(str(error)) from None
+    for part in manifests.split(body):
+        if part.error:
+            raise ValueError(part.error)
+        if part.decoded is not None:
+            yield part.decoded.value or {}
+
+
+def foreign_kinds(paths: Sequence[Path]) -> list[Object]:
+    """The definitions of the kinds in OpenAPI documents. Raises StartError."""
+    file = paths[0]
+
+    def documents() -> Iterator[Object]:
+        nonlocal file
+        for file in (file for path in paths for file in manifests.files(path)):
+            yield from _definitions_in(file)
+
+    try:
+        return openapi_kinds.definitions(documents())
+    except manifests.LoadError as error:
+        raise StartError(f"--kinds {error}") from None
+    except ValueError as error:
+        raise StartError(f"--kinds {file}: {error}") from None

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from noxu.config import Authentication, Config, Tls
+from noxu.files import warn_if_shared
 from noxu.process.kubeconfig import Access
-from noxu.secret_files import warn_if_shared
 from noxu.security import pki
 from noxu.security.authentication import CertificateAuthenticator
 from noxu.security.certificates import Identity, TlsError, is_dns_name

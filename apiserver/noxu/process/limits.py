@@ -50,3 +50,19 @@ def too_few_files() -> str:
     if limit == resource.RLIM_INFINITY or limit >= MIN_FILES:
         return ""
     return f"this process may open {limit} files, and a server needs {MIN_FILES} and one for each client: raise the limit (ulimit -n)"
+
+
+def give_back() -> None:
+    """Give memory that was freed back to the system, after work that needed much of it for a short time. It takes milliseconds.
+
+    The allocator of glibc gives back what is at the end of its heap. What lasts, such as stored objects, lies behind what
+    was needed while it was made; `malloc_trim` (malloc_trim(3)) gives back the pages between. Other allocators have no such
+    function.
+    """
+    try:
+        import ctypes  # which few servers need
+
+        trim = ctypes.CDLL(None).malloc_trim
+    except (ImportError, OSError, TypeError, AttributeError):  # no ctypes, no such library; TypeError: Windows
+        return
+    trim(0)

@@ -1,14 +1,19 @@
-"""The signals that stop a process: SIGINT (Ctrl-C), SIGTERM, SIGHUP (its terminal is closed), and on Windows SIGBREAK.
+"""What stops a process: the signals SIGINT (Ctrl-C), SIGTERM, SIGHUP (its terminal is closed), and on Windows SIGBREAK; its parent.
 
 SIGHUP does not, if the process was started with it ignored: that is what nohup(1) does.
 
 The event loops of Windows have no `add_signal_handler`. There a handler of the interpreter wakes the loop: asyncio lets
 signals interrupt its waiting (`signal.set_wakeup_fd`).
+
+For `--exit-with-parent`, the process ends with the one that has started it. Linux can send a signal then
+(PR_SET_PDEATHSIG), but means the thread that has started the process: a test runner whose worker thread ends is still
+there. So the kernel is asked about the process (pidfd_open); where it cannot be, the parent's id is read every second.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -65,3 +70,33 @@ def end_if_stuck(loop: asyncio.AbstractEventLoop, seconds: float = STUCK_FOR) ->
     for number in STOPPING:
         if signal.getsignal(number) not in (signal.SIG_IGN, signal.SIG_DFL):
             signal.signal(number, watch)
+
+
+# -- the parent --------------------------------------------------------------------------------------------------------
+
+
+POLL: Final = 1.0  # seconds
+
+
+async def parent_ended(parent: int) -> None:
+    """Return when the process `parent`, which was the parent of this one, has ended."""
+    if hasattr(os, "pidfd_open"):
+        with contextlib.suppress(OSError):  # it has ended, or the kernel is too old
+            handle = os.pidfd_open(parent)
+            try:
+                if os.getppid() == parent:  # else the id may be that of another process by now
+                    await _readable(handle)
+            finally:
+                os.close(handle)
+    while os.getppid() == parent:  # noqa: ASYNC110 - there is no event
+        await asyncio.sleep(POLL)
+
+
+async def _readable(handle: int) -> None:
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(handle, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(handle)

@@ -16,8 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from noxu.files import locked, write_whole
-from noxu.secret_files import keep_private
+from noxu.files import keep_private, locked, write_whole
 from noxu.security import certificates
 from noxu.security.certificates import Authority, Identity, TlsError
 

@@ -24,7 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu import key_files
+from noxu import files
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.go import pem
 from noxu.security import certificates
@@ -266,7 +266,7 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        key_files.load(context, identity.certificate, identity.key, no_password)
+        files.load_certificate(context, identity.certificate, identity.key, no_password)
     except ssl.SSLError as error:
         raise TlsError(f"{where} cannot be used: {_reason(error)}") from None
     except OSError as error:

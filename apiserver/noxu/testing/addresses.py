@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote
 
+from noxu.features import nearest
 from noxu.manifests import loading
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
-from noxu.similar_names import nearest
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.values import Object
 

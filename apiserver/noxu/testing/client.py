@@ -17,7 +17,7 @@ from weakref import WeakSet
 import aiohttp
 from yarl import URL
 
-from noxu import key_files
+from noxu import files
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.http.recent_requests import RecentRequests
@@ -121,7 +121,7 @@ class Client:
 def _context(access: Access) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=access.certificate_authority.decode())
     if access.client_certificate:
-        key_files.load(context, access.client_certificate, access.client_key)
+        files.load_certificate(context, access.client_certificate, access.client_key)
     return context
 
 

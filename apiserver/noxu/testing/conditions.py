@@ -12,8 +12,8 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from noxu.features import nearest
 from noxu.registry.resource import Resource
-from noxu.similar_names import nearest
 from noxu.testing.errors import hidden
 from noxu.testing.fields import unknown
 from noxu.values import Json, Object

@@ -14,11 +14,12 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from noxu.clock import Clock
-from noxu.config import Config
+from noxu.config import Config, StartError
 from noxu.http.filters import RequestFilter
 from noxu.manifests.documents import Document
 from noxu.process import limits as process_limits
-from noxu.server import Server, StartError, new_loop_factory
+from noxu.process.running import new_loop_factory
+from noxu.process.server import Server
 from noxu.testing.errors import EXPECTED, Stopped, hidden
 
 __tracebackhide__ = hidden

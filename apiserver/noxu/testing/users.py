@@ -11,8 +11,8 @@ from pathlib import Path
 
 from noxu.files import write_whole
 from noxu.process.kubeconfig import Access, write_kubeconfig
+from noxu.process.server import Server
 from noxu.registry.access import User
-from noxu.server import Server
 from noxu.testing.session import Session
 from noxu.testing.verbs import Verbs
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu.colours import coloured, shown_on
 from noxu.config import Config
 from noxu.observability import logs
-from noxu.server import banner
+from noxu.observability.logs import coloured, shown_on
+from noxu.process.running import banner
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noxu.api.selectors import MAX_PACKED, pack, parse_labels, text_of, unpack, value_after
+from noxu.api.names import MAX_PACKED, pack, text_of, unpack, value_after
+from noxu.api.selectors import parse_labels
 
 PACKED: Final[list[tuple[str, dict[str, str], str]]] = [
     ("none", {}, ""),
