@@ -65,6 +65,7 @@ SELECTORS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(NAMES | FOREIGN, VALUES | FOREIGN, max_size=4),
     st.lists(SELECTORS, min_size=1, max_size=3).map(",".join),

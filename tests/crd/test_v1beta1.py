@@ -12,6 +12,7 @@ from noxu.crd.update import prepare_for_create
 from noxu.crd.validation import validate
 from noxu.schema.completion import preserving
 from noxu.values import Json, Object
+from tests.rows import rows
 
 SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -145,7 +146,7 @@ DOWNGRADED: list[tuple[str, list[Object], Object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("versions", "spec"), [row[1:] for row in DOWNGRADED], ids=[row[0] for row in DOWNGRADED])
+@rows(("versions", "spec"), [row[1:] for row in DOWNGRADED], ids=[row[0] for row in DOWNGRADED])
 def test_versions_in_v1beta1(versions: list[Object], spec: Object) -> None:
     names = {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}
     all_fields = {"group": "example.com", "names": names, "scope": "Cluster", **spec}
