@@ -79,7 +79,7 @@ class Backend:
     authorize: Authorize = allow_everything
 
 
-class Limit:
+class InFlightLimit:
     """A limit on the requests that are handled or answered at the same time, and their number."""
 
     __slots__ = ("highest", "highest_before", "maximum", "running")
@@ -150,7 +150,7 @@ class Exchange:
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
     body: bytes = b""
     """The body, if the audit log wants it."""
-    limit: Limit | None = None
+    limit: InFlightLimit | None = None
     """In which limit of requests in flight it counts, until it is answered; None: in none."""
     leaving: list[Callable[[Exchange], None]] = field(default_factory=list)
     """What `App` calls before it sends the answer, the last one first: filters have added it. These raise nothing."""
@@ -267,7 +267,8 @@ class Exchange:
     async def sent_object(self, kind: str) -> tuple[Body, Options]:
         """The body of a POST, and its options of this kind. Raises ApiError."""
         media_type = self.body_format()
-        return Body(await self.read_body(), media_type), self.write_options(kind)
+        body = Body(await self.read_body(), media_type)
+        return body, options.write_options(self.query, kind, self.request.headers.get("User-Agent", ""))
 
     def write_request(
         self,

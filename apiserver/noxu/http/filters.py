@@ -41,7 +41,7 @@ from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT,
 from noxu.crd import types as crd_types
 from noxu.http import auditing, framing
 from noxu.http.answer import Answer, Answered
-from noxu.http.exchange import Exchange, Limit, attributes_of
+from noxu.http.exchange import Exchange, InFlightLimit, attributes_of
 from noxu.http.options import request_timeout
 from noxu.http.request import first, is_long_running, parse_target
 from noxu.http.traces import HEADER, Traces, is_requested
@@ -267,7 +267,7 @@ class InFlight(RequestFilter):
     ) -> None:
         """0: no limit."""
         self._unsent = unsent
-        self.reading, self.mutating = Limit(limit or sys.maxsize), Limit(mutating_limit or sys.maxsize)
+        self.reading, self.mutating = InFlightLimit(limit or sys.maxsize), InFlightLimit(mutating_limit or sys.maxsize)
         self._second = 0.0  # when the current one began
 
     def enter(self, exchange: Exchange) -> None:

@@ -96,7 +96,7 @@ async def update(exchange: Exchange) -> Answer:
     _require_name(exchange)
     accepted = exchange.accept()
     content = await exchange.read_body()
-    chosen = exchange.write_options("UpdateOptions")
+    chosen = options.write_options(exchange.query, "UpdateOptions", exchange.request.headers.get("User-Agent", ""))
     body = Body(content, exchange.body_format())
     written = await exchange.write(Action.REPLACE, body, chosen)
     return await written_answer(exchange, written, accepted, 201 if written.created else 200)
