@@ -21,7 +21,7 @@ from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
 from tests.http.exchanges import MAPS
 
-LIVE = assemble(MemoryStore()).catalog
+LIVE = assemble(MemoryStore()).served_resources
 CATALOG = LIVE.current
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 MERGE = {"Content-Type": "application/merge-patch+json"}

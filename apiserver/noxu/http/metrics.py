@@ -28,9 +28,9 @@ from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.logs import REQUEST_LINES, Request
-from noxu.registry.catalog import Catalog, LiveCatalog
 from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources, ServedResources
 
 COMPONENT: Final = "apiserver"
 _SECONDS: Final = (
@@ -85,8 +85,8 @@ class _Record:
 class RequestMetrics:
     """See the module. It is called with each exchange."""
 
-    def __init__(self, catalog: LiveCatalog) -> None:
-        self._catalog = catalog
+    def __init__(self, served_resources: LiveResources) -> None:
+        self._served_resources = served_resources
         self.access = AccessMetrics()
         self._records: dict[_About, _Record] = {}
         self._compilations = Histogram(
@@ -103,7 +103,7 @@ class RequestMetrics:
         )
 
     def __call__(self, exchange: Exchange) -> None:
-        about = about_of(exchange, self._catalog.current)
+        about = about_of(exchange, self._served_resources.current)
         record = self._records.get(about) or self._new_record(about)
         outcome = exchange.outcome
         if outcome.rule_seconds:
@@ -199,10 +199,10 @@ class RequestMetrics:
         ]  # fmt: skip
 
 
-def about_of(exchange: Exchange, catalog: Catalog) -> _About:
+def about_of(exchange: Exchange, served_resources: ServedResources) -> _About:
     """The labels of a request."""
     info, method = exchange.info, exchange.request.method
-    resource = catalog.by_path.get((info.group, info.version, info.resource))
+    resource = served_resources.by_path.get((info.group, info.version, info.resource))
     if resource is None:
         return _About((_verb(exchange, ""), "", "", "", "" if info.is_resource else _document(exchange.path), "", ""))
     subresource = info.subresource if info.subresource in resource.subresources else ""
