@@ -109,7 +109,9 @@ def test_a_self_signed_certificate_may_be_the_ca() -> None:
     assert found.name == "jane"
 
 
-@pytest.mark.filterwarnings("ignore::cryptography.utils.CryptographyDeprecationWarning")  # it reads a serial number of 0
+@pytest.mark.filterwarnings(
+    "ignore::cryptography.utils.CryptographyDeprecationWarning"
+)  # it reads a serial number of 0
 @given(st.integers(0, len(JANE) - 1), st.binary(min_size=1, max_size=4))
 @example(13, b"\0")
 def test_a_changed_certificate_is_read_or_rejected(position: int, data: bytes) -> None:
