@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from noxu.http.late_app import LateApp
+from noxu.http.clients import Clients
+from noxu.http.http_server import HttpServer
 
 
 @pytest.fixture(autouse=True)
@@ -21,19 +22,20 @@ def _unfrozen() -> Iterator[None]:
 
 async def answered(*, own_process: bool) -> list[bool]:
     """Whether garbage is collected while the application is made and while it answers."""
-    found = []
+    found, answered = [], []
 
-    async def handle(request: Any) -> str:
+    async def handle(request: Any) -> None:
         found.append(gc.isenabled())
-        return f"answer to {request}"
+        answered.append(request)
 
     def make() -> Any:
         found.append(gc.isenabled())
         return SimpleNamespace(handle=handle)
 
-    late: Any = LateApp(make, own_process=own_process)
-    assert await late.handle("the first") == "answer to the first"
-    assert await late.handle("the second") == "answer to the second"
+    server: Any = HttpServer(make, Clients(), own_process=own_process)
+    await server.handle("the first")
+    await server.handle("the second")
+    assert answered == ["the first", "the second"]
     return found
 
 
@@ -52,7 +54,7 @@ async def test_an_application_that_cannot_be_made_leaves_collections_enabled() -
     def fail() -> Any:
         raise RuntimeError("no application")
 
-    late: Any = LateApp(fail, own_process=True)
+    server: Any = HttpServer(fail, Clients(), own_process=True)
     with pytest.raises(RuntimeError, match="no application"):
-        await late.handle("the first")
+        await server.handle("the first")
     assert gc.isenabled()
