@@ -25,7 +25,7 @@ from typing import Final
 from noxu.registry import collection_names, etcd_built_in, etcd_definitions
 from noxu.registry.collection_names import beside_custom
 from noxu.registry.corrupt_objects import BUILT_IN_PATHS
-from noxu_storage.etcd_layout import APART, PlainLayout, apart, end_of, from_apart
+from noxu_storage.etcd.layout import APART, PlainLayout, apart, end_of, from_apart
 from noxu_storage.types import Key, Prefix
 
 DEFAULT_PREFIX: Final = "/registry/noxu"
