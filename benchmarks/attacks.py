@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from noxu.config import Config
-from noxu.server import GC_THRESHOLDS, Server, new_loop_factory
+from noxu.process.running import GC_THRESHOLDS, new_loop_factory
+from noxu.process.server import Server
 from tests.hostile.heads import HEADS
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import JSON, YAML, Target, custom_resource, definition, path_of

@@ -63,7 +63,7 @@ PARTS: Final = (
     ("apiserver/", "other"),
 )
 """The beginning of a file's path, and the part that it belongs to; the first one that fits."""
-RUNNING: Final = ("apiserver/noxu/cli.py", "apiserver/noxu/server.py", "apiserver/noxu/commands/")
+RUNNING: Final = ("apiserver/noxu/cli.py", "apiserver/noxu/process/server.py", "apiserver/noxu/commands/")
 """What runs the event loop: at the bottom of each stack."""
 
 

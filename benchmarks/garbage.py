@@ -16,11 +16,12 @@ import time
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, resource_of, running
 from noxu.controllers.garbage_collector import GarbageCollector
 from noxu.controllers.owner_graph import OwnerGraph
 from noxu.registry.draft import Action, Body, DeleteOptions, WriteRequest
@@ -105,7 +106,9 @@ async def measured(work: Awaitable[None]) -> Figures:
 
 @asynccontextmanager
 async def bench(store: Store, *, garbage_collection: bool = True) -> AsyncIterator[Bench]:
-    async with running(assemble(store, controllers=COLLECTOR if garbage_collection else [])) as plane:
+    async with running(
+        assemble(replace(WITHOUT_CONTROLLERS, controllers=COLLECTOR if garbage_collection else ()), store)
+    ) as plane:
         found = Bench(plane)
         await found.idle()
         yield found
@@ -162,7 +165,9 @@ async def start(path: Path, *, garbage_collection: bool) -> tuple[float, Figures
     """(Seconds until the control plane runs, the figures until the graph is built and all objects in it are checked)."""
     store = await SqliteStore.open(path)
     begin = time.perf_counter()
-    async with running(assemble(store, controllers=COLLECTOR if garbage_collection else [])) as plane:
+    async with running(
+        assemble(replace(WITHOUT_CONTROLLERS, controllers=COLLECTOR if garbage_collection else ()), store)
+    ) as plane:
         started = time.perf_counter() - begin
         return started, await measured(Bench(plane).idle())
 

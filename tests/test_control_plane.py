@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from noxu import loading
-from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.controllers import manager
 from noxu.controllers.controller import Controller, Reconciler
 from noxu.controllers.root_ca import RootCAPublisher
+from noxu.manifests import loading
 from noxu.registry.change import Change
 from noxu.registry.entry import Entry, key_of
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Closed, Key, Unavailable
+from tests.control_planes import assemble
 from tests.controllers.conftest import definition
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard

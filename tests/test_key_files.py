@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu import key_files
+from noxu import files
 from noxu.security.pki import in_memory
 from tests.clocks import ManualClock
 
@@ -29,12 +29,12 @@ def test_the_files_are_for_their_owner_only_and_do_not_remain(temporary: Path, m
             modes.append(stat.S_IMODE(certfile.parent.stat().st_mode))
             super().load_cert_chain(certfile, keyfile, password)
 
-    key_files.load(Context(ssl.PROTOCOL_TLS_SERVER), identity.certificate, identity.key)
+    files.load_certificate(Context(ssl.PROTOCOL_TLS_SERVER), identity.certificate, identity.key)
     assert modes == [0o700]
     assert list(temporary.iterdir()) == []
 
 
 def test_what_cannot_be_loaded_leaves_no_file(temporary: Path) -> None:
     with pytest.raises(ssl.SSLError):
-        key_files.load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), b"no certificate", b"no key")
+        files.load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), b"no certificate", b"no key")
     assert list(temporary.iterdir()) == []

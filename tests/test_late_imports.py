@@ -17,7 +17,7 @@ PROGRAM: Final = """if True:
     lazy_client.install()
     config = cli.options_of("serve", ["--memory", "--port", "0"]).config
 
-    from noxu.server import Server
+    from noxu.process.server import Server
 
     async def main():
         async with Server(config):
@@ -26,27 +26,23 @@ PROGRAM: Final = """if True:
     asyncio.run(main())
 """
 LATE: Final = {
-    "help, and arguments that are not spelled out": ("argparse", "noxu.arguments.parsers"),
     "lists of plug-ins": ("csv",),
     "requests": ("noxu.http.application", "noxu.http.handlers"),
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
     "WebSockets": ("aiohttp.web_ws",),
-    "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
+    "calls of webhooks": ("aiohttp.client",),
     "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
-    "schemas": ("noxu.schema.structural", "noxu.registry.custom", "noxu.cel.program"),
+    "schemas": ("noxu.schema.compiled", "noxu.cel.program"),
     "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),
     "protobuf": ("noxu.api.protobuf", "noxu.registry.etcd_built_in"),
-    "reviews": ("noxu.security.reviews",),
-    "selectors": ("noxu.api.selectors",),
-    "evictions and bindings": ("noxu.registry.subresources",),
-    "certificates": ("cryptography", "noxu.controllers.certificate_issuing", "noxu.server_tls"),
-    "manifests": ("noxu.loading", "noxu.go.yaml"),
+    "certificates": ("cryptography",),
+    "manifests": ("noxu.manifests.loading", "noxu.go.yaml"),
     "a file": ("sqlite3", "noxu_storage.sqlite"),
 }
 FIRST: Final = """if True:
     import asyncio, json, sys, threading
     from noxu.config import Config
-    from noxu.server import Server
+    from noxu.process.server import Server
 
     class Finder:
         def find_spec(self, name, path=None, target=None):

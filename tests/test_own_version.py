@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from noxu.own_version import NOT_INSTALLED, own_version
+from noxu.config import NOT_INSTALLED, own_version
 
 
 @pytest.fixture(autouse=True)

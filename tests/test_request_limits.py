@@ -9,9 +9,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from noxu import cli, server
-from noxu.config import Config, Requests
-from noxu.server import Server, StartError
+from noxu import cli
+from noxu.config import Config, Requests, StartError
+from noxu.process import running
+from noxu.process.server import Server
 from tests.timing import hang_guard
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -156,7 +157,7 @@ GIVEN: dict[str, tuple[str, Config]] = {
 @pytest.mark.parametrize(("arguments", "expected"), GIVEN.values(), ids=GIVEN)
 def test_the_options(monkeypatch: pytest.MonkeyPatch, arguments: str, expected: Config) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert cli.main(["serve", "--memory", *arguments.split()]) == 0
     assert [(each.requests, each.advertise_address) for each in configs] == [
         (expected.requests, expected.advertise_address)
@@ -177,7 +178,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 def test_an_option_is_refused_with(
     arguments: str, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "run", lambda *_, **__: pytest.fail("the server was started"))
+    monkeypatch.setattr(running, "run", lambda *_, **__: pytest.fail("the server was started"))
     with pytest.raises(SystemExit):
         cli.main(["serve", *arguments.split()])
     assert capsys.readouterr().err.splitlines()[-1] == f"noxu serve: error: argument {message}"

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from noxu.config import Audit, Authentication, Config, Etcd, Tls
-from noxu.secret_files import keep_private, warn_if_shared
+from noxu.files import keep_private, warn_if_shared
+from noxu.process.server import Server
+from noxu.process.stores import etcd_access
 from noxu.security.certificates import new_authority
-from noxu.server import Server
-from noxu.stores import etcd_access
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="platform: files have modes")
 

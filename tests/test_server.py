@@ -17,26 +17,27 @@ import aiohttp
 import pytest
 from aiohttp import web_protocol, web_server
 
-from noxu import server as server_module
-from noxu.config import Config, Tls
+from noxu.config import Config, StartError, Tls
 from noxu.controllers import controller as engine
 from noxu.http import connection, unsent
 from noxu.http.incoming import Incoming
 from noxu.http.open_connections import OpenConnections
-from noxu.kubeconfig import Access, kubeconfig, text, write_kubeconfig
-from noxu.registry.access import ANONYMOUS, Attributes, User
-from noxu.server import (
-    COMPACT_EVERY,
-    Server,
-    StartError,
-    banner,
+from noxu.process import server as server_module
+from noxu.process.configured import protected
+from noxu.process.kubeconfig import (
+    Access,
     claim_kubeconfig,
-    compact_periodically,
+    kubeconfig,
     place_of_kubeconfig,
-    protected,
     published,
+    text,
+    write_kubeconfig,
 )
+from noxu.process.running import GC_THRESHOLDS, banner
+from noxu.process.server import COMPACT_EVERY, Server, compact_periodically
+from noxu.registry.access import ANONYMOUS, Attributes, User
 from noxu_storage.memory import MemoryStore
+from noxu_storage.store import Store
 from noxu_storage.types import Key, Revision, Unavailable
 from tests.clocks import ManualClock
 from tests.faults.flaky import Served, serving
@@ -393,7 +394,7 @@ async def test_a_request_in_flight_delays_the_stop_by_its_limit_at_most(monkeypa
 async def test_a_server_that_cannot_start_leaves_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
     before = asyncio.all_tasks()
 
-    async def open_store(_: Config) -> MemoryStore:
+    async def open_store(_: Config, before: Store | None = None) -> MemoryStore:
         raise StartError("planned")
 
     monkeypatch.setattr(server_module, "open_store", open_store)
@@ -416,7 +417,7 @@ def test_a_collection_that_is_not_a_full_one_visits_few_objects() -> None:
 
     before = gc.get_threshold()
     gc.collect()
-    gc.set_threshold(*server_module.GC_THRESHOLDS)
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.callbacks.append(count)
     try:
         kept = [[] for _ in range(500_000)]  # type: ignore[var-annotated]

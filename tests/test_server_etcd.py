@@ -16,8 +16,8 @@ import pytest
 
 from noxu.config import Config, Etcd
 from noxu.http import watch
+from noxu.process.server import Server
 from noxu.registry import cache
-from noxu.server import Server
 from noxu_storage import log
 from noxu_storage.types import Prefix
 from tests.definitions import version, widgets

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from noxu.config import STORAGE_MEDIA_TYPES, Config, Etcd
-from noxu.server import Server
+from noxu.process.server import Server
 from tests.etcd_server import EtcdServer
 from tests.test_server_etcd import Clients
 from tests.timing import eventually_async

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from noxu.config import Config, Etcd
-from noxu.server import Server
+from noxu.process.server import Server
 from noxu_storage.store import Store
 from tests.etcd_server import EtcdServer
 from tests.timing import eventually_async, hang_guard

@@ -20,8 +20,8 @@ import pytest
 from conformance import corpus
 from conformance.corpus import Definition
 from noxu.config import Config, Etcd
+from noxu.process.server import Server
 from noxu.registry import etcd_definitions
-from noxu.server import Server
 from tests import apiextensions_server, etcd_server
 from tests.apiextensions_server import PREFIX, ApiextensionsServer
 from tests.etcd_server import EtcdServer

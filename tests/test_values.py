@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu import values
-from noxu.values import ABSENT, NotAMap, copy, equal, has_equal_json, nested_field, sorted_copy
+from noxu.values import ABSENT, NotAMap, cached_property, copy, equal, has_equal_json, nested_field, sorted_copy
+from tests.rows import rows
 
 JSON = st.recursive(
     st.none()
@@ -99,7 +101,7 @@ def nested(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@rows(
     "value",
     [
         nested(9_999),
@@ -134,7 +136,7 @@ FIELDS: list[tuple[str, Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "path", "found"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
+@rows(("value", "path", "found"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
 @pytest.mark.parametrize("strict", [False, True])
 def test_nested_fields(value: Any, path: str, found: Any, strict: bool) -> None:
     assert nested_field(value, path, ABSENT, strict=strict) == found
@@ -150,3 +152,39 @@ def test_a_path_through_a_value_without_fields_is_not_found(path: str, end: str,
     with pytest.raises(NotAMap, match=f"{end}: the parent is not a map") as caught:
         nested_field(value, path, strict=True)
     assert (caught.value.path, caught.value.value) == (end, parent)
+
+
+class Square:
+    def __init__(self, side: int) -> None:
+        self.side = side
+        self.computed = 0
+
+    @cached_property
+    def area(self) -> int:
+        """Side by side."""
+        self.computed += 1
+        return self.side**2
+
+
+def test_a_cached_property_is_computed_once_for_each_instance() -> None:
+    first, second = Square(3), Square(4)
+    assert (first.area, first.area, second.area) == (9, 9, 16)
+    assert (first.computed, second.computed) == (1, 1)
+    assert Square.area.__doc__ == "Side by side."
+
+
+def test_a_cached_property_of_one_object_does_not_wait_for_that_of_another() -> None:
+    both = Barrier(2, timeout=30)
+
+    class Meeting:
+        @cached_property
+        def met(self) -> int:
+            return both.wait()
+
+    objects = [Meeting(), Meeting()]
+    threads = [Thread(target=lambda meeting=meeting: meeting.met) for meeting in objects]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(vars(meeting)["met"] for meeting in objects) == [0, 1]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from noxu.api.errors import ApiError as ApiError
     from noxu.clock import Clock as Clock
     from noxu.config import Authentication as Authentication
+    from noxu.config import StartError as StartError
     from noxu.http.recent_requests import RecordedRequest as RecordedRequest
-    from noxu.manifests import LoadError as LoadError
-    from noxu.server import StartError as StartError
+    from noxu.manifests.documents import LoadError as LoadError
     from noxu.testing.client import ApiWarning as ApiWarning
     from noxu.testing.client import UnknownFieldWarning as UnknownFieldWarning
     from noxu.testing.errors import Stopped as Stopped
@@ -39,11 +39,11 @@ _HOMES = {
     "Authentication": "noxu.config",
     "Clock": "noxu.clock",
     "Denied": "noxu.testing.functions",
-    "LoadError": "noxu.manifests",
+    "LoadError": "noxu.manifests.documents",
     "MakeNoxu": "noxu.testing.factory",
     "Noxu": "noxu.testing.handle",
     "RecordedRequest": "noxu.http.recent_requests",
-    "StartError": "noxu.server",
+    "StartError": "noxu.config",
     "Stopped": "noxu.testing.errors",
     "TestUser": "noxu.testing.users",
     "UnknownFieldWarning": "noxu.testing.client",

@@ -6,6 +6,7 @@ modules are imported only for the command that is run.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import errno
 import gc
@@ -16,14 +17,14 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
-from noxu.arguments import plain
 from noxu.arguments.commands import COMMANDS as COMMANDS
 from noxu.arguments.commands import arguments_of
-
-if TYPE_CHECKING:
-    import argparse
+from noxu.arguments.parsers import parser
+from noxu.arguments.parsers import parser_of as parser_of
+from noxu.commands.completion import COMPLETE, candidates
+from noxu.process.limits import sentence
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C, as shells have it."""
@@ -59,14 +60,15 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     `own_process`: the process does nothing else, so the command may end it.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] == ["__complete"]:
-        return _complete(given[1:])
+    if given[:1] == [COMPLETE]:
+        print("\n".join(candidates(given[1:])))  # for the scripts of `noxu completion`
+        return 0
     if not given:
-        _parser().print_help()
+        parser().print_help()
         return 0
     name = given[0]
     if name not in COMMANDS:
-        top = _parser()
+        top = parser()
         top.parse_args(given)  # options such as --version, which exit, or an error
         top.error("the first argument has to be a command or an option")  # a command after `--`, since Python 3.14
     options = options_of(name, given[1:])
@@ -89,8 +91,6 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
         if error.errno not in (*UNWRITABLE, *EXHAUSTED):
             raise
         if error.errno in EXHAUSTED:
-            from noxu.process_limits import sentence  # rarely needed
-
             print(f"noxu: {sentence(error)}", file=sys.stderr)
         else:
             print(f"noxu: the output cannot be written: {error.strerror}", file=sys.stderr)
@@ -98,41 +98,18 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     return status
 
 
-def _complete(words: Sequence[str]) -> int:
-    """Answer the scripts of `noxu completion`."""
-    from noxu.commands.completion import candidates
-
-    print("\n".join(candidates(words)))
-    return 0
-
-
 def options_of(name: str, given: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Invalid ones end the process with status 2."""
-    module = arguments_of(name)
-    options = plain.options(module.add, given)
-    if options is None:
-        options = parser_of(name).parse_intermixed_args(given)
+    command = parser_of(name)
+    options = command.parse_intermixed_args(given)
     options.command = name
-    if complete := getattr(module, "complete", None):
+    complete = arguments_of(name).complete
+    if complete is not None:
         try:
             complete(options)
         except ValueError as error:
-            parser_of(name).error(str(error))
+            command.error(str(error))
     return options
-
-
-def _parser() -> argparse.ArgumentParser:
-    """The parser of arguments without a command."""
-    from noxu.arguments import parsers  # see noxu.arguments.plain
-
-    return parsers.parser()
-
-
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of the arguments of a command."""
-    from noxu.arguments import parsers
-
-    return parsers.parser_of(name)
 
 
 if __name__ == "__main__":

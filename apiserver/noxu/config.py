@@ -1,15 +1,14 @@
-"""The configuration of a server."""
+"""The configuration of a server, and the version of this program."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import field
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from noxu.admission_plugins import default
-from noxu.features import Features
-from noxu.records import NamedTuple, record
+from noxu.features import Features, default_plugins
 
 KUBERNETES_VERSION: Final = "1.37.0"
 """The release of Kubernetes whose API this is."""
@@ -53,7 +52,7 @@ class ServiceName(NamedTuple):
     port: int
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Authentication:
     """How users are identified; the names are those of kube-apiserver's options.
 
@@ -81,7 +80,7 @@ class Authentication:
 DEFAULT_AUTHENTICATION: Final = Authentication()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Audit:
     """The audit log: kube-apiserver's flags --audit-*. Sizes are in megabytes, ages in days; 0 means no limit.
 
@@ -98,7 +97,7 @@ class Audit:
     compress: bool = False
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Log:
     """The server's own log. `format`: text or json. `level` is one of `logging`. `requests`: a line for each request."""
 
@@ -107,7 +106,7 @@ class Log:
     requests: bool = False
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Requests:
     """Limits on requests, and the web pages that may send them; the names are those of kube-apiserver's flags.
 
@@ -126,7 +125,7 @@ class Requests:
 DEFAULT_REQUESTS: Final = Requests()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Tls:
     """HTTPS. Without files the server makes a CA and its own certificate.
 
@@ -149,7 +148,7 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 STORAGE_MEDIA_TYPES: Final = (JSON, PROTOBUF)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Etcd:
     """Objects are in etcd instead of a file. `servers` are URLs; the files are in PEM.
 
@@ -166,7 +165,7 @@ class Etcd:
     media_type: str = JSON
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class LeaderElection:
     """Which of several servers runs the controllers: kube-controller-manager's flags --leader-elect-*, in seconds.
 
@@ -179,7 +178,7 @@ class LeaderElection:
     retry_period: float = 2.0
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Config:
     """`data` None keeps everything in memory. `port` 0 selects a free port.
 
@@ -193,7 +192,7 @@ class Config:
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
-    `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: server.STOP_WITHIN.
+    `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: process.server.STOP_WITHIN.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
@@ -222,7 +221,7 @@ class Config:
     profile: Profile = "local"
     controllers: tuple[str, ...] | None = None
     leader_election: LeaderElection = LeaderElection()
-    admission_plugins: frozenset[str] = default(controllers=True)
+    admission_plugins: frozenset[str] = default_plugins(controllers=True)
     kinds: tuple[Path, ...] = ()
     authorization_modes: tuple[str, ...] | None = None
     authentication: Authentication = DEFAULT_AUTHENTICATION
@@ -241,3 +240,17 @@ class Config:
     services: str = "10.0.0.0/24"
     node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None
+
+
+NOT_INSTALLED: Final = "0+unknown"
+"""What a checkout says that is run without having been installed: a version by PEP 440."""
+
+
+@cache
+def own_version() -> str:
+    from importlib import metadata  # large, and rarely needed
+
+    try:
+        return metadata.version("noxu")
+    except metadata.PackageNotFoundError:
+        return NOT_INSTALLED

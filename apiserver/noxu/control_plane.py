@@ -9,38 +9,39 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from dataclasses import field
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from functools import cache as cached
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.admission import plugins
 from noxu.admission.chain import Chain
-from noxu.admission_plugins import DEFAULT
-from noxu.authorization_modes import ALWAYS_ALLOW, RBAC
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import LeaderElection
+from noxu.config import PROTOBUF, Config, LeaderElection
 from noxu.containment import Contained
 from noxu.controllers import access_rules, first_objects, manager
 from noxu.controllers.api_services import APIServiceController
 from noxu.controllers.bootstrap import BootstrapController, Facts
+from noxu.controllers.bootstrap_roles import BootstrapRoleController
+from noxu.controllers.certificate_issuing import SigningCA
 from noxu.controllers.controller import Reconciler
 from noxu.controllers.definition_approval import ApprovalController
 from noxu.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.controllers.definitions import DefinitionController
 from noxu.controllers.expiry import ExpiryController
+from noxu.controllers.leader_election import Election
 from noxu.controllers.legacy_tokens import LegacyTokenController
 from noxu.controllers.service_addresses import ServiceAddressController
 from noxu.crd import types as crd
-from noxu.features import Features
+from noxu.features import ALWAYS_ALLOW, DEFAULT_PLUGINS, RBAC, Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.records import record
 from noxu.registry.access import Authorize
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.cache import WatchCache
 from noxu.registry.catalog import Catalog, LiveCatalog
 from noxu.registry.conversion.converters import Conversions, InProcess
+from noxu.registry.custom import versions_of
 from noxu.registry.definition import definitions_resource
 from noxu.registry.draft import Act, Draft, Environment
 from noxu.registry.entry import key_of
@@ -49,14 +50,17 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.separated_collections import separate
-from noxu.registry.service_addresses import DEFAULT_RANGE, NODE_PORTS, Pool
+from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
+from noxu.registry.subresources import ACTIONS
 from noxu.registry.writer import Writer
 from noxu.security import settings
 from noxu.security.authentication import Authenticators
 from noxu.security.authorization import RulesOf, authorizer, rules_of
+from noxu.security.certificates import new_authority
 from noxu.security.escalation import guards
 from noxu.security.keys import Keys
 from noxu.security.rbac import Policy
+from noxu.security.reviews import Reviews
 from noxu.security.static_tokens import StaticTokens
 from noxu.security.tokens import Tokens
 from noxu.values import Object
@@ -64,14 +68,12 @@ from noxu_storage.store import Store
 from noxu_storage.types import Corrupt
 
 if TYPE_CHECKING:
-    from noxu.controllers.certificate_issuing import SigningCA
-    from noxu.controllers.leader_election import Election
     from noxu.webhook.client import Caller
 
 RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class ControlPlane:
     """All parts of a server that work on one store."""
 
@@ -144,27 +146,76 @@ class ControlPlane:
             self.cache.end_watches(versions.collection)
 
 
-def ca_in_memory(clock: Clock) -> Callable[[], SigningCA]:
-    """A CA for servers that have none, made when it is needed."""
+class Seams(NamedTuple):
+    """What reaches a control plane from outside, besides its configuration and its store; tests replace it.
 
-    @cached
-    def made() -> SigningCA:
-        from noxu.controllers.certificate_issuing import SigningCA  # few servers need it
-        from noxu.security.certificates import new_authority
+    `caller` calls webhooks; without one, admission webhooks are not called, and conversion webhooks fail. `facts` describe
+    a server; without them the objects that a server creates about itself are missing. `authentication` says how users are
+    identified. `root_ca` is the CA of the server's certificate in PEM, `signing_ca` gives the one that signs requests for
+    certificates; None: one in memory. `foreign` are definitions of further kinds, which are served without being stored.
+    """
 
-        identity = new_authority(clock.now).identity
-        return SigningCA(identity.certificate, identity.key)
+    clock: Clock = SYSTEM_CLOCK
+    identifiers: Identifiers = SYSTEM_IDENTIFIERS
+    caller: Caller | None = None
+    facts: Facts | None = None
+    authentication: settings.Settings = settings.DEFAULT
+    root_ca: str = ""
+    signing_ca: Callable[[], SigningCA] | None = None
+    foreign: Sequence[Object] = ()
 
-    return made
+
+SYSTEM: Final = Seams()
+WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PLUGINS)
+"""Of a control plane that only writes and reads: no controller of kube-controller-manager runs."""
 
 
-def _served(definitions: Iterable[Object]) -> dict[str, Versions]:
-    """The resources of definitions, by their names."""
-    if not definitions:
-        return {}
-    from noxu.registry.custom import versions_of  # few servers have such definitions
+def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlane:
+    """Wire the parts together, room by room, without running anything."""
+    catalog = _catalog(config, store, seams)
+    cache = WatchCache(store)
+    reader = Reader(store, cache)
+    as_protobuf = config.etcd is not None and config.etcd.media_type == PROTOBUF
+    persistence = Persistence(store, cache, as_cbor=config.features.cbor, as_protobuf=as_protobuf)
+    conversions = Conversions(seams.caller, identifiers=seams.identifiers)
+    chain = admission_chain(catalog.current, seams.caller, config.admission_plugins)
+    access = _access(config, seams, reader, catalog.current)
+    writer = _writer(seams, reader, persistence, catalog, chain, access)
+    parts = manager.Parts(
+        reader,
+        writer,
+        persistence,
+        catalog,
+        seams.clock,
+        seams.root_ca,
+        seams.signing_ca or ca_in_memory(seams.clock),
+        access.tokens.issue_legacy,
+    )
+    managed = manager.make(controllers_of(config), parts)
+    bootstrap = BootstrapController(reader, writer, catalog, parts.resource("", "namespaces"), seams.clock, seams.facts)
+    return ControlPlane(
+        store,
+        config.features,
+        seams.clock,
+        cache,
+        reader,
+        persistence,
+        catalog,
+        conversions,
+        chain,
+        access.tokens,
+        access.static_tokens,
+        access.authenticator,
+        writer,
+        access.authorize,
+        _awaited_controllers(config, seams, parts, conversions, access.policy),
+        [bootstrap, *_own_controllers(seams, parts, access.tokens), *managed],
+        bootstrap,
+        _election(config, seams, parts, managed),
+    )
 
-    return {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in definitions}
+
+# -- the registry -----------------------------------------------------------------------------------------------------
 
 
 @cached
@@ -178,205 +229,210 @@ def _built_in_catalog(has_foreign: bool, disabled: frozenset[tuple[str, str]]) -
     return Catalog(_built_in(has_foreign), disabled=disabled)
 
 
-def assemble(
-    store: Store,
-    *,
-    clock: Clock = SYSTEM_CLOCK,
-    identifiers: Identifiers = SYSTEM_IDENTIFIERS,
-    features: Features = Features(),
-    caller: Caller | None = None,
-    event_ttl: float | None = None,
-    controllers: Sequence[str] = (),
-    facts: Facts | None = None,
-    root_ca: str = "",
-    signing_ca: Callable[[], SigningCA] | None = None,
-    admission_plugins: Collection[str] = DEFAULT,
-    foreign: Iterable[Object] = (),
-    modes: Sequence[str] = (ALWAYS_ALLOW,),
-    authentication: settings.Settings = settings.DEFAULT,
-    disabled: frozenset[tuple[str, str]] = frozenset(),
-    node_ports: range = NODE_PORTS,
-    elected: LeaderElection | None = None,
-    as_protobuf: bool = False,
-) -> ControlPlane:
-    """Wire the parts together, without running anything.
+def _catalog(config: Config, store: Store, seams: Seams) -> LiveCatalog:
+    """The built-in kinds, and those of foreign definitions."""
+    catalog = LiveCatalog(_built_in_catalog(store.shared, config.disabled))
+    if seams.foreign:
+        served = {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in seams.foreign}
+        for versions in served.values():
+            versions.keep_encoded()
+        catalog.current = Catalog(_built_in(store.shared), served, disabled=config.disabled)
+    return catalog
 
-    `caller` calls webhooks; without one, admission webhooks are not called, and conversion webhooks fail. `event_ttl` is
-    the number of seconds for which Events are retained after their last write (0: until they are deleted, as upstream;
-    None: the default of their kind). `admission_plugins` are the admission plug-ins that run. `controllers` is the list of
-    kube-controller-manager's controllers, as in `--controllers`. `facts` describe a server; without them the objects that a
-    server creates about itself are missing. `root_ca` is the CA of its certificate in PEM, `signing_ca` gives the one
-    that signs requests for certificates; None: one in memory. `foreign` are definitions of further kinds, which are served without being stored
-    themselves. `modes` are the modes of authorization, `authentication` says how users are identified. `disabled` are group
-    versions of built-in kinds that clients cannot use, `node_ports` those that Services get. `elected`: the controllers of
-    kube-controller-manager run only while this server is the leader; None: always. `as_protobuf`: the store keeps built-in kinds as protobuf.
-    """
-    served = _served(foreign)
-    for versions in served.values():
-        versions.keep_encoded()
-    catalog = LiveCatalog(_built_in_catalog(store.shared, disabled))
-    if served:
-        catalog.current = Catalog(_built_in(store.shared), served, disabled=disabled)
-    cache = WatchCache(store)
-    reader, persistence = (
-        Reader(store, cache),
-        Persistence(store, cache, as_cbor=features.cbor, as_protobuf=as_protobuf),
-    )
-    conversions = Conversions(caller, identifiers=identifiers)
-    chain = admission_chain(catalog.current, caller, admission_plugins)
-    policy = Policy()
-    authorize = authorizer(modes, policy)
-    tokens = Tokens(
-        authentication.keys or Keys(),
-        reader,
-        catalog.current,
-        clock,
-        issuers=authentication.issuers,
-        audiences=authentication.audiences,
-        lookup=authentication.lookup,
-        max_seconds=authentication.max_seconds,
-    )
-    static_tokens = StaticTokens(authentication.users, tokens.audiences)
-    authenticator = Authenticators(
-        [static_tokens, tokens],
-        reader,
-        tokens.audiences,
-        certificates=authentication.certificates,
-        anonymous=authentication.anonymous,
-    )
-    environment = Environment(
-        reader,
-        persistence,
-        catalog,
-        chain,
-        clock=clock,
-        identifiers=identifiers,
-        reviewer=partial(_review, authenticator, rules_of(modes, policy)),
-        action=_action,
-        guards={
-            resource_of(catalog, access_rules.GROUP, name).collection: guard for name, guard in guards(policy).items()
-        },
-    )
-    writer = Writer(environment)
-    definitions = resource_of(catalog, crd.GROUP, crd.RESOURCE)
-    namespaces = resource_of(catalog, "", "namespaces")
-    establishing = DefinitionController(
-        reader, persistence, catalog, conversions, definitions, clock, features=features
-    )
-    environment.followers[definitions.collection] = establishing
-    services = resource_of(catalog, "", "services")
-    addresses = ServiceAddressController(
-        reader, services, Pool(DEFAULT_RANGE if facts is None else facts.services, node_ports), clock
-    )
-    environment.allocators[services.collection] = addresses.allocate
-    own: list[Reconciler[Any]] = [
-        establishing,
-        ApprovalController(reader, persistence, definitions, clock),
-        DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
-        addresses,
-        *_expiry(reader, persistence, catalog, clock, event_ttl),
-        *(_rbac(reader, writer, persistence, catalog, policy, clock) if RBAC in modes else []),
-    ]
-    managed = manager.make(
-        controllers,
-        manager.Parts(
+
+def _writer(
+    seams: Seams, reader: Reader, persistence: Persistence, catalog: LiveCatalog, chain: Chain, access: _Access
+) -> Writer:
+    return Writer(
+        Environment(
             reader,
-            writer,
             persistence,
             catalog,
-            clock,
-            root_ca,
-            signing_ca or ca_in_memory(clock),
-            tokens.issue_legacy,
-        ),
-    )
-    legacy_tokens = LegacyTokenController(reader, writer, resource_of(catalog, "", "secrets"), clock)
-    tokens.used = legacy_tokens.used
-    bootstrap = BootstrapController(reader, writer, catalog, namespaces, clock, facts)
-    background: list[Reconciler[Any]] = [
-        bootstrap,
-        legacy_tokens,
-        *_api_services(reader, writer, catalog, clock, facts),
-        *managed,
-    ]
-    return ControlPlane(
-        store,
-        features,
-        clock,
-        cache,
-        reader,
-        persistence,
-        catalog,
-        conversions,
-        chain,
-        tokens,
-        static_tokens,
-        authenticator,
-        writer,
-        authorize,
-        own,
-        background,
-        bootstrap,
-        _election(reader, writer, catalog, clock, identifiers, managed, elected),
+            chain,
+            clock=seams.clock,
+            identifiers=seams.identifiers,
+            reviewer=partial(_review, access.authenticator, access.rules),
+            action=_action,
+            guards={
+                resource_of(catalog, access_rules.GROUP, name).collection: guard
+                for name, guard in guards(access.policy).items()
+            },
+        )
     )
 
 
 async def _review(authenticator: Authenticators, rules: RulesOf, draft: Draft) -> Object:
     """The status of a review. Raises ApiError."""
-    from noxu.security.reviews import Reviews  # with the first review
-
     return await Reviews(authenticator, rules)(draft)
 
 
 def _action(kind: str) -> Act:
     """What a subresource does with a body of this kind."""
-    from noxu.registry.subresources import ACTIONS  # with the first such body
-
     return ACTIONS[kind]
 
 
-def _election(
-    reader: Reader,
-    writer: Writer,
-    catalog: LiveCatalog,
-    clock: Clock,
-    identifiers: Identifiers,
-    controllers: Sequence[Reconciler[Any]],
-    periods: LeaderElection | None,
-) -> Election | None:
-    if periods is None or not controllers:
-        return None
-    from noxu.controllers.leader_election import Election  # few servers share their store
-
-    identity = f"{socket.gethostname()}_{identifiers.new_uid()}"  # as kube-controller-manager's
-    leases = resource_of(catalog, "coordination.k8s.io", "leases")
-    return Election(reader, writer, leases, clock, identity, controllers, periods)
+def resource_of(catalog: LiveCatalog, group: str, plural: str) -> Resource:
+    """A built-in resource."""
+    resource = catalog.current.find(group, "v1", plural)
+    assert resource is not None
+    return resource
 
 
-def _rbac(
-    reader: Reader, writer: Writer, persistence: Persistence, catalog: LiveCatalog, policy: Policy, clock: Clock
+# -- security ---------------------------------------------------------------------------------------------------------
+
+
+class _Access(NamedTuple):
+    """Who users are, and what they may do. `policy` are the rules of RBAC, which a controller keeps up to date."""
+
+    tokens: Tokens
+    static_tokens: StaticTokens
+    authenticator: Authenticators
+    policy: Policy
+    authorize: Authorize
+    rules: RulesOf
+
+
+def _access(config: Config, seams: Seams, reader: Reader, catalog: Catalog) -> _Access:
+    policy, modes, options = Policy(), modes_of(config), seams.authentication
+    tokens = Tokens(
+        options.keys or Keys(),
+        reader,
+        catalog,
+        seams.clock,
+        issuers=options.issuers,
+        audiences=options.audiences,
+        lookup=options.lookup,
+        max_seconds=options.max_seconds,
+    )
+    static_tokens = StaticTokens(options.users, tokens.audiences)
+    authenticator = Authenticators(
+        [static_tokens, tokens],
+        reader,
+        tokens.audiences,
+        certificates=options.certificates,
+        anonymous=options.anonymous,
+    )
+    return _Access(tokens, static_tokens, authenticator, policy, authorizer(modes, policy), rules_of(modes, policy))
+
+
+def modes_of(config: Config) -> Sequence[str]:
+    """The modes of authorization."""
+    if config.authorization_modes is not None:
+        return config.authorization_modes
+    return (RBAC,) if config.profile == "cluster" else (ALWAYS_ALLOW,)
+
+
+def ca_in_memory(clock: Clock) -> Callable[[], SigningCA]:
+    """A CA for servers that have none, made when it is needed."""
+
+    @cached
+    def made() -> SigningCA:
+        identity = new_authority(clock.now).identity
+        return SigningCA(identity.certificate, identity.key)
+
+    return made
+
+
+# -- controllers ------------------------------------------------------------------------------------------------------
+
+
+def controllers_of(config: Config) -> Sequence[str]:
+    """The list of kube-controller-manager's controllers that run."""
+    return manager.PROFILES[config.profile] if config.controllers is None else config.controllers
+
+
+def _awaited_controllers(
+    config: Config, seams: Seams, parts: manager.Parts, conversions: Conversions, policy: Policy
 ) -> list[Reconciler[Any]]:
-    """Those of the mode RBAC: the rules are complete before the first request."""
-    from noxu.controllers.bootstrap_roles import BootstrapRoleController  # only this mode needs it
+    """Those that requests depend on. Writes wait for what follows from definitions, and use the addresses of services."""
+    reader, writer, persistence, catalog, clock = parts[:5]
+    definitions, services = parts.resource(crd.GROUP, crd.RESOURCE), parts.resource("", "services")
+    features = config.features
+    establishing = DefinitionController(
+        reader, persistence, catalog, conversions, definitions, clock, features=features
+    )
+    writer.environment.followers[definitions.collection] = establishing
+    network = DEFAULT_RANGE if seams.facts is None else seams.facts.services
+    addresses = ServiceAddressController(reader, services, Pool(network, config.node_ports), clock)
+    writer.environment.allocators[services.collection] = addresses.allocate
+    own: list[Reconciler[Any]] = [
+        establishing,
+        ApprovalController(reader, persistence, definitions, clock),
+        DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
+        addresses,
+        *_expiry(config, parts),
+        *(_rbac(parts, policy) if RBAC in modes_of(config) else []),
+    ]
+    if config.annotate_invalid:
+        own.append(_invalid_objects(parts, establishing))
+    return own
 
-    resources = {plural: resource_of(catalog, access_rules.GROUP, plural) for plural in access_rules.PLURALS}
-    rules = access_rules.AccessRuleController(reader, resources, policy, clock)
-    writer.environment.followers.update({resource.collection: rules for resource in resources.values()})
+
+def _own_controllers(seams: Seams, parts: manager.Parts, tokens: Tokens) -> list[Reconciler[Any]]:
+    """Those of kube-apiserver that run in the background, besides that of the objects of every cluster."""
+    reader, writer, catalog, clock = parts.reader, parts.writer, parts.catalog, parts.clock
+    legacy_tokens = LegacyTokenController(reader, writer, parts.resource("", "secrets"), clock)
+    tokens.used = legacy_tokens.used
+    if seams.facts is None:
+        return [legacy_tokens]
     return [
-        rules,
-        BootstrapRoleController(reader, writer, persistence, resources, clock),
+        legacy_tokens,
+        APIServiceController(reader, writer, catalog, parts.resource(AGGREGATOR, "apiservices"), clock),
     ]
 
 
-def _api_services(
-    reader: Reader, writer: Writer, catalog: LiveCatalog, clock: Clock, facts: Facts | None
-) -> list[Reconciler[Any]]:
-    if facts is None:
+def _expiry(config: Config, parts: manager.Parts) -> list[Reconciler[Any]]:
+    """One controller for each collection whose objects have a lifetime. etcd deletes Events itself."""
+    if config.event_ttl == 0 or config.etcd is not None:
         return []
-    return [APIServiceController(reader, writer, catalog, resource_of(catalog, AGGREGATOR, "apiservices"), clock)]
+    resources = [resource for resource in parts.catalog.current.resources if resource.is_stored]
+    storage = {resource.collection: resource.versions.storage for resource in resources}
+    return [
+        ExpiryController(parts.reader, parts.persistence, resource, config.event_ttl, parts.clock)
+        for resource in storage.values()
+        if resource.table is not None and resource.table.lifetime
+    ]
 
 
-def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT) -> Chain:
+def _rbac(parts: manager.Parts, policy: Policy) -> list[Reconciler[Any]]:
+    """Those of the mode RBAC: the rules are complete before the first request."""
+    resources = {plural: parts.resource(access_rules.GROUP, plural) for plural in access_rules.PLURALS}
+    rules = access_rules.AccessRuleController(parts.reader, resources, policy, parts.clock)
+    parts.writer.environment.followers.update({resource.collection: rules for resource in resources.values()})
+    roles = BootstrapRoleController(parts.reader, parts.writer, parts.persistence, resources, parts.clock)
+    return [rules, roles]
+
+
+def _invalid_objects(parts: manager.Parts, establishing: DefinitionController) -> Reconciler[Any]:
+    from noxu.controllers.invalid_objects import InvalidObjectController  # 76 ms: it has the pipeline of writes
+
+    definitions = parts.resource(crd.GROUP, crd.RESOURCE)
+    return InvalidObjectController(
+        parts.reader, parts.persistence, parts.catalog, establishing, definitions, parts.clock
+    )
+
+
+def elected(config: Config) -> LeaderElection | None:
+    """How the server that runs the controllers is elected; None: this one runs them."""
+    election = config.leader_election
+    return election if election.enabled or (election.enabled is None and config.etcd is not None) else None
+
+
+def _election(
+    config: Config, seams: Seams, parts: manager.Parts, controllers: Sequence[Reconciler[Any]]
+) -> Election | None:
+    periods = elected(config)
+    if periods is None or not controllers:
+        return None
+    identity = f"{socket.gethostname()}_{seams.identifiers.new_uid()}"  # as kube-controller-manager's
+    leases = parts.resource("coordination.k8s.io", "leases")
+    return Election(parts.reader, parts.writer, leases, parts.clock, identity, controllers, periods)
+
+
+# -- admission --------------------------------------------------------------------------------------------------------
+
+
+def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT_PLUGINS) -> Chain:
     """The admission plug-ins that are enabled; without a caller no webhooks."""
     chain = Chain(catalog, enabled)
     if "MutatingAdmissionPolicy" in enabled:
@@ -392,26 +448,7 @@ def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection
     return chain
 
 
-def _expiry(
-    reader: Reader, persistence: Persistence, catalog: LiveCatalog, clock: Clock, event_ttl: float | None
-) -> list[Reconciler[Any]]:
-    """One controller for each collection whose objects have a lifetime."""
-    if event_ttl == 0:
-        return []
-    resources = [resource for resource in catalog.current.resources if resource.is_stored]
-    storage = {resource.collection: resource.versions.storage for resource in resources}
-    return [
-        ExpiryController(reader, persistence, resource, event_ttl or resource.table.lifetime, clock)
-        for resource in storage.values()
-        if resource.table is not None and resource.table.lifetime
-    ]
-
-
-def resource_of(catalog: LiveCatalog, group: str, plural: str) -> Resource:
-    """A built-in resource."""
-    resource = catalog.current.find(group, "v1", plural)
-    assert resource is not None
-    return resource
+# -- running ----------------------------------------------------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager

@@ -1,16 +1,27 @@
-"""Feature gates, in the syntax of upstream's flag: `--feature-gates A=true,B=false`.
+"""What of a server is chosen by name, in the syntax of upstream's flags: features, admission plug-ins, modes of authorization.
 
-Features that upstream has locked to their default have no gate, except those that its integration tests disable (with
-`--emulated-version`). Unknown gates are refused, because setting one would have no effect.
+`--feature-gates A=true,B=false`: features that upstream has locked to their default have no gate, except those that its
+integration tests disable (with `--emulated-version`). Unknown gates are refused, because setting one would have no effect.
+
+`--disable-admission-plugins A,B` and `--enable-admission-plugins A,B` (AdmissionOptions of k8s.io/apiserver) can be
+repeated; neither the order nor repetitions matter, and no plug-in may be in both lists. The plug-ins that upstream enables by
+default are enabled (DefaultOffAdmissionPlugins of kube-apiserver has the others), with one exception: ServiceAccount refuses all
+pods if no controller creates the account `default` in each namespace, so it is enabled only where one does. Plug-ins that only
+kube-apiserver has cannot be enabled; disabling them has no effect, so that the flags of a cluster can be copied.
+
+`--authorization-mode` has the modes of pkg/kubeapiserver/authorizer/modes.
+
+A name that exists nowhere is an error when it is given, because what refers to it would never happen. The message has what is
+known instead, and which of it was probably meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+import json
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
-from noxu.records import NamedTuple
-from noxu.similar_names import meant
+# -- feature gates -----------------------------------------------------------------------------------------------------
 
 
 class Features(NamedTuple):
@@ -38,7 +49,7 @@ TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
-def parse(texts: Iterable[str]) -> Features:
+def parse_gates(texts: Iterable[str]) -> Features:
     """The features that flags enable; of several values of a gate, the last one counts. Raises ValueError."""
     chosen: dict[str, bool] = {}
     for text in texts:
@@ -52,3 +63,191 @@ def parse(texts: Iterable[str]) -> Features:
                 raise ValueError(f"invalid value of {gate}={value}: must be true or false")
             chosen[GATES[gate]] = value in TRUE
     return Features(**chosen)
+
+
+# -- admission plug-ins ------------------------------------------------------------------------------------------------
+
+
+ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
+"""The API group of their configuration."""
+PLUGINS: Final = (
+    "NamespaceLifecycle",
+    "LimitRanger",
+    "ServiceAccount",
+    "TaintNodesByCondition",
+    "PodSecurity",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+    "ResourceQuota",
+)
+"""The plug-ins in the order in which they run: upstream's AllOrderedPlugins."""
+
+OFF_PLUGINS: Final = frozenset({"OwnerReferencesPermissionEnforcement"})
+"""The plug-ins that have to be enabled."""
+
+WITH_CONTROLLERS: Final = frozenset({"ServiceAccount"})
+"""The plug-ins that have to be enabled where no controllers run."""
+
+OF_KUBE_APISERVER: Final = frozenset(
+    {
+        "AlwaysAdmit",
+        "AlwaysDeny",
+        "AlwaysPullImages",
+        "ClusterTrustBundleAttest",
+        "DenyServiceExternalIPs",
+        "EventRateLimit",
+        "ExtendedResourceToleration",
+        "ImagePolicyWebhook",
+        "JobValidation",
+        "LimitPodHardAntiAffinityTopology",
+        "NamespaceAutoProvision",
+        "NamespaceExists",
+        "NodeDeclaredFeatureValidator",
+        "NodeRestriction",
+        "PodGroupProtection",
+        "PodGroupWorkloadExists",
+        "PodNodeSelector",
+        "PodResizeValidator",
+        "PodTolerationRestriction",
+        "PodTopologyLabels",
+    }
+)
+"""The plug-ins that kube-apiserver has in addition (1.37)."""
+
+
+def default_plugins(*, controllers: bool) -> frozenset[str]:
+    """The plug-ins that are enabled by default. `controllers`: whether one creates the accounts of namespaces."""
+    return frozenset(PLUGINS) - OFF_PLUGINS - (frozenset() if controllers else WITH_CONTROLLERS)
+
+
+DEFAULT_PLUGINS: Final = default_plugins(controllers=False)
+_ALTERNATIVES: Final = f"available: {', '.join(PLUGINS)}"
+
+
+def plugin_names(flags: Iterable[str]) -> list[str]:
+    """The names in the values of a flag: each value is a line of CSV, as for pflag's StringSlice. Raises ValueError."""
+    flags = list(flags)
+    if not flags:
+        return []
+    import csv  # the options are rarely given
+
+    found: list[str] = []
+    for flag in flags:
+        try:
+            found += next(csv.reader(flag.splitlines(), strict=True), [])
+        except csv.Error as error:
+            raise ValueError(f"invalid list of admission plug-ins {json.dumps(flag)}: {error}") from None
+    return found
+
+
+def select_plugins(
+    enable: Iterable[str] = (), disable: Iterable[str] = (), *, controllers: bool = False
+) -> frozenset[str]:
+    """The plug-ins that run; `controllers` as for `default`. Raises ValueError with all errors."""
+    enable, disable = list(dict.fromkeys(enable)), list(dict.fromkeys(disable))
+    problems = []
+    for name in enable:
+        if name in OF_KUBE_APISERVER:
+            why = f"is one of kube-apiserver's that this server does not have ({_ALTERNATIVES})"
+            problems.append(f"enable-admission-plugins plugin {json.dumps(name)} {why}")
+        elif name not in PLUGINS:
+            problems.append(_unknown_plugin("enable", name))
+    problems += [
+        _unknown_plugin("disable", name) for name in disable if name not in PLUGINS and name not in OF_KUBE_APISERVER
+    ]
+    if overlap := sorted(set(enable) & set(disable)):
+        problems.append(f"[{' '.join(overlap)}] in enable-admission-plugins and disable-admission-plugins overlapped")
+    if problems:
+        raise ValueError("; ".join(problems))
+    return default_plugins(controllers=controllers).union(enable).difference(disable)
+
+
+def _unknown_plugin(flag: str, name: str) -> str:
+    return f"{flag}-admission-plugins plugin {json.dumps(name)} is unknown ({_ALTERNATIVES}){meant(name, PLUGINS)}"
+
+
+# -- modes of authorization --------------------------------------------------------------------------------------------
+
+
+ALWAYS_ALLOW: Final = "AlwaysAllow"
+RBAC: Final = "RBAC"
+MODES: Final = (ALWAYS_ALLOW, "AlwaysDeny", "Node", RBAC)
+_WITHOUT: Final = {
+    "ABAC": "policies in a file",
+    "Webhook": "another server",
+}
+"""Modes that this server does not have, and whom they ask."""
+
+
+def modes(lists: Iterable[str]) -> tuple[str, ...]:
+    """The modes in comma-separated lists. Raises ValueError."""
+    found = tuple(mode for text in lists for mode in text.split(",") if text)
+    if not found:
+        raise ValueError("at least one authorization-mode must be passed")
+    faults = [fault for mode in found if (fault := _fault_of_mode(mode))]
+    if len(set(found)) != len(found):
+        faults.append(f"authorization-mode {_quoted(found)} has mode specified more than once")
+    if faults:
+        raise ValueError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+    return found
+
+
+def _fault_of_mode(mode: str) -> str:
+    if mode in MODES:
+        return ""
+    if mode in _WITHOUT:
+        return f"authorization-mode {mode} is not available: this server cannot ask {_WITHOUT[mode]}; it has {', '.join(MODES)}"
+    return f'authorization-mode "{mode}" is not a valid mode{meant(mode, MODES)} (this server has {", ".join(MODES)})'
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    """Go's `%q` of strings without special characters."""
+    return "[" + " ".join(f'"{text}"' for text in texts) + "]"
+
+
+# -- names that are probably misspelt ----------------------------------------------------------------------------------
+
+
+_SHOWN: Final = 20  # names in a message
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most similar to a name, whatever their case is; "" if none is."""
+    from difflib import get_close_matches  # imported late: rarely needed
+
+    folded = {each.lower(): each for each in known}
+    found = get_close_matches(name.lower(), folded, n=1)
+    return folded[found[0]] if found else ""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """`; did you mean NAME?`, the end of a message; "" if no known name is similar."""
+    found = nearest(name, known)
+    return f"; did you mean {found}?" if found else ""
+
+
+def check_name(name: str, known: Iterable[str], place: str) -> None:
+    """Raises ValueError for an unknown name: `operations: "UPDAET" is none of CREATE, UPDATE, …; did you mean UPDATE?`."""
+    known = tuple(known)
+    if name not in known:
+        raise ValueError(f'{place}: "{name}" is none of {listed_names(known)}{meant(name, known)}')
+
+
+def listed_names(known: Iterable[str]) -> str:
+    """Names for a message: all, or the first ones and how many there are besides."""
+    names = [name for name in known if name]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"

@@ -6,9 +6,7 @@ import os
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import Final
-
-from noxu.records import NamedTuple
+from typing import Final, NamedTuple
 
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # upstream's: no vowels, no look-alikes
 _SYSTEM: Final = random.SystemRandom()

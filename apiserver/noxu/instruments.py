@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final, Literal
-
-from noxu.records import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 MAX_SERIES: Final = 2000
 OTHER: Final = "other"

@@ -7,13 +7,39 @@ may send 10 000 levels, and Python's stack takes 1 000.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
 Json: TypeAlias = Any
 Object: TypeAlias = dict[str, Json]
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property:  # noqa: N801 - as in the standard library
+        """An attribute that is computed when it is first asked for, as in Python 3.12. Two threads may compute it at the same time.
+
+        That of Python 3.11 holds a lock while it computes, one for all instances: the event loop would wait while a thread
+        compiles another object, for as long as that thread waits for its turn.
+        """
+
+        def __init__(self, func):
+            self.func = func
+            self.__doc__ = func.__doc__
+
+        def __set_name__(self, owner, name):
+            self._name = name
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = vars(instance)[self._name] = self.func(instance)
+            return value
+
 
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.registry.draft import Action, Body, Outcome, WriteRequest
 from noxu.registry.resource import Resource
 from noxu.registry.trace import Trace
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
 
 ADMISSION = "admissionregistration.k8s.io"
 PLURALS = {

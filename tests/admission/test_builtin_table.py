@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.admission.builtin.table import TABLE
-from noxu.admission_plugins import PLUGINS
+from noxu.features import PLUGINS
 from noxu.values import copy
 from tests.admission.cluster import Cluster, claim, of_kind, pod
 

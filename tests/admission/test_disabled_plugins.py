@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.client import Answer, Client
-from noxu.admission_plugins import PLUGINS
+from noxu.features import PLUGINS
 from noxu.testing.handle import Noxu
 from tests.timing import eventually
 

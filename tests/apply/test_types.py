@@ -35,13 +35,14 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Scalar,
     Struct,
     Union,
-    Write,
 )
 from noxu.schema.structural import parse
 from noxu.values import Object
+from tests.rows import rows
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -137,7 +138,7 @@ SCHEMAS: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
+@rows(("schema", "expected"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
 def test_types_of_schemas(schema: dict[str, Any], expected: str) -> None:
     assert described(field_type(schema)) == expected
 
@@ -188,7 +189,7 @@ def test_owner_references_are_atomic_items_by_uid() -> None:
 
 # --- struct tables ---
 
-ALWAYS = Write.ALWAYS
+ALWAYS = Presence.ALWAYS
 PORT = Struct("Port").define(
     Field("port", INT32, 1, ALWAYS), Field("protocol", Scalar("v1.Protocol", lambda value: value, ""), 2)
 )
@@ -256,7 +257,7 @@ STRUCTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "expected"), STRUCTS.items())
+@rows(("name", "expected"), STRUCTS.items())
 def test_types_of_struct_fields(name: str, expected: str) -> None:
     kind = of_struct(EVERYTHING).map
     assert kind is not None
@@ -324,6 +325,6 @@ PLACES: dict[str, Callable[[Object], Object]] = {
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in IMPLIED], ids=[row[0] for row in IMPLIED])
+@rows(("schema", "expected"), [row[1:] for row in IMPLIED], ids=[row[0] for row in IMPLIED])
 def test_whether_a_schema_implies_its_type(place: Callable[[Object], Object], schema: Object, expected: bool) -> None:
     assert is_implied_by(parse(place(schema))) is expected

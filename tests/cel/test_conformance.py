@@ -16,7 +16,7 @@ import pytest
 
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.types import Type
 from noxu.cel.values.numbers import Uint
@@ -25,6 +25,7 @@ from noxu.cel.values.values import ABSENT, LISTS, MAPS, MapValue, Optional, Valu
 from tests.cel import textproto
 from tests.cel.textproto import Message
 from tests.optional import SHARED, needs_data
+from tests.rows import rows
 
 FOLDER: Final = SHARED / "cel-spec"
 GENEROUS: Final = 10**9  # costs are not what is tested here
@@ -272,7 +273,7 @@ def read_type(given: Message) -> Type:
             return {one.name: one for one in (types.TIMESTAMP, types.DURATION)}[value.decode()]
         case "abstract_type", dict():
             params = (read_type(one) for one in value.get("parameter_types", []) if isinstance(one, dict))
-            return Type(types.Kind.OPAQUE, text(value, "name"), tuple(params))
+            return Type(types.TypeKind.OPAQUE, text(value, "name"), tuple(params))
     raise AssertionError(given)
 
 
@@ -372,8 +373,9 @@ def applicable() -> Iterator[Any]:
             yield pytest.param(case, id=case.name)
 
 
+@pytest.mark.slow
 @needs_data("cel-spec")
-@pytest.mark.parametrize("case", list(applicable()))
+@rows("case", list(applicable()))
 def test_case(case: Case) -> None:
     assert failure(case) == ""
 

@@ -17,15 +17,16 @@ from noxu.cel import memory
 from noxu.cel.checking.environment import STORED
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.errors import MAX_MESSAGE, CelError, MemoryExceeded, shortened
-from noxu.cel.evaluation.interpreter import Outcome
+from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.kubernetes.admission import Composition, Purpose
 from noxu.cel.kubernetes.patches import PatchError, apply_configuration, json_patch
 from noxu.cel.kubernetes.rules import expression
-from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.kubernetes.validation import RuleValidator
 from noxu.cel.library import patches
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.values import from_json, untyped
 from noxu.schema.structural import parse
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 LIMIT = 256 * 1024
@@ -188,8 +189,8 @@ def compiled(text: str) -> Any:
     return rule.program
 
 
-def outcome(text: str) -> Outcome:
-    found: Outcome = compiled(text).evaluate({"self": from_json(VALUE, parse(SCHEMA))})
+def outcome(text: str) -> EvaluationResult:
+    found: EvaluationResult = compiled(text).evaluate({"self": from_json(VALUE, parse(SCHEMA))})
     return found
 
 
@@ -197,7 +198,8 @@ def test_the_error_names_the_limit() -> None:
     assert MemoryExceeded(16 * 2**20).message == "operation cancelled: memory limit exceeded (16 MiB of values)"
 
 
-@pytest.mark.parametrize("text", [row[1] for row in ROWS.values()], ids=ROWS)
+@pytest.mark.slow
+@rows("text", [row[1] for row in ROWS.values()], ids=ROWS)
 def test_what_an_expression_makes_is_limited(text: str) -> None:
     program = compiled(text)
     variables = {"self": from_json(VALUE, parse(SCHEMA))}
@@ -218,7 +220,8 @@ def generated(text: str) -> Any:
 NOT_GENERATED = {"a list that is sorted by keys", "a map of pairs", "a map of entries", "messages"}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.slow
+@rows("name", ROWS)
 def test_what_a_generated_rule_makes_is_limited(name: str) -> None:
     function, text = ROWS[name]
     rule = generated(text)
@@ -269,7 +272,7 @@ def test_the_last_index_of_a_long_text_is_the_last() -> None:
 
 def test_a_rule_that_makes_too_much_is_an_error_and_the_last_rule() -> None:
     rules = [{"rule": f"{SHARED} == {SHARED}"}, {"rule": "false"}]
-    validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
+    validator = RuleValidator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
     for _ in range(6):  # interpreted, then generated
         result = validator.validate(VALUE)
         (error,) = result.errors
@@ -278,11 +281,12 @@ def test_a_rule_that_makes_too_much_is_an_error_and_the_last_rule() -> None:
 
 def test_values_of_one_rule_do_not_count_for_the_next() -> None:
     rules = [{"rule": "self.numbers.reverse().size() > 0"}] * 20
-    validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
+    validator = RuleValidator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
     for _ in range(6):
         assert validator.validate(VALUE).errors == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["[1, 2].exists(x, ip('x') == ip('::1'))", "self.numbers[9000] == 1 || self.numbers[-1] == 1"]
 )

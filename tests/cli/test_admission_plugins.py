@@ -8,12 +8,21 @@ from typing import Any
 
 import pytest
 
-from noxu import cli, server
-from noxu.admission_plugins import OF_KUBE_APISERVER, OFF, PLUGINS, WITH_CONTROLLERS, default, names, select
+from noxu import cli
 from noxu.config import Config
+from noxu.features import (
+    OF_KUBE_APISERVER,
+    OFF_PLUGINS,
+    PLUGINS,
+    WITH_CONTROLLERS,
+    default_plugins,
+    plugin_names,
+    select_plugins,
+)
+from noxu.process import running
 
 ALL = frozenset(PLUGINS)
-DEFAULT = default(controllers=True)
+DEFAULT = default_plugins(controllers=True)
 AVAILABLE = (
     "available: NamespaceLifecycle, LimitRanger, ServiceAccount, TaintNodesByCondition, PodSecurity, Priority, "
     "DefaultTolerationSeconds, DefaultStorageClass, StorageObjectInUseProtection, OwnerReferencesPermissionEnforcement, "
@@ -37,7 +46,7 @@ VALUES: list[tuple[str, list[str], list[str]]] = [
 
 @pytest.mark.parametrize(("flags", "found"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
 def test_values_of_a_flag(flags: list[str], found: list[str]) -> None:
-    assert names(flags) == found
+    assert plugin_names(flags) == found
 
 
 SELECTED: list[tuple[str, str, frozenset[str]]] = [
@@ -63,7 +72,7 @@ def test_the_command_passes_them_to_the_server(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, flags: str, selected: frozenset[str]
 ) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert run(f"serve --memory {flags}").status == 0
     assert [config.admission_plugins for config in configs] == [selected]
 
@@ -101,7 +110,7 @@ def test_refused_flags(run: Callable[..., Any], flags: str, why: str) -> None:
 
 def test_the_python_interface_refuses_the_same_names() -> None:
     with pytest.raises(ValueError, match=re.escape('disable-admission-plugins plugin "x" is unknown')):
-        select(disable=["x"])
+        select_plugins(disable=["x"])
 
 
 def test_the_help_lists_the_plugins(run: Callable[..., Any]) -> None:
@@ -120,5 +129,5 @@ def test_every_config_runs_the_default_plugins_unless_it_says_otherwise() -> Non
 
 def test_plugins_without_controllers() -> None:
     assert {"ServiceAccount"} == WITH_CONTROLLERS
-    assert select() == ALL - OFF - WITH_CONTROLLERS
-    assert select(controllers=True) == DEFAULT == ALL - OFF
+    assert select_plugins() == ALL - OFF_PLUGINS - WITH_CONTROLLERS
+    assert select_plugins(controllers=True) == DEFAULT == ALL - OFF_PLUGINS

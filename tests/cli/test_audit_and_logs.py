@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from noxu import cli, server
+from noxu import cli
 from noxu.config import Audit, Config, Log
+from noxu.process import running
 
 AUDIT: list[tuple[str, list[str], Audit]] = [
     ("none", [], Audit()),
@@ -53,7 +54,7 @@ def config_of(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> Config:
     def run(config: Config, *_: Any, **__: Any) -> None:
         found.append(config)
 
-    monkeypatch.setattr(server, "run", run)
+    monkeypatch.setattr(running, "run", run)
     assert cli.main(["serve", "--memory", *arguments]) == 0
     return found[0]
 
@@ -78,7 +79,7 @@ def test_refused_options(arguments: list[str], reason: str, capsys: pytest.Captu
 
 def test_nothing_about_audit_files_is_imported_before_it_is_needed() -> None:
     program = (
-        "import sys, noxu.server; "
+        "import sys, noxu.process.server; "
         "sys.exit(any(f'noxu.{name}' in sys.modules for name in "
         "('observability.log_files', 'observability.line_writer', 'http.access_log')))"
     )

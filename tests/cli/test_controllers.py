@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from noxu import cli, server
-from noxu.config import Config
+from noxu import cli
+from noxu.config import Config, StartError
 from noxu.controllers.manager import AVAILABLE
+from noxu.process import running, server
 
 GIVEN: list[tuple[str, list[str], str, tuple[str, ...] | None]] = [
     ("nothing", [], "local", None),
@@ -30,7 +31,7 @@ def test_the_command_passes_them_to_the_server(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], profile: str, controllers: tuple[str, ...] | None
 ) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert cli.main(["serve", *arguments]) == 0
     assert [(config.profile, config.controllers) for config in configs] == [(profile, controllers)]
 
@@ -67,7 +68,7 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str], arguments: list[str
     ids=["an unknown profile", "the controllers"],
 )
 async def test_a_server_refuses_them_too(config: Config, message: str) -> None:
-    with pytest.raises(server.StartError) as raised:
+    with pytest.raises(StartError) as raised:
         await server.Server(config).__aenter__()
     assert str(raised.value).startswith(message)
 

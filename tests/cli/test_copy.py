@@ -15,8 +15,8 @@ from noxu import cli
 from noxu.api import codec
 from noxu.commands import copy, progress
 from noxu.config import Config, Etcd
-from noxu.manifests import Document
-from noxu.server import Server
+from noxu.manifests.documents import Document
+from noxu.process.server import Server
 from noxu_storage.snapshot import snapshot
 from noxu_storage.types import EVERYTHING, Key, Prefix
 from tests.cli.conftest import Run

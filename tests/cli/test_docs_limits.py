@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from noxu.cli import parser_of
+from tests.rows import rows
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 KIB, MIB = 1024, 1024 * 1024
@@ -27,11 +28,11 @@ LIMITS: list[tuple[str, str, str, float]] = [
     (
         "admission.md",
         r"a patch at most (\S+ \d+) operations",
-        "noxu.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+        "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
         1,
     ),
     ("admission.md", r"\(1 to (\d+), 10 unless given\)", "noxu.admission.webhooks:_MAX_TIMEOUT", 1),
-    ("cli.md", r"unpacked at most (\d+) MiB", "noxu.charts:MAX_UNPACKED", MIB),
+    ("cli.md", r"unpacked at most (\d+) MiB", "noxu.manifests.charts:MAX_UNPACKED", MIB),
     ("apply.md", r"Beyond (\w+) updaters", "noxu.apply.manager:MAX_UPDATE_MANAGERS", 1),
     (
         "cel.md",
@@ -73,22 +74,22 @@ LIMITS: list[tuple[str, str, str, float]] = [
     (
         "deviations.md",
         r"webhook's patch \| (\S+ \d+) operations",
-        "noxu.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+        "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
         1,
     ),
     ("deviations.md", r"disconnected after (\d+) s without", "noxu.http.connection:SEND_DEADLINE", 1),
     ("deviations.md", r"not read take at most (\d+) MiB", "noxu.http.unsent:MAX_UNSENT", MIB),
     ("deviations.md", r"for longest, at least (\d+) s", "noxu.http.unsent:MIN_STALLED", 1),
-    ("deviations.md", r"open watches \| (\S+ \d+), and", "noxu.http.watch_quota:MAX_WATCHES", 1),
-    ("deviations.md", r"and (\d+) MiB for their selectors", "noxu.http.watch_quota:MAX_MEMORY", MIB),
+    ("deviations.md", r"open watches \| (\S+ \d+), and", "noxu.http.watch_requests:MAX_WATCHES", 1),
+    ("deviations.md", r"and (\d+) MiB for their selectors", "noxu.http.watch_requests:MAX_MEMORY", MIB),
     ("policies.md", r"An expression may cost (\S+), all", "noxu.cel.cost.runtime:PER_CALL_LIMIT", 1),
     ("policies.md", r"binding and param (\S+) together", "noxu.admission.expressions:BUDGET", 1),
     ("policies.md", r"ends after (\w+) seconds with", "noxu.admission.expressions:LONGEST", 1),
-    ("reliability.md", r"SIGTERM: within (\d+) s", "noxu.server:STOP_WITHIN", 1),
+    ("reliability.md", r"SIGTERM: within (\d+) s", "noxu.process.server:STOP_WITHIN", 1),
     ("reliability.md", r"closed (\d+) s after they stop", "noxu.http.watch:STALLED_AFTER", 1),
     ("storage.md", r"while (\S+ \d+) writes or", "noxu_storage.group_commit:MAX_PENDING_WRITES", 1),
     ("storage.md", r"writes or (\d+) MiB are queued", "noxu_storage.group_commit:MAX_PENDING_BYTES", MIB),
-    ("storage.md", r"Every (\w+) minutes the server", "noxu.server:COMPACT_EVERY", 60),
+    ("storage.md", r"Every (\w+) minutes the server", "noxu.process.server:COMPACT_EVERY", 60),
     ("storage.md", r"It goes through (\d+) revisions at a time", "noxu_storage.sqlite:SWEEP_SPAN", 1),
     ("storage.md", r"less than (\S+ \d+) events and", "noxu_storage.log:TAIL_EVENTS", 1),
     ("storage.md", r"events and (\d+) MiB behind", "noxu_storage.log:TAIL_BYTES", MIB),
@@ -110,8 +111,8 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("threat-model.md", r"leaves at most (\d+) KiB in the", "noxu.http.sending:PIECE", KIB),
     ("threat-model.md", r"buffer and (\d+) KiB in the kernel", "noxu.http.connection:KERNEL_UNSENT", KIB),
     ("threat-model.md", r"at most (\d+) MiB in total", "noxu.http.unsent:MAX_UNSENT", MIB),
-    ("threat-model.md", r"429 beyond (\S+ \d+) watches", "noxu.http.watch_quota:MAX_WATCHES", 1),
-    ("threat-model.md", r"or (\d+) MiB of selectors", "noxu.http.watch_quota:MAX_MEMORY", MIB),
+    ("threat-model.md", r"429 beyond (\S+ \d+) watches", "noxu.http.watch_requests:MAX_WATCHES", 1),
+    ("threat-model.md", r"or (\d+) MiB of selectors", "noxu.http.watch_requests:MAX_MEMORY", MIB),
     ("threat-model.md", r"until then at most (\d+) KiB each", "noxu.http.watch:HIGH_WATER+CHUNK_BYTES", KIB),
     ("threat-model.md", r"cut off after (\d+) s; until then", "noxu.http.watch:STALLED_AFTER", 1),
 ]
@@ -125,7 +126,7 @@ PAGE: Final = {
     "frames that a client sends at once on the WebSocket of a watch": "noxu.http.connection:MAX_FRAMES",
     "bytes of a method": "noxu.http.methods:MAX_METHOD",
     "levels of nesting in JSON": "noxu.go.json:MAX_DEPTH",
-    "operations of a JSON patch, also of a webhook's": "noxu.api.patch_bodies:MAX_JSON_PATCH_OPERATIONS",
+    "operations of a JSON patch, also of a webhook's": "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
     "bytes that the `copy` operations of a JSON patch add": "noxu.apply.patch:MAX_COPIED",
     "characters of a label or field selector": "noxu.api.selectors:MAX_LENGTH",
     "characters of `Accept` or `Content-Type`": "noxu.http.negotiation:MAX_NEGOTIATED",
@@ -138,9 +139,9 @@ PAGE: Final = {
     "indentation of an answer (`?pretty=1`)": "noxu.api.codec:MAX_INDENTATION",
     "unknown fields that a strict answer lists": "noxu.go.structs:MAX_STRICT_ERRORS",
     "values that the printer columns of one object look at; 8 characters of a cell count as one": (
-        "noxu.tables.cell_budget:MAX_OF_ROW"
+        "noxu.tables.jsonpath:MAX_OF_ROW"
     ),
-    "the same for all rows of an answer": "noxu.tables.cell_budget:MAX_OF_REQUEST",
+    "the same for all rows of an answer": "noxu.tables.jsonpath:MAX_OF_REQUEST",
     "errors that an answer lists": "noxu.api.errors:MAX_REPORTED_ERRORS",
     "characters of the errors of an answer": "noxu.api.errors:MAX_REPORTED_TEXT",
     "an object as it is stored": "noxu.registry.limits:MAX_REQUEST",
@@ -181,8 +182,8 @@ PAGE: Final = {
     "requests that have had a turn, and wait for another one": "noxu.registry.turns:MAX_PARKED",
     "documents of OpenAPI that are kept": "noxu.discovery.openapi:MAX_KEPT",
     "parts of `/openapi/v2` that are kept": "noxu.discovery.openapi:MAX_PARTS",
-    "open watches": "noxu.http.watch_quota:MAX_WATCHES",
-    "memory of the selectors of watches": "noxu.http.watch_quota:MAX_MEMORY",
+    "open watches": "noxu.http.watch_requests:MAX_WATCHES",
+    "memory of the selectors of watches": "noxu.http.watch_requests:MAX_MEMORY",
     "connections": "noxu.http.open_connections:MAX_CONNECTIONS",
     "incomplete TLS handshakes": "noxu.http.tls:MAX_HANDSHAKES",
     "requests that have not arrived completely, together": "noxu.http.incoming:MAX_INCOMING",
@@ -202,9 +203,9 @@ PAGE: Final = {
     "a read that waits for a future `resourceVersion`": "noxu.registry.reader:FRESHNESS_DEADLINE",
     "an admission webhook (`timeoutSeconds`)": "noxu.admission.webhooks:_MAX_TIMEOUT",
     "a review of a conversion webhook": "noxu.registry.conversion.converters:TIMEOUT",
-    "requests in flight when the server stops": "noxu.server:STOP_WITHIN",
-    "an event loop that does not react to the signal that stops the server": "noxu.signals:STUCK_FOR",
-    "the period of compaction, after which history may be gone": "noxu.server:COMPACT_EVERY",
+    "requests in flight when the server stops": "noxu.process.server:STOP_WITHIN",
+    "an event loop that does not react to the signal that stops the server": "noxu.process.signals:STUCK_FOR",
+    "the period of compaction, after which history may be gone": "noxu.process.server:COMPACT_EVERY",
     "attempts at a write while others change the object": "noxu.registry.persistence:MAX_ATTEMPTS",
     "names that are generated for an object": "noxu.registry.write:GENERATE_NAME_ATTEMPTS",
     "attempts at an eviction while others change the Pod": "noxu.registry.subresources.eviction:ATTEMPTS",
@@ -245,9 +246,7 @@ def number(text: str) -> float:
     return int(text, 16) if text.startswith("0x") else float(re.sub(r"[ ,]", "", text))
 
 
-@pytest.mark.parametrize(
-    ("document", "pattern", "constant", "unit"), LIMITS, ids=[f"{row[0]}: {row[2]}" for row in LIMITS]
-)
+@rows(("document", "pattern", "constant", "unit"), LIMITS, ids=[f"{row[0]}: {row[2]}" for row in LIMITS])
 def test_a_documented_limit_is_that_of_the_program(document: str, pattern: str, constant: str, unit: float) -> None:
     text = " ".join((DOCS / document).read_text().split())  # wherever lines break
     [found] = re.findall(pattern, text)
@@ -264,7 +263,7 @@ def test_the_page_of_limits_has_exactly_these() -> None:
     assert {row.origin for row in ROWS} == {"reference", "Noxu"}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.limit)
+@rows("row", ROWS, ids=lambda row: row.limit)
 def test_a_limit_of_the_page_is_that_of_the_program(row: Row) -> None:
     module, _, name = PAGE[row.limit].partition(":")
     assert number(row.value) * UNITS[row.unit] == getattr(import_module(module), name)

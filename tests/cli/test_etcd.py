@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu import cli, server
+from noxu import cli
 from noxu.config import Config, Etcd
+from noxu.process import running
 from tests.etcd_server import free_ports
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -60,7 +61,7 @@ INVALID: list[tuple[str, list[str], str]] = [
 def test_valid_options(arguments: list[str], etcd: Etcd | None, monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Config] = []
     monkeypatch.setattr(sys, "argv", ["noxu", "serve", *arguments])
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert cli.main(["serve", *arguments]) == 0
     assert [config.etcd for config in configs] == [etcd]
 
@@ -104,6 +105,7 @@ WITH_ETCD: list[tuple[str, list[str]]] = [
 PACKAGES = {"grpc": "grpcio", "google": "protobuf"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "arguments"), WITH_ETCD, ids=[f"{row[1][0]} without {row[0]}" for row in WITH_ETCD])
 def test_without_the_extra_the_error_says_how_to_install_it(module: str, arguments: list[str], tmp_path: Path) -> None:
     program = (

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 
 from noxu.config import Config, Etcd
-from noxu.manifests import Document
-from noxu.server import Server
+from noxu.manifests.documents import Document
+from noxu.process.server import Server
 from tests.cli.conftest import Run
 from tests.etcd_server import EtcdServer
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from noxu import cli, server
+from noxu import cli
 from noxu.config import DEFAULT_EVENT_TTL, Config
 from noxu.controllers.expiry import ExpiryController
 from noxu.kinds import scheme
+from noxu.process import running, server
 
 VALID: list[tuple[str, str, float]] = [
     ("hours, minutes and seconds", "1h30m15s", 5415.0),
@@ -58,7 +58,7 @@ def test_the_help_shows_the_default(run: Callable[..., Any]) -> None:
 
 def test_the_command_passes_it_to_the_server(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Config] = []
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert run("serve --memory --event-ttl 30m").status == 0
     assert run("serve --memory").status == 0
     assert [config.event_ttl for config in configs] == [1800.0, 3600.0]
@@ -68,10 +68,3 @@ async def test_the_server_passes_it_to_the_controller_of_events() -> None:
     async with server.Server(Config(port=0, event_ttl=90.0)) as running:
         found = [controller for controller in running.plane.controllers if isinstance(controller, ExpiryController)]
         assert [controller.lifetime for controller in found] == [90.0]
-
-
-def test_the_default_does_not_import_the_parser_of_durations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "noxu.go.duration", None)  # an import would fail
-    assert cli.parser_of("serve").parse_args([]).event_ttl == DEFAULT_EVENT_TTL
-    with pytest.raises(ImportError):
-        cli.parser_of("serve").parse_args(["--event-ttl", "1h"])

@@ -14,7 +14,7 @@ from noxu.apply.lastapplied import ANNOTATION
 from noxu.commands import export_files
 from noxu.commands.export_files import Exported, path_of
 from noxu.commands.exported import cleaned, is_made_by_servers
-from noxu.manifest_files import files
+from noxu.manifests.files import files
 from noxu.testing.handle import Noxu
 from noxu.values import Json
 from noxu_storage.sqlite import SqliteStore

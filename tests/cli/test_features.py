@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from noxu.features import Features, parse
+from noxu.features import Features, parse_gates
+from tests.rows import rows
 
 ON, OFF = Features(ratcheting=True), Features(ratcheting=False)
 
@@ -29,9 +30,9 @@ FLAGS: list[tuple[list[str], Features]] = [
 ]
 
 
-@pytest.mark.parametrize(("flags", "features"), FLAGS)
+@rows(("flags", "features"), FLAGS)
 def test_flags(flags: list[str], features: Features) -> None:
-    assert parse(flags) == features
+    assert parse_gates(flags) == features
 
 
 REFUSED: list[tuple[str, str]] = [
@@ -55,7 +56,7 @@ REFUSED: list[tuple[str, str]] = [
 @pytest.mark.parametrize("command", ["serve", "validate -f x"])
 def test_invalid_flags(run: Callable[..., Any], command: str, flag: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
-        parse([flag])
+        parse_gates([flag])
     ran = run(f"{command} --feature-gates {flag}")
     assert ran.status == 2
     assert ran.err.endswith(f"noxu {command.split()[0]}: error: argument --feature-gates: {why}\n")

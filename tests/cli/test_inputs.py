@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from noxu.commands.inputs import rounds, shared_with
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from tests.optional import needs_platform
 
 Make = Callable[..., Any]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu import server
-from noxu.config import Config
+from noxu.config import Config, StartError
+from noxu.process import server
 from tests.crd.test_openapi_kinds import GROUP, ROOT, V3
 from tests.optional import needs_program
 
@@ -117,6 +117,6 @@ def test_the_start_fails_with_the_reason(tmp_path: Path, name: str, content: Any
         async with server.Server(Config(port=0, kinds=(path,))):
             raise AssertionError("it must not start")
 
-    with pytest.raises(server.StartError, match="--kinds") as raised:
+    with pytest.raises(StartError, match="--kinds") as raised:
         asyncio.run(main())
     assert message in str(raised.value)

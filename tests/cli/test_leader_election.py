@@ -6,8 +6,10 @@ import sys
 
 import pytest
 
-from noxu import cli, server
+from noxu import cli
 from noxu.config import Config, Etcd, LeaderElection
+from noxu.control_plane import elected
+from noxu.process import running
 
 FLAG = "--leader-elect"
 VALID: list[tuple[str, list[str], LeaderElection]] = [
@@ -34,7 +36,7 @@ INVALID: list[tuple[str, list[str], str]] = [
 def test_valid_options(arguments: list[str], expected: LeaderElection, monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Config] = []
     monkeypatch.setattr(sys, "argv", ["noxu", "serve", *arguments])
-    monkeypatch.setattr(server, "run", lambda config, **_: configs.append(config))
+    monkeypatch.setattr(running, "run", lambda config, **_: configs.append(config))
     assert cli.main(["serve", *arguments]) == 0
     assert [config.leader_election for config in configs] == [expected]
 
@@ -58,4 +60,4 @@ HELD: list[tuple[str, Config, bool]] = [
 
 @pytest.mark.parametrize(("config", "held"), [row[1:] for row in HELD], ids=[row[0] for row in HELD])
 def test_there_is_an_election_for(config: Config, held: bool) -> None:
-    assert (server.elected(config) is not None) is held
+    assert (elected(config) is not None) is held

@@ -13,12 +13,14 @@ import pytest
 
 from conformance.client import DEFINITIONS, Client
 from conformance.stub import Stub
-from noxu import server
 from noxu.config import Config
+from noxu.process import server
 from noxu.testing.handle import Noxu
 from noxu_storage.snapshot import snapshot
 from noxu_storage.types import Prefix
 from tests.timing import HANGS_AFTER
+
+pytestmark = pytest.mark.slow(every=6)
 
 GROUP = "moved.example.com"
 NAME = f"widgets.{GROUP}"

@@ -18,13 +18,14 @@ from typing import Any, Final, TextIO
 
 import pytest
 
-from noxu import server
 from noxu.commands import progress, serve
 from noxu.commands.progress import BAR_AFTER, ERASE_LINE, LINE_EVERY, REDRAW_EVERY
 from noxu.config import Config
 from noxu.control_plane import ControlPlane, running
-from noxu.manifests import Document
-from noxu.server import Server
+from noxu.manifests.documents import Document
+from noxu.process import running as process
+from noxu.process import server
+from noxu.process.server import Server
 from noxu_storage.types import Progress
 from tests.cli.conftest import Run, Write
 from tests.definitions import widgets
@@ -269,7 +270,7 @@ def test_a_server_shows_what_it_loads(data: Path, run: Run, monkeypatch: pytest.
 
     said: list[str] = []
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
-    monkeypatch.setattr(server, "run", load)
+    monkeypatch.setattr(process, "run", load)
     monkeypatch.setattr(logging.getLogger("noxu"), "info", said.append)
     assert serve.run  # imported before `info` is replaced
     assert run("serve --memory").status == 0

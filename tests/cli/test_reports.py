@@ -10,8 +10,8 @@ import pytest
 
 from noxu.commands.findings import Checked, Finding
 from noxu.commands.reports import FORMATS, uri
-from noxu.manifests import Document
-from noxu.positions import Position
+from noxu.manifests.documents import Document
+from noxu.manifests.positions import Position
 
 SIZE = Finding("error", "invalid", "must be 1, not\n 0 <% \x01", "spec.size", "Write 1.", Position(4, 8))
 COLOR = Finding("warning", "unknown-field", "unknown field", "spec.color", "", Position(5, 3))

@@ -16,7 +16,7 @@ import pytest
 from noxu.commands import cache, in_memory, results, skeleton, verdicts
 from noxu.commands.cache import MIN_SPLIT, Cache
 from noxu.commands.shards import Shard
-from noxu.manifests import Document, read_paths
+from noxu.manifests.documents import Document, read_paths
 from tests.cli.test_inputs import COMMANDS, each_command
 
 Make = Callable[..., Any]

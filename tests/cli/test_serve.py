@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from noxu.kubeconfig import Access, write_kubeconfig
+from noxu.process.kubeconfig import Access, write_kubeconfig
 from tests.timing import HANGS_AFTER, eventually
+
+pytestmark = pytest.mark.slow(every=5)
 
 Make = Callable[..., Any]
 
@@ -377,11 +379,11 @@ sys.meta_path.insert(0, Finder())
 """
 MODULES = [
     "noxu.cli",
-    "noxu.arguments.plain",
+    "noxu.arguments.serve",
     "noxu.arguments",
     "noxu.commands.serve",
     "aiohttp",
-    "noxu.server",
+    "noxu.process.server",
     "noxu.http.late_app",
     "uvloop",
     "noxu_storage.memory",

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from noxu import server
 from noxu.config import Config
 from noxu.features import Features
-from noxu.kubeconfig import Access, kubeconfig
+from noxu.process import server
+from noxu.process.kubeconfig import Access, kubeconfig
 from noxu.testing.handle import Noxu, documents
 from noxu.values import Object
 

@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from noxu import loading
-from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.control_plane import ControlPlane, resource_of, running
+from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
 from noxu_storage.types import EVERYTHING
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, loop_turns
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from noxu import loading
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.controllers.access_rules import GROUP, AccessRuleController, Put
+from noxu.manifests import loading
 from noxu.registry.access import Attributes, User
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import Entry
@@ -20,6 +20,7 @@ from noxu.registry.turns import CLIENT
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.sqlite import SqliteStore
+from tests.control_planes import assemble
 from tests.timing import eventually, eventually_async
 
 DEV: Final = User("dev", groups=("system:authenticated",))
@@ -51,7 +52,7 @@ def controller(plane: ControlPlane) -> AccessRuleController:
 
 @pytest.mark.parametrize("plural", ["roles", "rolebindings"])
 async def test_every_change_acts_before_it_is_answered(plural: str) -> None:
-    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+    async with running(assemble(MemoryStore(), authorization_modes=("RBAC",))) as plane:
         await loading.apply(plane, BINDING)
         assert not plane.authorize(ASKED).allowed
         await loading.apply(plane, ROLE)
@@ -62,16 +63,16 @@ async def test_every_change_acts_before_it_is_answered(plural: str) -> None:
 
 async def test_stored_rules_count_from_the_start(tmp_path: Path) -> None:
     file = tmp_path / "noxu.db"
-    async with running(assemble(await SqliteStore.open(file), modes=["RBAC"])) as plane:
+    async with running(assemble(await SqliteStore.open(file), authorization_modes=("RBAC",))) as plane:
         await loading.apply(plane, ROLE)
         await loading.apply(plane, BINDING)
-    async with running(assemble(await SqliteStore.open(file), modes=["RBAC"])) as plane:
+    async with running(assemble(await SqliteStore.open(file), authorization_modes=("RBAC",))) as plane:
         assert plane.authorize(ASKED).allowed
         assert not plane.authorize(ASKED._replace(verb="list")).allowed
 
 
 async def test_rules_hold_while_the_cache_is_reset_and_are_those_of_the_store_afterwards() -> None:
-    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+    async with running(assemble(MemoryStore(), authorization_modes=("RBAC",))) as plane:
         await loading.apply(plane, ROLE)
         await loading.apply(plane, BINDING)
         rules = controller(plane)
@@ -92,7 +93,7 @@ LARGE: Final = {
 
 
 async def test_a_large_role_is_compiled_in_a_thread_before_it_is_answered() -> None:
-    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+    async with running(assemble(MemoryStore(), authorization_modes=("RBAC",))) as plane:
         await loading.apply(plane, BINDING)
         threads: set[str] = set()
         rules = controller(plane)
@@ -107,7 +108,7 @@ async def test_a_large_role_is_compiled_in_a_thread_before_it_is_answered() -> N
 
 @pytest.mark.parametrize("change", ["replaced", "deleted"])
 async def test_a_large_role_that_has_changed_while_it_was_compiled_does_not_count(change: str) -> None:
-    async with running(assemble(MemoryStore(), modes=["RBAC"])) as plane:
+    async with running(assemble(MemoryStore(), authorization_modes=("RBAC",))) as plane:
         await loading.apply(plane, BINDING)
         rules = controller(plane)
         compile_, loop, changes = rules._compile, asyncio.get_running_loop(), list[Future[object]]()

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble
+from noxu.control_plane import ControlPlane
 from noxu.controllers.account_tokens import ACCOUNT_NAME, ACCOUNT_UID
 from noxu.security.credentials import Rejected, Token
 from noxu.values import Object
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world
 from tests.faults.flaky import FlakyStore
 

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble
+from noxu.control_plane import ControlPlane
 from noxu.controllers.bootstrap import Facts
 from noxu.registry.resource import Resource
 from noxu.values import Object
 from noxu_storage.types import EVERYTHING
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world, conditions, copy_of, definition
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async

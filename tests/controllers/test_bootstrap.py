@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble
+from noxu.control_plane import ControlPlane
 from noxu.controllers import bootstrap
 from noxu.controllers.bootstrap import Facts, lease_name
 from noxu.registry.access import User
@@ -18,6 +18,7 @@ from noxu.registry.stored_objects import SERVER_LEASES
 from noxu.values import Json, Object
 from noxu_storage.types import EVERYTHING, Key, Prefix, Unavailable
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world, conditions, copy_of, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async
@@ -291,7 +292,9 @@ async def test_first_objects_are_those_of_create_requests(
     facts = FACTS._replace(address=address, services="10.1.0.0/16")
 
     def at_once(store: FlakyStore, clock: ManualClock) -> ControlPlane:
-        return assemble(store, clock=clock, facts=facts, modes=modes, controllers=("*",), root_ca="a certificate")
+        return assemble(
+            store, clock=clock, facts=facts, authorization_modes=modes, controllers=("*",), root_ca="a certificate"
+        )
 
     def by_requests(store: FlakyStore, clock: ManualClock) -> ControlPlane:
         plane = at_once(store, clock)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.controllers import bootstrap_policy
 from noxu.controllers.bootstrap_roles import BootstrapRoleController, reconciled
 from noxu.registry.access import ANONYMOUS, Attributes, User
@@ -16,11 +16,13 @@ from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import object_at
 from noxu.values import Object, copy
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
+from tests.rows import rows
 
 
 @pytest.fixture
 async def plane() -> AsyncIterator[ControlPlane]:
-    async with running(assemble(MemoryStore(), modes=["RBAC"], controllers=["*"])) as found:
+    async with running(assemble(MemoryStore(), authorization_modes=("RBAC",), controllers=["*"])) as found:
         yield found
 
 
@@ -73,7 +75,7 @@ async def test_roles_are_aggregated_if_the_controller_runs(plane: ControlPlane) 
     rules = {name: (await get(plane, "clusterroles", name))["rules"] for name in ("view", "edit", "admin")}
     assert 0 < len(rules["view"]) < len(rules["edit"]) < len(rules["admin"])
     assert not [rule for rule in rules["view"] if "secrets" in rule["resources"]]
-    async with running(assemble(MemoryStore(), modes=["RBAC"])) as without:
+    async with running(assemble(MemoryStore(), authorization_modes=("RBAC",))) as without:
         assert (await get(without, "clusterroles", "view"))["rules"] is None
 
 
@@ -142,9 +144,7 @@ RECONCILED: list[tuple[str, Object, Object, Object | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("old", "wanted", "expected"), [row[1:] for row in RECONCILED], ids=[row[0] for row in RECONCILED]
-)
+@rows(("old", "wanted", "expected"), [row[1:] for row in RECONCILED], ids=[row[0] for row in RECONCILED])
 def test_what_an_existing_object_lacks_is_added(old: Object, wanted: Object, expected: Object | None) -> None:
     found = reconciled(old, wanted)
     if expected is None:

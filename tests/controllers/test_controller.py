@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Callable, Iterable
 import pytest
 
 from noxu.api.errors import bad_request
-from noxu.control_plane import ControlPlane, assemble, resource_of
+from noxu.control_plane import ControlPlane, resource_of
 from noxu.controllers import controller as engine
 from noxu.controllers.controller import Controller
 from noxu.registry.cache import Collection
 from noxu.registry.change import Change
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, loop_turns

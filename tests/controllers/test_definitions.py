@@ -6,10 +6,11 @@ from collections import Counter
 
 import pytest
 
-from noxu import loading, manifests
 from noxu.api import codec
 from noxu.controllers import definitions as controller
 from noxu.crd.types import GROUP, RESOURCE
+from noxu.manifests import documents as manifests
+from noxu.manifests import loading
 from noxu.registry.entry import Entry, taken_object
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object

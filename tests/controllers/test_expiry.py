@@ -7,13 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble
+from noxu.config import DEFAULT_EVENT_TTL
+from noxu.control_plane import ControlPlane
 from noxu.controllers.expiry import ExpiryController, last_write
 from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
 from noxu_storage.types import Key, Unavailable
 from tests.clocks import START, ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world, copy_of, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, loop_turns
@@ -227,8 +229,8 @@ async def test_nothing_is_kept_of_deleted_events(store: FlakyStore, clock: Manua
 # -- the lifetime
 
 
-@pytest.mark.parametrize(("event_ttl", "expires_after"), [(None, HOUR), (90.0, 90.0), (0.5, 0.5)])
-async def test_event_ttl(store: FlakyStore, clock: ManualClock, event_ttl: float | None, expires_after: float) -> None:
+@pytest.mark.parametrize(("event_ttl", "expires_after"), [(DEFAULT_EVENT_TTL, HOUR), (90.0, 90.0), (0.5, 0.5)])
+async def test_event_ttl(store: FlakyStore, clock: ManualClock, event_ttl: float, expires_after: float) -> None:
     async with a_world(store, clock, lambda store, clock: assemble(store, clock=clock, event_ttl=event_ttl)) as world:
         await world.apply(event())
         await advance(world, expires_after - 0.25)

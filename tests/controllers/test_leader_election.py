@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from noxu.config import LeaderElection
-from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.controllers.leader_election import NAME, NAMESPACE, Election
 from noxu.registry.draft import Action, Body, WriteRequest
 from noxu.registry.entry import key_of, object_at
 from noxu.values import Object
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, loop_turns
 
@@ -38,7 +39,7 @@ class Server:
         self.clock = ManualClock()
         self.clock.jump(skew)
         self.plane: ControlPlane = assemble(
-            store, clock=self.clock, controllers=["serviceaccount-controller"], elected=PERIODS
+            store, clock=self.clock, controllers=["serviceaccount-controller"], leader_election=PERIODS
         )
         self._stack = contextlib.AsyncExitStack()
 
@@ -236,5 +237,5 @@ async def test_a_reset_of_the_cache_leaves_the_leader_alone(start: Start) -> Non
 
 
 async def test_without_controllers_there_is_no_election() -> None:
-    assert assemble(FlakyStore(), elected=PERIODS).election is None
+    assert assemble(FlakyStore(), leader_election=PERIODS).election is None
     assert assemble(FlakyStore(), controllers=["*"]).election is None

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from noxu.api.errors import forbidden
-from noxu.control_plane import ControlPlane, assemble
+from noxu.control_plane import ControlPlane
 from noxu.controllers.default_objects import SYSTEM_NAMESPACES
 from noxu.controllers.root_ca import DESCRIBED, DESCRIPTION, RootCAPublisher
 from noxu.registry.draft import Action, Draft, WriteRequest
 from noxu.registry.resource import Resource
 from noxu.values import Object
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world, config_map, copy_of, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async

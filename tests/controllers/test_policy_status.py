@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noxu.admission_plugins import GROUP
 from noxu.controllers.policy_status import MANAGER
+from noxu.features import ADMISSION_GROUP
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
 from noxu_storage.types import Conflict, Key, Unavailable
@@ -18,7 +18,7 @@ def policy(expression: str = "object.metadata.name != 'x'", **metadata: Json) ->
         "resources": ["configmaps"],
     }
     return {
-        "apiVersion": f"{GROUP}/v1",
+        "apiVersion": f"{ADMISSION_GROUP}/v1",
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": "p", **metadata},
         "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]},
@@ -26,7 +26,7 @@ def policy(expression: str = "object.metadata.name != 'x'", **metadata: Json) ->
 
 
 def policies(world: World) -> Resource:
-    return world.resource("validatingadmissionpolicies", GROUP)
+    return world.resource("validatingadmissionpolicies", ADMISSION_GROUP)
 
 
 async def status(world: World) -> Object:

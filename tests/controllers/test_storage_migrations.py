@@ -8,7 +8,6 @@ import pytest
 
 from noxu.api import codec
 from noxu.api.errors import plain_error
-from noxu.control_plane import assemble
 from noxu.registry import rewriting
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import key_of
@@ -16,6 +15,7 @@ from noxu.registry.resource import Resource
 from noxu.values import Object
 from noxu_storage.types import Key
 from tests.clocks import ManualClock
+from tests.control_planes import assemble
 from tests.controllers.conftest import World, a_world, config_map, copy_of
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async

@@ -6,10 +6,10 @@ from typing import NoReturn
 
 import pytest
 
-from noxu import server
 from noxu.config import Config, StartError
 from noxu.envtest import configuration, data_directory, kube_apiserver
-from noxu.signals import Interrupted
+from noxu.process import running
+from noxu.process.signals import Interrupted
 
 ENDS: list[tuple[str, Exception, int]] = [
     ("a signal before it is ready", Interrupted(15), 0),
@@ -28,6 +28,6 @@ def test_it_ends_with(
     monkeypatch.setattr(configuration, "address", lambda _: ("127.0.0.1", 0))
     monkeypatch.setattr(configuration, "configure", lambda *_: (Config(), []))
     monkeypatch.setattr(data_directory, "find", lambda _: object())
-    monkeypatch.setattr(server, "run_quietly", serve)
+    monkeypatch.setattr(running, "run_quietly", serve)
     assert kube_apiserver.run([]) == status
     assert ("command failed" in capsys.readouterr().err) is bool(status)

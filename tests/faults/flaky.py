@@ -9,10 +9,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from noxu import server as server_module
 from noxu.config import Config
-from noxu.server import Server
+from noxu.process import server as server_module
+from noxu.process.server import Server
 from noxu_storage.memory import MemoryStore
+from noxu_storage.store import Store
 from noxu_storage.types import EVERYTHING, Batch, Key, Page, Prefix, Revision, StoreError, Unavailable
 
 Matches = Callable[[Key], bool]
@@ -80,7 +81,7 @@ async def serving(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     """A server over a FlakyStore."""
     store = FlakyStore()
 
-    async def open_store(_: Config) -> FlakyStore:
+    async def open_store(_: Config, before: Store | None = None) -> FlakyStore:
         return store
 
     monkeypatch.setattr(server_module, "open_store", open_store)

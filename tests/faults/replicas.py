@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 
 from noxu.config import Config, Etcd
-from noxu.stores import open_store
+from noxu.process.stores import open_store
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Revision
 from tests.etcd_server import EtcdMembers, EtcdServer

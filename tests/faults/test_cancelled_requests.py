@@ -19,7 +19,7 @@ from aiohttp.web import BaseRequest
 
 from noxu.config import Config
 from noxu.http.app import App
-from noxu.server import Server
+from noxu.process.server import Server
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS
 from tests.timing import eventually_async, hang_guard

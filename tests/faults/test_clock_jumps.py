@@ -20,7 +20,7 @@ import pytest
 from noxu.clock import SystemClock
 from noxu.config import Config
 from noxu.go.time import format_time
-from noxu.server import Server
+from noxu.process.server import Server
 from tests.faults.concurrent_clients import change
 from tests.faults.keepalive import Connection
 from tests.faults.linearizability import Outcome, is_linearizable

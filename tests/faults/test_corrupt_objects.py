@@ -11,7 +11,9 @@ import pytest
 
 from conformance.client import Answer, Client
 from noxu.config import Config
-from noxu.server import Server
+from noxu.process.server import Server
+
+pytestmark = pytest.mark.slow(every=5)
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 KEY = "/registry/configmaps/default/b"

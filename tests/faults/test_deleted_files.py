@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from noxu.config import Config
-from noxu.server import Server
+from noxu.process.server import Server
 from noxu_storage.sqlite import SqliteStore
 from noxu_storage.types import EVERYTHING, Key, Unavailable
 from tests.timing import hang_guard

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from noxu.config import Config
-from noxu.server import Server
+from noxu.process.server import Server
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS
 from tests.faults.sqlite_files import Operation, SqliteFiles, Sync, Write

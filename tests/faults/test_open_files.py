@@ -20,7 +20,8 @@ import aiohttp
 import pytest
 
 from noxu.config import Config
-from noxu.server import Server, new_loop_factory
+from noxu.process.running import new_loop_factory
+from noxu.process.server import Server
 from tests.faults.server_process import MAPS, Process, exchange
 from tests.optional import needs_platform
 from tests.timing import HANGS_AFTER, cpu_seconds_of, eventually

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from noxu import manifests
 from noxu.go import yaml as go_yaml
 from noxu.go import yaml_block
+from noxu.manifests import documents as manifests
 from noxu.values import Json
 from tests.optional import SHARED, needs_data
 from tests.timing import cpu_seconds

@@ -11,7 +11,7 @@ from aiohttp.test_utils import RawTestServer
 from multidict import CIMultiDict
 from yarl import URL
 
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.http.answer import Answer
 from noxu.http.app import App
 from noxu.http.documents import Documents
@@ -22,6 +22,7 @@ from noxu.registry.access import ANONYMOUS, User
 from noxu.registry.offload import LargeRequests
 from noxu.security.credentials import Credentials
 from noxu_storage.memory import MemoryStore
+from tests.control_planes import assemble
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -10,7 +10,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from noxu.config import Config
-from noxu.server import Server
+from noxu.process.server import Server
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

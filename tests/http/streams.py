@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
+from noxu.process.server import Server
 from noxu.registry.listing import Selection
 from noxu.registry.resource import Resource
-from noxu.server import Server
 from noxu_storage.store import Store
 from noxu_storage.types import FIRST, Key, Prefix
 from tests.timing import hang_guard

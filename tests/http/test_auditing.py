@@ -12,8 +12,8 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
-from noxu.config import Audit, Authentication, Config
-from noxu.server import Server, StartError
+from noxu.config import Audit, Authentication, Config, StartError
+from noxu.process.server import Server
 from tests.timing import eventually_async, loop_turns
 
 CORE: Final = "/api/v1/namespaces/default"
@@ -45,7 +45,7 @@ class Audited:
 
     async def text(self) -> str:
         """The log when everything is written that has happened until now."""
-        filter_ = next(found for found in self.server.app.filters if type(found).__name__ == "Audit")
+        filter_ = next(found for found in self.server.app.filters if type(found).__name__ == "RecordAudit")
         await loop_turns()  # the server ends the request after its client has the answer
         await filter_._log.writer.flushed()  # type: ignore[attr-defined]
         return self._log.read_text()

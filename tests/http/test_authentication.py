@@ -12,10 +12,10 @@ from typing import Any, Final
 import pytest
 
 from conformance.client import Client
-from noxu import loading
 from noxu.config import Authentication, Config
+from noxu.manifests import loading
+from noxu.process.server import Server
 from noxu.security.credentials import Rejected
-from noxu.server import Server
 from noxu.testing.handle import Noxu
 from tests.http.exchanges import serving_app
 

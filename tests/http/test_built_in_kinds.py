@@ -267,7 +267,7 @@ async def test_the_scale_of_a_built_in_kind_as_a_table(served: ServedApp) -> Non
 
 
 def test_a_server_that_is_not_asked_for_tables_does_not_load_their_cells() -> None:
-    code = "import sys, noxu.server, noxu.http.application; print([name for name in sys.modules if 'tables' in name])"
+    code = "import sys, noxu.process.server, noxu.http.application; print([name for name in sys.modules if 'tables' in name])"
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert "noxu.tables.table" in done.stdout

@@ -21,17 +21,19 @@ USES: list[tuple[str, str, str]] = [
     ("a submodule", "import aiohttp.web_server", "False"),
     ("a submodule by its name", "from aiohttp import web_ws, web_request", "False"),
     ("the package", "import aiohttp", "False"),
-    ("the modules of a server", "import noxu.server", "False"),
+    ("the modules of a server", "import noxu.process.server", "False"),
     ("a name of the client", "import aiohttp; assert aiohttp.ClientSession.__module__ == 'aiohttp.client'", "True"),
     ("an imported name", "from aiohttp import ClientError", "True"),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("use", "is_loaded"), [row[1:] for row in USES], ids=[row[0] for row in USES])
 def test_what_loads_the_client(use: str, is_loaded: str) -> None:
     assert printed(f"{INSTALL}{use}\nprint({IS_LOADED})") == [is_loaded]
 
 
+@pytest.mark.slow
 def test_the_package_is_as_always_once_it_is_loaded() -> None:
     names = "import aiohttp.web; aiohttp.ClientSession; print(sorted(name for name in vars(aiohttp) if not name.startswith('__')), aiohttp.__version__)"
     assert printed(f"{INSTALL}import aiohttp.web_ws\n{names}") == printed(f"import sys\n{names}")

@@ -11,7 +11,8 @@ import aiohttp
 import pytest
 
 from noxu.config import Config, Tls
-from noxu.server import Server, banner
+from noxu.process.running import banner
+from noxu.process.server import Server
 
 
 async def get(url: str, connector: aiohttp.BaseConnector) -> tuple[int, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from noxu.config import Config
 from noxu.http.open_connections import MAX_CONNECTIONS, OpenConnections, max_connections, raise_file_limit
-from noxu.server import ACCEPTED_AT_ONCE, Server
+from noxu.process.server import ACCEPTED_AT_ONCE, Server
 from tests.timing import eventually_async, hang_guard
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.discovery.openapi import Document, Key, Published
+from noxu.discovery.openapi import DocumentKey, Published, PublishedDocument
 from noxu.http.answer import Answer
 from noxu.http.documents import Documents
 from noxu.http.openapi import OpenAPI
@@ -71,6 +71,7 @@ def body(answer: Answer) -> Any:
 # -- what may be asked for --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(every=7)
 @pytest.mark.parametrize(
     ("accept", "v2", "v3"),
     [
@@ -168,6 +169,7 @@ def test_an_empty_hash_is_none_and_v2_knows_none(ask: Ask) -> None:
     assert ask("/openapi/v2?hash=ABC").status == 200
 
 
+@pytest.mark.slow(every=5)
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", GROUP])
 @pytest.mark.parametrize(
     ("condition", "status"),
@@ -207,14 +209,14 @@ async def test_documents_are_built_in_a_thread_one_at_a_time(monkeypatch: pytest
     at_once: list[int] = []
     running = 0
 
-    def slow(self: Published, catalog: Catalog, key: Key) -> Document:
+    def slow(self: Published, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
         nonlocal running
         assert threading.current_thread() is not threading.main_thread()
         running += 1
         at_once.append(running)
         time.sleep(0.02)
         running -= 1
-        return Document(b"{}", "H", NOW)
+        return PublishedDocument(b"{}", "H", NOW)
 
     monkeypatch.setattr(Published, "build", slow)
     catalog = catalog_of_one()
@@ -244,7 +246,7 @@ async def test_a_definition_is_published_as_soon_as_it_is_in_the_catalog() -> No
 
 
 def test_a_server_that_is_not_asked_does_not_load_any_of_this() -> None:
-    code = "import sys, noxu.server; print([name for name in sys.modules if 'openapi' in name])"
+    code = "import sys, noxu.process.server; print([name for name in sys.modules if 'openapi' in name])"
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

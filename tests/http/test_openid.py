@@ -97,7 +97,7 @@ OPTIONS: list[tuple[str, Authentication, str]] = [
 
 @pytest.mark.parametrize(("options", "message"), [row[1:] for row in OPTIONS], ids=[row[0] for row in OPTIONS])
 def test_a_server_does_not_start_with(tmp_path: Path, options: Authentication, message: str) -> None:
-    from noxu.server import StartError
+    from noxu.config import StartError
 
     with pytest.raises(StartError) as error:
         Noxu(tmp_path, authentication=options).start()

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.client import Client
 from noxu.api.errors import ApiError
-from noxu.http import handlers, scale, tokens
+from noxu.http import handlers, subresources
 from noxu.http.handlers import Handler
 from noxu.http.request import resource_info
 from noxu.http.routing import find_resource, handler_of, methods_of
@@ -66,6 +66,7 @@ PATHS: list[tuple[str, set[str] | None]] = [
 ]
 
 
+@pytest.mark.slow(every=10)
 @pytest.mark.parametrize(("path", "methods"), PATHS, ids=[path for path, _ in PATHS])
 def test_a_path_has_these_methods(path: str, methods: set[str] | None) -> None:
     catalog = Catalog([definitions_resource(), *built_in_versions()])
@@ -97,10 +98,10 @@ HANDLED: list[tuple[str, str, str, Handler | int]] = [
     ("a delete of all", "DELETE", IN_DEFAULT, handlers.delete_collection),
     ("a status", "GET", f"{IN_DEFAULT}/a/status", handlers.get),
     ("a patch of a status", "PATCH", f"{IN_DEFAULT}/a/status", handlers.patch),
-    ("a scale", "GET", f"{IN_DEFAULT}/a/scale", scale.get),
-    ("an update of a scale", "PUT", f"{IN_DEFAULT}/a/scale", scale.update),
-    ("a patch of a scale", "PATCH", f"{IN_DEFAULT}/a/scale", scale.patch),
-    ("a token", "POST", "/api/v1/namespaces/default/serviceaccounts/a/token", tokens.create),
+    ("a scale", "GET", f"{IN_DEFAULT}/a/scale", subresources.get_scale),
+    ("an update of a scale", "PUT", f"{IN_DEFAULT}/a/scale", subresources.update_scale),
+    ("a patch of a scale", "PATCH", f"{IN_DEFAULT}/a/scale", subresources.patch_scale),
+    ("a token", "POST", "/api/v1/namespaces/default/serviceaccounts/a/token", subresources.issue_token),
     ("a review", "POST", REVIEWS, handlers.review),
     ("what a namespace finalizes", "PUT", "/api/v1/namespaces/a/finalize", handlers.update),
     ("a delete of a status", "DELETE", f"{IN_DEFAULT}/a/status", 405),
@@ -158,6 +159,7 @@ def test_what_has_no_route_is_refused(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_head_is_no_get(client: Client) -> None:
     assert client.send("HEAD", CRDS).code == 405
     assert client.send("GET", CRDS + "?watch=1&timeoutSeconds=1").code == 200

@@ -16,9 +16,9 @@ import pytest
 from noxu.config import Config
 from noxu.http import watch, watch_requests
 from noxu.http.options import ListOptions
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
+from noxu.process.server import Server
 from noxu.registry import cache
-from noxu.server import Server
 from noxu_storage.types import Key
 from tests.http.streams import (
     DEFINITION,
@@ -83,6 +83,7 @@ def whole_events(chunks: bytes) -> list[bytes]:
     return [line for line in body.splitlines(keepends=True) if line.endswith(b"\n")]
 
 
+@pytest.mark.slow
 async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
     server: Server,
     monkeypatch: pytest.MonkeyPatch,

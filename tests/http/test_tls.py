@@ -23,9 +23,9 @@ from noxu.commands.api_client import ApiClient, endpoint_from_kubeconfig
 from noxu.config import Config, Tls
 from noxu.http.app import App
 from noxu.http.exchange import Exchange
+from noxu.process.server import Server
 from noxu.security import tls
 from noxu.security.certificates import names_in, new_authority, parse
-from noxu.server import Server
 from noxu.testing.handle import Noxu
 from tests.controllers.test_certificate_signing import asked
 from tests.hostile.raw_http import Target

@@ -13,15 +13,15 @@ import aiohttp
 import pytest
 
 from noxu.config import Config
-from noxu.control_plane import assemble
 from noxu.http import watch
 from noxu.http.options import ListOptions
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
+from noxu.process.server import Server
 from noxu.registry import cache
 from noxu.registry.listing import Selection
-from noxu.server import Server
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
+from tests.control_planes import assemble
 from tests.http import streams
 from tests.http.streams import (
     PATH,
@@ -39,6 +39,8 @@ from tests.http.streams import (
     with_initial,
 )
 from tests.timing import eventually_async, hang_guard, loop_turns
+
+pytestmark = pytest.mark.slow(every=4)
 
 EVENTS = int(os.environ.get("NOXU_EVENTS", "20000"))
 HISTORY = int(os.environ.get("NOXU_HISTORY", "300"))

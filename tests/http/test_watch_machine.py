@@ -11,12 +11,12 @@ import os
 from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from noxu.api import selectors
-from noxu.control_plane import assemble
 from noxu.http import watch
 from noxu.http.options import ListOptions
 from noxu.registry import cache, fanout
@@ -24,8 +24,11 @@ from noxu.registry.listing import Selection
 from noxu_storage import log
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
+from tests.control_planes import assemble
 from tests.http.streams import Seen, Step, Watched, history_of, judge, seen
 from tests.timing import hang_guard
+
+pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
 INTERLEAVINGS = int(os.environ.get("NOXU_INTERLEAVINGS", "40"))

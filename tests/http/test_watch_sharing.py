@@ -14,11 +14,11 @@ from noxu.http import unsent, watch
 from noxu.http.options import ListOptions
 from noxu.http.watch_requests import _ChunkedPipe
 from noxu.http.websocket import WebSocketPipe
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
+from noxu.process.server import Server
 from noxu.registry import change
 from noxu.registry.change import Batch, Change
 from noxu.registry.listing import Selection
-from noxu.server import Server
 from noxu_storage.types import Key
 from tests.http.streams import DEFINITION, THINGS, resource_of, stored_thing
 from tests.timing import eventually_async, loop_turns

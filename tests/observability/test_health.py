@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from noxu.observability.health import Checks, Report, alive, report, version
+from noxu.observability.health import Checks, HealthReport, alive, report, version
+from tests.rows import rows
 
 
 def check(reason: str) -> Callable[[], Awaitable[str]]:
@@ -36,12 +37,12 @@ REPORTS: list[tuple[str, str, bool, list[str], bool, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("failing", "verbose", "excluded", "healthy", "text"), [row[1:] for row in REPORTS], ids=[row[0] for row in REPORTS]
 )
 async def test_the_report_when(failing: str, verbose: bool, excluded: list[str], healthy: bool, text: str) -> None:
     checks = {name: BAD if name in failing else GOOD for name in "ab"}
-    assert await report("readyz", checks, verbose=verbose, excluded=excluded) == Report(healthy, text)
+    assert await report("readyz", checks, verbose=verbose, excluded=excluded) == HealthReport(healthy, text)
 
 
 async def test_the_log_has_the_reason(caplog: pytest.LogCaptureFixture) -> None:

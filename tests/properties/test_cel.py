@@ -6,7 +6,6 @@ import math
 from importlib import import_module
 from typing import Any
 
-import pytest
 from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from noxu.cel.errors import CostExceeded
 from noxu.cel.generation.codegen import FALLBACK_ERRORS
 from noxu.cel.kubernetes import rules
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.times import Duration
 from noxu.cel.values.values import LISTS, from_json_or_failed
@@ -24,6 +23,7 @@ from noxu.schema.structural import parse
 from noxu.values import Object
 from tests.optional import require_package
 from tests.properties.expressions import SCHEMA, expressions, objects
+from tests.rows import rows
 
 STRUCTURAL = parse(SCHEMA)
 DECLARED = decl_type(STRUCTURAL)
@@ -80,7 +80,7 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("rule", ORDINARY)
+@rows("rule", ORDINARY)
 def test_ordinary_rules_are_generated(rule: str) -> None:
     program = program_of(rule)
     assert program is not None

@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.control_plane import ControlPlane, assemble, resource_of, running
+from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.registry.entry import body_at, labels_of
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
+from tests.control_planes import assemble
 
 KEY = Key("/configmaps", "default/", "a")
 MAP: Object = {

@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.registry.draft import Action, Body, WriteRequest
 from noxu.registry.entry import body_at
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
+from tests.control_planes import assemble
 from tests.definitions import version, widgets
 from tests.timing import eventually_async
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu import stores
+from noxu.process import stores
 from noxu.registry import etcd_built_in
 from noxu.registry.etcd_layout import KubernetesLayout
 from noxu.registry.server_leases import ServerLeases

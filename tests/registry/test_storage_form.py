@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from noxu import loading
 from noxu.api import codec
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.features import Features
+from noxu.manifests import loading
 from noxu.registry.cache import entries_of
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import Entry, new_entry, object_at
@@ -26,6 +26,7 @@ from noxu_storage.sqlite import SqliteStore
 from noxu_storage.store import Store
 from noxu_storage.types import Batch, Key, KeyValue, Prefix
 from tests import definitions
+from tests.control_planes import assemble
 from tests.registry.world import version, widget, widgets
 
 DEFINITION: Final = definitions.widgets(version())

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.registry.draft import Action, Body, WriteRequest
 from noxu.registry.entry import body_at
@@ -15,6 +15,7 @@ from noxu.registry.resource import Resource
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
+from tests.control_planes import assemble
 from tests.timing import eventually_async
 
 NAME = "foos.example.com"

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
 from noxu.registry.draft import Action, Body, WriteRequest
 from noxu.registry.resource import Resource
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
+from tests.control_planes import assemble
 
 STORED = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "default"}}
 KEY = Key("/configmaps", "default/", "a")

@@ -10,12 +10,13 @@ from noxu.schema.structural import (
     MISSING,
     NO_VALIDATION,
     NoStructuralForm,
-    Rule,
     Structural,
+    ValidationRule,
     has_rules,
     parse,
 )
 from noxu.values import Object
+from tests.rows import rows
 
 SPINE: list[tuple[str, Object, str, Any]] = [
     ("type", {"type": "string"}, "type", "string"),
@@ -35,7 +36,7 @@ SPINE: list[tuple[str, Object, str, Any]] = [
     ("list map keys", {"x-kubernetes-list-map-keys": ["a", "b"]}, "list_map_keys", ("a", "b")),
     ("map type", {"x-kubernetes-map-type": "atomic"}, "map_type", "atomic"),
     ("rules", {"x-kubernetes-validations": [{"rule": "r", "message": "m", "reason": "x", "optionalOldSelf": False}]},
-     "rules", (Rule("r", "m", "", "x", "", False),)),
+     "rules", (ValidationRule("r", "m", "", "x", "", False),)),
 ]  # fmt: skip
 
 VALIDATIONS: list[tuple[str, Object, str, Any]] = [
@@ -54,14 +55,14 @@ VALIDATIONS: list[tuple[str, Object, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "name", "value"), [row[1:] for row in SPINE], ids=[row[0] for row in SPINE])
+@rows(("schema", "name", "value"), [row[1:] for row in SPINE], ids=[row[0] for row in SPINE])
 def test_keywords_of_the_spine(schema: Object, name: str, value: Any) -> None:
     structural = parse(schema)
     assert getattr(structural, name) == value
     assert structural.validation is NO_VALIDATION
 
 
-@pytest.mark.parametrize(("schema", "name", "value"), [row[1:] for row in VALIDATIONS], ids=[row[0] for row in VALIDATIONS])  # fmt: skip
+@rows(("schema", "name", "value"), [row[1:] for row in VALIDATIONS], ids=[row[0] for row in VALIDATIONS])  # fmt: skip
 def test_value_validations(schema: Object, name: str, value: Any) -> None:
     assert getattr(parse(schema).validation, name) == value
 
@@ -121,7 +122,7 @@ def test_junctors_contain_value_validations() -> None:
         assert nested.properties["p"].validation.maximum == 1.0
         assert nested.additional_properties is not None
         assert nested.additional_properties.validation.format == "date"
-        assert nested.rules == (Rule("r"),)
+        assert nested.rules == (ValidationRule("r"),)
         assert nested.forbidden == {}
 
 
@@ -156,7 +157,7 @@ NO_FORM: list[tuple[str, Object, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "message"), [row[1:] for row in NO_FORM], ids=[row[0] for row in NO_FORM])
+@rows(("schema", "message"), [row[1:] for row in NO_FORM], ids=[row[0] for row in NO_FORM])
 def test_schemas_without_a_structural_form(schema: Object, message: str) -> None:
     with pytest.raises(NoStructuralForm) as raised:
         parse(schema)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 
-from noxu import loading
 from noxu.clock import Clock
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import ControlPlane, running
+from noxu.manifests import loading
 from noxu.registry.entry import key_of
 from noxu.security.claims import Reference
 from noxu.security.settings import DEFAULT, Settings
 from noxu.values import Object, copy
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
+from tests.control_planes import assemble
 
 POD = {
     "apiVersion": "v1",

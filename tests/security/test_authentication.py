@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 from multidict import CIMultiDict
 
-from noxu import loading
 from noxu.api.errors import ApiError
 from noxu.control_plane import ControlPlane
+from noxu.manifests import loading
 from noxu.registry.access import User
 from noxu.registry.entry import key_of
 from noxu.security.credentials import Credentials

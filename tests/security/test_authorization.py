@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu import authorization_modes
+from noxu import features
 from noxu.registry.access import Attributes, Decision, User
 from noxu.security.authorization import authorizer, refusal
 from noxu.security.rbac import Policy
 from noxu.values import Object
+from tests.rows import rows
 
 DEV = User("dev", groups=("system:authenticated",))
 MASTER = User("root", groups=("system:masters",))
@@ -47,9 +48,7 @@ MODES: list[tuple[str, str, bool, Attributes, Decision]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("modes", "missing", "asked", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES]
-)
+@rows(("modes", "missing", "asked", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
 def test_the_modes(modes: str, missing: bool, asked: Attributes, expected: Decision) -> None:
     assert authorizer(modes.split(","), policy(missing=missing))(asked) == expected
 
@@ -73,7 +72,7 @@ LISTS: list[tuple[str, Sequence[str], tuple[str, ...] | str]] = [
 @pytest.mark.parametrize(("lists", "expected"), [row[1:] for row in LISTS], ids=[row[0] for row in LISTS])
 def test_the_flag(lists: Sequence[str], expected: tuple[str, ...] | str) -> None:
     try:
-        found: tuple[str, ...] | str = authorization_modes.modes(lists)
+        found: tuple[str, ...] | str = features.modes(lists)
     except ValueError as error:
         found = str(error)
     assert found == expected

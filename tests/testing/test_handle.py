@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from noxu.api.errors import ApiError
-from noxu.manifests import LoadError
-from noxu.server import StartError
+from noxu.config import StartError
+from noxu.manifests.documents import LoadError
 from noxu.testing.handle import Noxu
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}

@@ -9,6 +9,8 @@ import pytest
 
 from noxu.testing.handle import Noxu
 
+pytestmark = pytest.mark.slow(every=4)
+
 ROOT = Path(__file__).parents[2]
 WIDGETS = """
 apiVersion: apiextensions.k8s.io/v1
@@ -174,7 +176,7 @@ def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pyteste
 
 def test_assertions_of_the_server_are_not_rewritten(project: pytest.Pytester) -> None:
     """Rewriting hundreds of modules takes longer than the start of the first server. Pytest marks those of an installed wheel."""
-    project.makeconftest("import pytest\npytest.register_assert_rewrite('noxu.server', 'noxu_storage')\n")
+    project.makeconftest("import pytest\npytest.register_assert_rewrite('noxu.process.server', 'noxu_storage')\n")
     project.makepyfile(
         """
 import sys

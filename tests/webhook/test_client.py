@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.go.structs import BOOL, STRING, Field, List, Struct, Write
+from noxu.go.structs import BOOL, STRING, Field, List, Presence, Struct
 from noxu.webhook.client import (
     CallFailed,
     Endpoint,
@@ -19,14 +19,15 @@ from noxu.webhook.client import (
     endpoint_of,
     read_review,
 )
+from tests.rows import rows
 
 RESPONSE = Struct("AdmissionResponse").define(
-    Field("uid", STRING, write=Write.ALWAYS),
-    Field("allowed", BOOL, write=Write.ALWAYS),
+    Field("uid", STRING, write=Presence.ALWAYS),
+    Field("allowed", BOOL, write=Presence.ALWAYS),
     Field("warnings", List(STRING)),
 )
 REVIEW = Struct("AdmissionReview").define(
-    Field("kind", STRING), Field("apiVersion", STRING), Field("response", RESPONSE, write=Write.POINTER)
+    Field("kind", STRING), Field("apiVersion", STRING), Field("response", RESPONSE, write=Presence.POINTER)
 )
 KIND = ReviewKind("admission.k8s.io", "v1", REVIEW)
 NO_KIND = "couldn't get version/kind; json parse error"
@@ -48,7 +49,7 @@ ENDPOINTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("config", "url"), ENDPOINTS)
+@rows(("config", "url"), ENDPOINTS)
 def test_a_client_config_leads_to_a_url(config: dict[str, Any], url: str) -> None:
     assert endpoint_of(config).url == url
 
@@ -125,7 +126,7 @@ ANSWERS: list[tuple[str, Reply, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("reply", "text"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
+@rows(("reply", "text"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
 def test_an_answer_that_is_no_review(reply: Reply, text: str) -> None:
     with pytest.raises(CallFailed) as error:
         read_review(reply, KIND)

@@ -18,14 +18,13 @@ from noxu.api.errors import ApiError
 from noxu.api.selectors import label_selector
 from noxu.cel import Composition
 from noxu.go.text import compact_json
-from noxu.records import cached_property
 from noxu.registry.catalog import Catalog
 from noxu.registry.conversion.entries import entries_at
 from noxu.registry.entry import Entry, key_of, object_at, packed_labels
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.values import Object
+from noxu.values import Object, cached_property
 
 _MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms
 _NONE_FOUND: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"

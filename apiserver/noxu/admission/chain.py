@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from noxu.admission.builtin.table import Consulted
 from noxu.admission.metrics import AdmissionMetrics
 from noxu.admission.namespaces import NamespaceLifecycle
-from noxu.admission_plugins import GROUP
 from noxu.api.errors import Qualified
 from noxu.api.meta import OBJECT_META
+from noxu.features import ADMISSION_GROUP
 from noxu.go import unstructured
 from noxu.registry.cache import Collection
 from noxu.registry.catalog import Catalog
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 OWNER_REFERENCES: Final = "OwnerReferencesPermissionEnforcement"
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
 _EXEMPT: Final = frozenset(
-    Qualified(GROUP, f"{kind}admissionpolic{end}")
+    Qualified(ADMISSION_GROUP, f"{kind}admissionpolic{end}")
     for kind in ("validating", "mutating")
     for end in ("ies", "ybindings")
 )
@@ -82,7 +82,7 @@ class Chain:
         self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
         self._consulted = Consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
-        self._kinds = [kind for kind in catalog.resources if kind.group == GROUP and not kind.is_custom]
+        self._kinds = [kind for kind in catalog.resources if kind.group == ADMISSION_GROUP and not kind.is_custom]
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(catalog, "", "resourcequotas"))
         self.metrics = AdmissionMetrics()
@@ -149,7 +149,7 @@ class Chain:
             with self.metrics.plugin(name, "admit", request.operation):
                 await rules.mutate(request)
             if before is not None:
-                from noxu.api.difference import difference  # few writes are traced
+                from noxu.api.json_patches import difference  # few writes are traced
 
                 if patch := difference(before, draft.new):
                     draft.record(f"plug-in {name}", patch=patch)
@@ -165,12 +165,12 @@ class Chain:
             with self.metrics.plugin(OWNER_REFERENCES, "validate", draft.operation):
                 owner_references.check(draft)
         is_consulted = self._consults(draft)
-        if draft.resource.group != GROUP and not is_consulted and self.is_idle(draft.environment.reader):
+        if draft.resource.group != ADMISSION_GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._validate(draft, is_consulted)
 
     async def _validate(self, draft: Draft, is_consulted: bool) -> None:
-        if draft.resource.group == GROUP:
+        if draft.resource.group == ADMISSION_GROUP:
             for plugin in (*self.mutating, *self.validating):
                 await plugin.prepare(draft.resource)
         plugins = await self._active(draft, self.validating)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import thread_time
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from weakref import ref
 
 from noxu.cel import (
@@ -22,16 +22,15 @@ from noxu.cel import (
     AuthorizerDecision,
     CelError,
     Composition,
+    EvaluationResult,
     Expression,
     Memory,
-    Outcome,
     Purpose,
     Value,
     activation,
     match_condition,
 )
 from noxu.cpu_budget import CpuBudget, limited_by
-from noxu.records import NamedTuple
 from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.registry.offload import LOOP_LIMIT, loop_turn, offload
 from noxu.values import Object
@@ -139,7 +138,7 @@ class Evaluation:
             raise CelError(f'composited variable "{name}" fails to evaluate: {outcome.error}')
         return outcome.value
 
-    def _evaluate(self, expression: Expression) -> Outcome:
+    def _evaluate(self, expression: Expression) -> EvaluationResult:
         """What it has made counts until the end, as values share their parts; unless its value is a number or the like."""
         left, kept = self._memory.left, self._kept
         outcome = expression.evaluate(self._variables, PER_CALL_LIMIT, self._cpu_budget, self._memory)

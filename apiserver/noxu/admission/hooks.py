@@ -6,16 +6,16 @@ Errors in a configuration are kept in its hook: they are reported to the request
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from noxu.admission import reviews
 from noxu.admission.expressions import MatchConditions
 from noxu.admission.matching import Criteria, criteria_of_webhook
-from noxu.records import cached_property, record
-from noxu.values import Object
+from noxu.values import Object, cached_property
 from noxu.webhook.client import Caller, Endpoint, Unusable, endpoint_of
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class Hook:
     """One configured webhook. It is called by `caller`, over the network if that is None."""
 

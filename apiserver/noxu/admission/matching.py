@@ -7,13 +7,13 @@ Equivalent it matches, and the objects are converted to that version.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes, is_namespace
 from noxu.api import errors
 from noxu.api.errors import Qualified
 from noxu.api.selectors import EVERYTHING, LabelSelector, label_selector
-from noxu.records import NamedTuple, record
 from noxu.registry.resource import Resource
 from noxu.values import Object
 
@@ -44,7 +44,7 @@ def rule_of(rule: Object) -> Rule:
     )
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Criteria:
     """The requests that a webhook, policy or binding matches.
 

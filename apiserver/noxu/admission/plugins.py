@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from noxu.admission_plugins import GROUP
+from noxu.features import ADMISSION_GROUP
 from noxu.registry import corrupt_objects
 from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
@@ -161,6 +161,6 @@ def _kinds(catalog: Catalog, policies: str) -> tuple[Resource, Resource]:
 
 
 def _kind(catalog: Catalog, plural: str) -> Resource:
-    found = catalog.find(GROUP, "v1", plural)
+    found = catalog.find(ADMISSION_GROUP, "v1", plural)
     assert found is not None
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.bindings import Binding, Invocation, Misconfigured, Policies, Policy, matching_invocations
@@ -26,10 +26,9 @@ from noxu.admission.inputs import for_conditions, inputs_of, namespace_of
 from noxu.cel import PER_CALL_LIMIT, Expression, Purpose
 from noxu.cpu_budget import CpuBudget
 from noxu.go.text import compact_json, trim_space
-from noxu.records import NamedTuple, cached_property
 from noxu.registry.resource import Resource
 from noxu.registry.trace import Note
-from noxu.values import Object
+from noxu.values import Object, cached_property
 
 MAX_MESSAGE: Final = 5 * 1024  # bytes; longer messages are replaced by the default
 MAX_AUDIT_VALUE: Final = 10 * 1024

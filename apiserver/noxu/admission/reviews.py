@@ -6,20 +6,19 @@ Both versions have the same fields. An answer in v1 must have the uid, apiVersio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes
 from noxu.admission.inputs import document
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
+from noxu.api.json_patches import MAX_JSON_PATCH_OPERATIONS
 from noxu.apply.patch import PatchFailed, apply_operations
 from noxu.go import base64 as go_base64
 from noxu.go import json as go_json
 from noxu.go.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, Struct, json_type, named
 from noxu.go.text import quote
 from noxu.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
-from noxu.records import NamedTuple
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
 from noxu.webhook.client import CallFailed, Reply, ReviewKind, read_review

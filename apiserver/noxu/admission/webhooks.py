@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -25,13 +25,12 @@ from noxu.admission.inputs import for_conditions, inputs_of
 from noxu.admission.matching import matched
 from noxu.admission.metrics import CALL_FAILED, INTERNAL, NO_ERROR, WebhookType
 from noxu.admission.reviews import Response
-from noxu.admission_plugins import GROUP
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.api.names import qualified_name
 from noxu.apply.patch import MAX_COPIED
+from noxu.features import ADMISSION_GROUP
 from noxu.go.text import compact_json, quote
-from noxu.records import record
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
@@ -41,7 +40,7 @@ from noxu.webhook.client import BadAnswer, Caller, CallFailed, Unusable
 
 _MAX_TIMEOUT: Final = 30  # seconds
 _EXEMPT: Final = frozenset(
-    (GROUP, f"{kind}{what}")
+    (ADMISSION_GROUP, f"{kind}{what}")
     for kind in ("Validating", "Mutating")
     for what in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
 )
@@ -207,7 +206,7 @@ def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", ope
 # -- mutating ---------------------------------------------------------------------------------------------------------
 
 
-@record
+@dataclass
 class _Reinvocation:
     """The webhooks to call again."""
 

@@ -7,11 +7,10 @@ upstream prints it: `resource.group` or `Kind.group`, only the name in the core 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import NIL, FieldError
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 MAX_REPORTED_ERRORS: Final = 1000

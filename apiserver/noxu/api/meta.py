@@ -8,7 +8,7 @@ but `coerce` expects coerced metadata, a dict in which no field has the wrong ty
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import (
     FieldError,
@@ -46,33 +46,32 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Struct,
-    Write,
     arrange,
     decode,
     named,
 )
 from noxu.go.text import compact_json, quote
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 METADATA: Final[Path] = "metadata"
 
 OWNER_REFERENCE: Final = Struct("OwnerReference").define(
-    Field("apiVersion", STRING, 5, Write.ALWAYS),
-    Field("kind", STRING, 1, Write.ALWAYS),
-    Field("name", STRING, 3, Write.ALWAYS),
-    Field("uid", UID, 4, Write.ALWAYS),
-    Field("controller", BOOL, 6, Write.POINTER),
-    Field("blockOwnerDeletion", BOOL, 7, Write.POINTER),
+    Field("apiVersion", STRING, 5, Presence.ALWAYS),
+    Field("kind", STRING, 1, Presence.ALWAYS),
+    Field("name", STRING, 3, Presence.ALWAYS),
+    Field("uid", UID, 4, Presence.ALWAYS),
+    Field("controller", BOOL, 6, Presence.POINTER),
+    Field("blockOwnerDeletion", BOOL, 7, Presence.POINTER),
 )
 MANAGED_FIELDS_ENTRY: Final = Struct("ManagedFieldsEntry").define(
     Field("manager", STRING, 1),
     Field("operation", named("v1.ManagedFieldsOperationType"), 2),
     Field("apiVersion", STRING, 3),
-    Field("time", TIME, 4, Write.POINTER),
+    Field("time", TIME, 4, Presence.POINTER),
     Field("fieldsType", STRING, 6),
-    Field("fieldsV1", JSON, 7, Write.POINTER),
+    Field("fieldsV1", JSON, 7, Presence.POINTER),
     Field("subresource", STRING, 8),
 )
 OBJECT_META: Final = Struct("ObjectMeta").define(
@@ -84,8 +83,8 @@ OBJECT_META: Final = Struct("ObjectMeta").define(
     Field("resourceVersion", STRING, 6),
     Field("generation", INT64, 7),
     Field("creationTimestamp", TIME, 8),
-    Field("deletionTimestamp", TIME, 9, Write.POINTER),
-    Field("deletionGracePeriodSeconds", INT64, 10, Write.POINTER),
+    Field("deletionTimestamp", TIME, 9, Presence.POINTER),
+    Field("deletionGracePeriodSeconds", INT64, 10, Presence.POINTER),
     Field("labels", Map(STRING), 11),
     Field("annotations", Map(STRING), 12),
     Field(

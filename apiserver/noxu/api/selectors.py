@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from noxu.api.errors import aggregate
 from noxu.api.field import ROOT, FieldError, index, invalid, key
-from noxu.api.names import label_value, qualified_name
-from noxu.api.packed_labels import Labels, text_of, value_after
+from noxu.api.names import Labels, label_value, qualified_name, text_of, value_after
 from noxu.expressions import expression
 from noxu.go.text import quote
-from noxu.records import NamedTuple, record
 from noxu.values import MAX_INT64, MIN_INT64, Object
 
 MAX_LENGTH: Final = 128 * 1024  # characters; upstream only has the limit of a URL, a megabyte
@@ -107,7 +105,7 @@ def _int64(text: str) -> int | None:
     return number if number is not None and MIN_INT64 <= number <= MAX_INT64 else None
 
 
-@record(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class LabelSelector:
     """Matches if all requirements hold; without requirements it matches everything. `nothing` never matches."""
 
@@ -371,7 +369,7 @@ _special: Final = expression(r"[\\,=]")
 _BACKSLASHED: Final = r"\\\g<0>"
 
 
-@record(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class FieldSelector:
     """Matches if all terms hold."""
 

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, union
 from noxu.apply.typed import deduced, identified, whole
 from noxu.apply.types import DEDUCED, ListType, MapType, Type
-from noxu.records import NamedTuple
 from noxu.values import Json, Object, equal
 
 

@@ -15,12 +15,11 @@ In doubt (a value that does not fit, an item that repeats or has no keys) `Unsur
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.apply.fieldset import MEMBER, SELF, Element, FieldSet, value
 from noxu.apply.typed import BadItem, deduced, item_of
 from noxu.apply.types import DEDUCED, ListType, MapType, Type
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 MAX_SHAPES: Final = 1000

@@ -7,13 +7,13 @@ subresource. (apimachinery's managedfields/internal/managedfields.go.)
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from noxu.apply.fieldset import FieldSet, MalformedFields, ordered, parse
 from noxu.apply.recurring import recurring, recurring_set
 from noxu.go.text import compact_json, quote
 from noxu.go.time import parse_time
-from noxu.records import NamedTuple, record
 from noxu.values import Json, Object
 
 Operation = Literal["Apply", "Update"]
@@ -46,7 +46,7 @@ class Manager(NamedTuple):
         return f"{text} using {self.version}" if self.operation == "Update" else text
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Owned:
     """The fields of a manager. `time` is an RFC 3339 text in whole seconds, "" if there is none."""
 

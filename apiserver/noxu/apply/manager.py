@@ -10,7 +10,7 @@ Objects are plain dicts and are never changed; results share unchanged parts. Ti
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import errors
 from noxu.api.errors import MAX_REPORTED_ERRORS, ApiError
@@ -38,7 +38,6 @@ from noxu.apply.merging import merge, remove
 from noxu.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
 from noxu.apply.typed import ensure_named, join_errors, reconcile, to_set, validate
 from noxu.go import unstructured
-from noxu.records import NamedTuple
 from noxu.values import Json, Object, copy, equal
 
 MAX_UPDATE_MANAGERS: Final = 10  # upstream's DefaultMaxUpdateManagers

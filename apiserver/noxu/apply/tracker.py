@@ -8,14 +8,13 @@ such entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from noxu.apply.comparison import Comparison, compare
 from noxu.apply.compiled import accept
 from noxu.apply.fieldset import EMPTY, FieldSet, is_member, matching, recursive_difference
 from noxu.apply.typed import join_errors, to_set, validate
 from noxu.apply.types import Type
-from noxu.records import record
 from noxu.values import Json, Object
 
 
@@ -37,7 +36,7 @@ def unchanged(value: Object) -> Object:
     return value
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tracker:
     """One resource (or subresource) at the version of the request.
 

@@ -14,14 +14,14 @@ x-kubernetes-list-type, -list-map-keys, -map-type and -preserve-unknown-fields:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cache
 from typing import Any, Final, Literal
 
 from noxu.apply.fieldset import Element, field, text
-from noxu.go.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
+from noxu.go.structs import Field, List, Map, Presence, Scalar, Struct, Union, Wire
 from noxu.go.structs import Type as StructType
-from noxu.records import record
 from noxu.schema import structural
 from noxu.schema.structural import MISSING, Structural
 from noxu.values import Json
@@ -33,7 +33,7 @@ ScalarKind = Literal["numeric", "string", "boolean", "untyped"]
 Shape = Literal["map", "list", "scalar"]
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class MapType:
     """`fields` are the named ones; `values` is the type of all other keys' values, None if there may be no other keys."""
 
@@ -42,7 +42,7 @@ class MapType:
     atomic: bool = False
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ListType:
     """Associative lists without keys are sets. `keys` are in the order of declaration; some may have `defaults`."""
 
@@ -281,6 +281,6 @@ def _key_defaults(kind: List, keys: tuple[str, ...]) -> dict[str, Json]:
     defaults = {
         member.name: member.type.zero
         for member in fields
-        if isinstance(member.type, Scalar) and member.write is Write.ALWAYS
+        if isinstance(member.type, Scalar) and member.write is Presence.ALWAYS
     }
     return defaults | {member.name: _GO_DEFAULTS[member.type.go] for member in fields if member.type.go in _GO_DEFAULTS}

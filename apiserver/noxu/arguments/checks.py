@@ -1,20 +1,19 @@
-"""The arguments that the commands without a server have in common: validate, explain-write, lint and skeleton."""
+"""The arguments of the commands without a server: validate, explain-write, lint and skeleton."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from noxu.arguments import values
-
-if TYPE_CHECKING:
-    import argparse
+from noxu.arguments import etcd, values
+from noxu.config import DEFAULT_DATA
 
 OUTPUTS: Final = ("text", "json", "junit", "sarif", "github")
 
 
-def add(command: argparse.ArgumentParser, what: str) -> None:
+def _add(command: argparse.ArgumentParser, what: str) -> None:
     """`what` is in the files."""
     command.add_argument(
         "paths", nargs="*", type=Path, metavar="PATH", help=f"{what}: YAML or JSON files, directories, - for stdin"
@@ -68,7 +67,7 @@ def add(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
-def add_detail(command: argparse.ArgumentParser) -> None:
+def _add_detail(command: argparse.ArgumentParser) -> None:
     """Add the options that choose what a report in text lists."""
     detail = command.add_mutually_exclusive_group()
     detail.add_argument(
@@ -81,13 +80,13 @@ def add_detail(command: argparse.ArgumentParser) -> None:
     )
 
 
-def check_detail(options: argparse.Namespace) -> None:
+def _check_detail(options: argparse.Namespace) -> None:
     """Raises ValueError if they are given for another output."""
     if options.output != "text" and (options.errors_only or options.verbose):
         raise ValueError("--errors-only and --verbose are for --output text")
 
 
-def complete(options: argparse.Namespace) -> None:
+def _complete(options: argparse.Namespace) -> None:
     """Set `options.files` to all paths, `options.skip` and `options.reject` to all kinds, and `options.jobs` to their number."""
     options.jobs = options.jobs or 1
     options.files = [*options.paths, *options.named]
@@ -95,14 +94,166 @@ def complete(options: argparse.Namespace) -> None:
     options.reject = frozenset(kind for kinds in options.reject for kind in kinds)
 
 
-def refuse(options: argparse.Namespace, names: Mapping[str, str], why: str) -> None:
+def _refuse(options: argparse.Namespace, names: Mapping[str, str], why: str) -> None:
     """Before `complete`. Raises ValueError if one of the options is given. `names` are those of their values."""
     given = [option for option, name in names.items() if getattr(options, name)]
     if given:
         raise ValueError(f"{given[0]}: {why}")
 
 
-def require_files(options: argparse.Namespace) -> None:
+def _require_files(options: argparse.Namespace) -> None:
     """Raises ValueError if there is no path."""
     if not options.files:
         raise ValueError("give a PATH: a file, a directory, or - for stdin")
+
+
+# -- noxu validate -----------------------------------------------------------------------------------------------------
+
+
+_OF_FILES: Final = {
+    "--old": "old",
+    "--independent": "independent",
+    "--skip": "skip",
+    "--reject": "reject",
+    "--allow-empty": "allow_empty",
+    "--strict": "strict",
+    "--ignore-unknown-kinds": "ignore_unknown_kinds",
+    "--create-namespace": "create_namespace",
+    "--errors-only": "errors_only",
+    "--verbose": "verbose",
+    "--feature-gates": "feature_gates",
+    "-j": "jobs",
+    "--no-cache": "no_cache",
+}
+
+
+def add_validate(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Validate objects without a server, as a server would. Exit status 1 if an object is refused, 2 if an input "
+        "cannot be read."
+    )
+    _add(command, "CRDs and objects")
+    _add_detail(command)
+    command.add_argument(
+        "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
+    )
+    command.add_argument(
+        "--create-namespace",
+        action="store_true",
+        help="as for noxu serve; namespaces that no file makes exist in any case",
+    )
+    values.feature_gates(command)
+    values.quiet(command)
+    stored = command.add_argument_group(
+        "stored objects",
+        "Find stored objects that their CRDs refuse. CRDs in files replace the stored ones.",
+    )
+    stored.add_argument("--stored", action="store_true", help="validate stored objects")
+    values.server(stored).add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
+    )
+    etcd.add_etcd(command, "With --stored: the objects are in etcd. Servers that use it may run.", writes=False)
+
+
+def complete_validate(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    if options.stored:
+        _refuse(options, _OF_FILES, "stored objects are validated as they are; the option is for objects in files")
+    values.set_features(options)
+    _complete(options)
+    _check_detail(options)
+    if not options.stored and any(
+        (options.data, options.server, options.kubeconfig, options.context, options.insecure_skip_tls_verify)
+    ):
+        raise ValueError("--data, --server, --kubeconfig, --context and --insecure-skip-tls-verify need --stored")
+    options.etcd = etcd.etcd(options)
+    if not options.stored and options.etcd is not None:
+        raise ValueError("--etcd-servers needs --stored")
+    values.check_location(options)
+    values.check_server(options)
+    if options.stored and options.output not in values.OUTPUTS:
+        raise ValueError(f"--stored has no output format {options.output}")
+    if not options.stored:
+        _require_files(options)
+
+
+# -- noxu lint ---------------------------------------------------------------------------------------------------------
+
+
+def add_lint(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Find errors in CRDs of v1 or v1beta1 as a server would, and say how to fix them. "
+        "Exit status 1 if a CRD is not structural, 2 if an input cannot be read."
+    )
+    command.add_argument("--fix", action="store_true", help="write the structural v1 form, if it is unambiguous")
+    command.add_argument(
+        "--in-place",
+        action="store_true",
+        help="with --fix: show the difference, keep the files as FILE.bak, and rewrite them",
+    )
+    command.add_argument("--diff", action="store_true", help="with --fix: show the difference only")
+    _add(command, "CRDs")
+    _add_detail(command)
+
+
+def complete_lint(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    _complete(options)
+    _check_detail(options)
+    _require_files(options)
+    if (options.in_place or options.diff) and not options.fix:
+        raise ValueError("--in-place and --diff need --fix")
+    if options.in_place and options.diff:
+        raise ValueError("--in-place and --diff exclude each other: --in-place shows the difference, too")
+    if (options.in_place or options.diff) and (options.output != "text" or Path("-") in options.files):
+        raise ValueError("--in-place and --diff cannot be combined with --output or stdin")
+
+
+# -- noxu skeleton -----------------------------------------------------------------------------------------------------
+
+
+def add_skeleton(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print the skeletons of schemas, which determine what pruning keeps. Exit status 1 if a value would be a struct "
+        "and a map at the same time, 2 if an input cannot be read."
+    )
+    _add(command, "CRDs or OpenAPI v3 schemas")
+
+
+def complete_skeleton(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    _complete(options)
+    _require_files(options)
+
+
+# -- noxu explain-write ------------------------------------------------------------------------------------------------
+
+
+_IN_MEMORY: Final = {"--old": "old", "--independent": "independent", "--feature-gates": "feature_gates", "-j": "jobs"}
+
+
+def add_explain_write(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Show what each stage of a write does to objects, and why: what is pruned, defaulted, changed by admission, "
+        "refused, or ignored by ratcheting. Exit status 1 if an object is refused, 2 if an input cannot be read."
+    )
+    _add(command, "objects, and without a server their CRDs")
+    values.feature_gates(command)
+    server = command.add_argument_group("running server", "Without a server the objects are written in memory.")
+    values.server(server)
+    server.add_argument("--write", action="store_true", help="write the objects; without it, the write is a dry run")
+
+
+def complete_explain_write(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    if options.server or options.kubeconfig:
+        _refuse(options, _IN_MEMORY, "the option is for writes in memory; these go to a server")
+    values.set_features(options)
+    values.check_server(options)
+    _complete(options)
+    _require_files(options)
+    if options.write and not (options.server or options.kubeconfig):
+        raise ValueError("--write needs a server: give --server or --kubeconfig")

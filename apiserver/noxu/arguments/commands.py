@@ -1,15 +1,19 @@
-"""The commands, and the modules of their arguments.
+"""The commands: what they do, where their arguments are, and examples in their help.
 
-The arguments of a command are in the module of this package that has its name: `add(parser)` adds them, and
-`complete(options)`, which not all have, raises ValueError for combinations that are invalid. Only the module of the
-command that is run is imported.
+The arguments of a command are added by `add_COMMAND(parser)` of a module of this package. `complete_COMMAND(options)`,
+which not all have, makes what the command needs of them, and raises ValueError for combinations that are invalid. Only the
+module of the command that is run is imported.
 """
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import ModuleType
-from typing import Final
+from typing import Final, NamedTuple
+
+from noxu.arguments import values
+from noxu.config import KUBERNETES_VERSION
 
 COMMANDS: Final = {
     "serve": "run the server",
@@ -29,6 +33,156 @@ COMMANDS: Final = {
 }
 
 
-def arguments_of(name: str) -> ModuleType:
-    """The module with the arguments of a command."""
-    return import_module(f"noxu.arguments.{name.replace('-', '_')}")
+_MODULES: Final = {
+    "serve": "serve",
+    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
+    **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
+    **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
+}
+"""The modules of their arguments."""
+
+
+class Arguments(NamedTuple):
+    """The functions of a command's arguments: see this module."""
+
+    add: Callable[[argparse.ArgumentParser], None]
+    complete: Callable[[argparse.Namespace], None] | None
+
+
+def arguments_of(name: str) -> Arguments:
+    """The arguments of a command."""
+    module, suffix = import_module(f"noxu.arguments.{_MODULES[name]}"), name.replace("-", "_")
+    return Arguments(getattr(module, f"add_{suffix}"), getattr(module, f"complete_{suffix}", None))
+
+
+# -- examples ----------------------------------------------------------------------------------------------------------
+
+
+EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
+    "": (
+        ("noxu serve", "keep data in .noxu, and print how kubectl finds the server"),
+        ("noxu serve --memory config/crd objects/", "with CRDs and objects, and without a trace"),
+        ("noxu validate -f config/crd -f objects/", "would a server accept these objects?"),
+        ("noxu lint config/crd", "are these CRDs structural?"),
+        ("eval $(noxu envtest env)", "for test suites that use envtest"),
+        ("noxu help serve", "the options of a command"),
+    ),
+    "serve": (
+        ("noxu serve", "keep data in .noxu"),
+        ("noxu serve --memory --port 0 config/crd", "with the CRDs of a project, on a free port"),
+        ("noxu serve --watch config/crd config/samples", "apply files again when they change"),
+        ("noxu serve --merge-kubeconfig", "as a context of your own kubeconfig: kubectl --context noxu get crds"),
+        ("noxu serve -k config/default --keep-going", "what kustomize makes, without objects that are refused"),
+        ("helm template chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
+        ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),
+        ("noxu serve --profile envtest", "no controllers, as kube-apiserver by itself"),
+    ),
+    "envtest": (
+        ("eval $(noxu envtest env) && go test ./...", "run a suite with Noxu"),
+        ("noxu envtest -p path bin/noxu", "write the programs to bin/noxu, and print its path"),
+    ),
+    "validate": (
+        ("noxu validate -f config/crd -f objects/", "CRDs and objects in directories"),
+        (
+            "helm template chart --include-crds | noxu validate --strict -",
+            "what Helm makes; unknown fields are errors",
+        ),
+        ("noxu validate --stored -f config/crd", "would the objects in .noxu survive a change of their CRDs?"),
+    ),
+    "explain-write": (
+        ("noxu explain-write -f config/crd -f object.yaml", "in memory"),
+        ("noxu explain-write --kubeconfig .noxu/kubeconfig -f object.yaml", "a dry run on a server"),
+    ),
+    "lint": (
+        ("noxu lint config/crd", "print violations, and what to do about them"),
+        ("noxu lint --fix --in-place config/crd", "fix what is unambiguous"),
+    ),
+    "skeleton": (("noxu skeleton config/crd/bases/widgets.yaml", "the fields that pruning keeps"),),
+    "migrate": (
+        ("noxu migrate", "in .noxu, while no server uses it"),
+        ("noxu migrate --kubeconfig ~/.kube/config widgets.example.com", "one CRD of a running server"),
+    ),
+    "check": (
+        ("noxu check .noxu", "a data directory"),
+        ("noxu check --etcd-servers http://127.0.0.1:2379", "what is in etcd"),
+    ),
+    "copy": (
+        ("noxu copy --from .noxu --to http://127.0.0.1:2379", "from a data directory to etcd"),
+        ("noxu copy --from backup.db --to restored", "from a snapshot to a new data directory"),
+    ),
+    "snapshot": (
+        ("noxu snapshot --etcd-servers http://127.0.0.1:2379 backup.db", "of what is in etcd"),
+        ("noxu snapshot --data .noxu backup.db", "of a data directory that no server uses"),
+    ),
+    "export": (
+        ("noxu export --kubeconfig .noxu/kubeconfig > objects.yaml", "everything that a running server has"),
+        ("noxu export --data .noxu --to deploy", "of a data directory that no server uses, a file for each object"),
+        ("noxu export --kubeconfig .noxu/kubeconfig -n attic -l app=web widgets", "some of it"),
+    ),
+    "completion": (
+        ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),
+        ("source <(noxu completion zsh)", "zsh: in this shell, or as a line of ~/.zshrc after compinit"),
+        ("noxu completion fish > ~/.config/fish/completions/noxu.fish", "fish"),
+    ),
+    "version": (("noxu version --output json", "for programs"),),
+    "help": (("noxu help serve", "the same as noxu serve --help"),),
+}
+
+
+def examples_of(command: str) -> str:
+    """The examples of a command, for its help."""
+    lines = "\n".join(f"  {line}\n      {what}" for line, what in EXAMPLES[command])
+    return f"examples:\n{lines}"
+
+
+# -- the arguments of commands that have few ---------------------------------------------------------------------------
+
+
+def add_envtest(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write the programs etcd, kube-apiserver and kubectl for test suites that use envtest, and print the variable that "
+        "names their folder: eval $(noxu envtest env)"
+    )
+    command.add_argument(
+        "--tree",
+        action="store_true",
+        help="write them to DIR/k8s/VERSION-SYSTEM-MACHINE, where setup-envtest and kube-api-test look for them",
+    )
+    command.add_argument(
+        "--kubernetes-version",
+        type=values.kubernetes_version,
+        default=KUBERNETES_VERSION,
+        metavar="VERSION",
+        help="the version in the name of that folder; the API is the same (default: %(default)s)",
+    )
+    command.add_argument(
+        "-p",
+        dest="print",
+        choices=("env", "path"),
+        default="env",
+        help="print a command of the shell that sets KUBEBUILDER_ASSETS, or the path of the folder (default: env)",
+    )
+    command.add_argument(
+        "directory",
+        nargs="?",
+        metavar="DIR",
+        help="the folder, which is created (default, and for the word env: one in the user's cache)",
+    )
+
+
+SHELLS: Final = ("bash", "zsh", "fish")
+
+
+def add_completion(command: argparse.ArgumentParser) -> None:
+    command.description = "Print what makes a shell complete the commands, options and values of noxu."
+    command.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+def add_help(command: argparse.ArgumentParser) -> None:
+    command.description = "Describe a command and its options, or list all commands."
+    command.add_argument("about", nargs="?", choices=tuple(COMMANDS), metavar="COMMAND", help="the command")
+
+
+def add_version(command: argparse.ArgumentParser) -> None:
+    command.description = "Print the versions of Noxu, of the Kubernetes API that it serves, and of Python."
+    values.output(command)

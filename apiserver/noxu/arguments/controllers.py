@@ -1,16 +1,18 @@
-"""The arguments of `noxu serve` about what it does by itself."""
+"""The arguments of `noxu serve` about what it does by itself: controllers, their election, admission plug-ins."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
+from noxu import features
+from noxu.arguments import values
+from noxu.config import LeaderElection
 from noxu.controllers import manager
 
-if TYPE_CHECKING:
-    import argparse
+# -- controllers -------------------------------------------------------------------------------------------------------
 
 
-def add(command: argparse._ArgumentGroup) -> None:
+def add_controllers(command: argparse._ArgumentGroup) -> None:
     command.add_argument(
         "--profile",
         choices=tuple(manager.PROFILES),
@@ -39,4 +41,79 @@ def controllers(options: argparse.Namespace) -> tuple[str, ...] | None:
             manager.check_controllers(found)
     except ValueError as error:
         raise ValueError(f"argument {option}: {error}") from None
+    return found
+
+
+# -- admission plug-ins ------------------------------------------------------------------------------------------------
+
+
+def add_plugins(command: argparse._ArgumentGroup) -> None:
+    command.add_argument(
+        "--disable-admission-plugins",
+        action="append",
+        default=[],
+        metavar="PLUGIN,...",
+        help=f"do not run these admission plug-ins: {', '.join(features.PLUGINS)}; can be repeated",
+    )
+    command.add_argument(
+        "--enable-admission-plugins",
+        action="append",
+        default=[],
+        metavar="PLUGIN,...",
+        help="run these admission plug-ins, too; enabled by default are all that can be disabled except "
+        f"{', '.join(features.OFF_PLUGINS)}, and in the profile envtest {', '.join(features.WITH_CONTROLLERS)}; can be "
+        "repeated",
+    )
+
+
+def plugins(options: argparse.Namespace, controllers: tuple[str, ...] | None) -> frozenset[str]:
+    """The plug-ins that run. Raises ValueError."""
+    return features.select_plugins(
+        features.plugin_names(options.enable_admission_plugins),
+        features.plugin_names(options.disable_admission_plugins),
+        controllers=manager.has_accounts(options.profile, controllers),
+    )
+
+
+# -- the election of the server that runs the controllers --------------------------------------------------------------
+
+
+def add_leader_election(command: argparse.ArgumentParser) -> None:
+    default = LeaderElection()
+    group = command.add_argument_group(
+        "leader election", "Which of several servers runs the controllers: see docs/etcd.md."
+    )
+    group.add_argument(
+        "--leader-elect",
+        type=values.boolean,
+        metavar="BOOL",
+        help="run the controllers only while this server is the leader of those with the same store "
+        "(default: true with --etcd-servers, else false)",
+    )
+    for name, seconds, what in (
+        ("lease-duration", default.lease_duration, "after which others replace a leader that does not renew its Lease"),
+        ("renew-deadline", default.renew_deadline, "after which a leader that cannot renew it stops its controllers"),
+        ("retry-period", default.retry_period, "between attempts to acquire or renew it"),
+    ):
+        group.add_argument(
+            f"--leader-elect-{name}",
+            type=values.seconds,
+            default=seconds,
+            metavar="DURATION",
+            help=f"the time {what} (default: {seconds:g}s)",
+        )
+
+
+def leader_election(options: argparse.Namespace) -> LeaderElection:
+    """Raises ValueError."""
+    found = LeaderElection(
+        options.leader_elect,
+        options.leader_elect_lease_duration,
+        options.leader_elect_renew_deadline,
+        options.leader_elect_retry_period,
+    )
+    try:
+        manager.check_leader_election(found)
+    except ValueError as error:
+        raise ValueError(f"argument --leader-elect: {error}") from None
     return found

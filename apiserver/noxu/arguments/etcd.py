@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from noxu.config import STORAGE_MEDIA_TYPES, Etcd
 
-if TYPE_CHECKING:
-    import argparse
 
-
-def add(
+def add_etcd(
     command: argparse.ArgumentParser,
     purpose: str = "Keep objects in etcd, which several servers may share: see docs/etcd.md.",
     *,
@@ -37,7 +34,7 @@ def add(
     _credentials(group)
 
 
-def add_access(command: argparse.ArgumentParser, purpose: str) -> None:
+def add_etcd_access(command: argparse.ArgumentParser, purpose: str) -> None:
     """Without the servers and the prefix, which are given otherwise."""
     group = command.add_argument_group("etcd", purpose)
     _media_type(group)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
 import sys
 import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
-from noxu.arguments import examples
-from noxu.arguments.commands import COMMANDS, arguments_of
-from noxu.own_version import own_version
+from noxu.arguments.commands import COMMANDS, arguments_of, examples_of
+from noxu.config import own_version
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of arguments without a command."""
-    top = _Parser(
+    top = Parser(
         prog="noxu",
         description="The Kubernetes API for your CustomResourceDefinitions.",
-        epilog=examples.text(""),
+        epilog=examples_of(""),
         formatter_class=_Formatter,
     )
     top.add_argument("--version", action=_Version, help="print the version and exit")
@@ -29,15 +29,15 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str) -> Parser:
     """The parser of the arguments of a command."""
-    command = _Parser(prog=f"noxu {name}", epilog=examples.text(name), formatter_class=_Formatter)
+    command = Parser(prog=f"noxu {name}", epilog=examples_of(name), formatter_class=_Formatter)
     arguments_of(name).add(command)
     command.usage = command.short_usage
     return command
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Whose help begins with what the command does, and whose errors are short and say what may have been meant."""
 
     def format_help(self) -> str:
@@ -66,20 +66,28 @@ class _Parser(argparse.ArgumentParser):
                 values.append(f"[{name} ...]" if each.nargs == "*" else f"[{name}]" if each.nargs == "?" else str(name))
         return " ".join([self.prog, *required, "[OPTION]...", *values])
 
+    @property
+    def options(self) -> dict[str, argparse.Action]:
+        """The options by their names."""
+        return self._option_string_actions
+
+    @property
+    def positional(self) -> list[argparse.Action]:
+        """The arguments without a name."""
+        return [action for action in self._actions if not action.option_strings]
+
     def error(self, message: str) -> NoReturn:
         hint = f"noxu help {self.prog.removeprefix('noxu')}".replace("  ", " ").strip()
         self.exit(2, f"`{hint}` describes the arguments\n{self.prog}: error: {message}{self._meant(message)}\n")
 
     def _meant(self, message: str) -> str:
         """` (did you mean --tls?)`, for the first word of a message that is similar to an option or a value."""
-        from difflib import get_close_matches
-
         choices = [str(choice) for action in self._actions for choice in action.choices or ()]
         _, _, words = message.partition("unrecognized arguments: ")
         wrong = [(word.partition("=")[0], list(self._option_string_actions)) for word in words.split()]
         if found := re.search(r"invalid choice: '([^']*)'", message):
             wrong.append((found[1], choices))
-        similar = (get_close_matches(word, known, 1) for word, known in wrong)
+        similar = (difflib.get_close_matches(word, known, 1) for word, known in wrong)
         return next((f" (did you mean {each[0]}?)" for each in similar if each), "")
 
 

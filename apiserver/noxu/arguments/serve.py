@@ -1,41 +1,46 @@
-"""The arguments of `noxu serve`."""
+"""The arguments of `noxu serve`; those about security, controllers and etcd have modules of their own."""
 
 from __future__ import annotations
 
+import argparse
+import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from noxu.arguments import (
-    admission,
-    audit,
-    authentication,
-    authorization,
-    controllers,
-    etcd,
-    leader_election,
-    log,
-    requests,
-    shared,
-    signing,
-    tls,
-    values,
+from noxu.arguments import controllers, etcd, security, values
+from noxu.config import (
+    DEFAULT_CONTEXT,
+    DEFAULT_DATA,
+    DEFAULT_EVENT_TTL,
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    MAX_IN_FLIGHT,
+    MAX_MUTATING_IN_FLIGHT,
+    MIN_REQUEST_TIMEOUT,
+    REQUEST_TIMEOUT,
+    Config,
+    Log,
+    Requests,
 )
-from noxu.config import DEFAULT_CONTEXT, DEFAULT_DATA, DEFAULT_EVENT_TTL, DEFAULT_HOST, DEFAULT_PORT, Config
-
-if TYPE_CHECKING:
-    import argparse
+from noxu.process.listeners import parse as parse_place
+from noxu.security import cors
 
 
-def add(command: argparse.ArgumentParser) -> None:
+def add_serve(command: argparse.ArgumentParser) -> None:
     command.description = "Serve the Kubernetes API for your CRDs until Ctrl-C (SIGINT, SIGTERM)."
     _files(command)
     _address(command)
     _data(command)
     _kubeconfig(command)
-    tls.add(command)
+    security.add_tls(command)
     _behaviour(command)
-    for part in (authentication, authorization, signing, requests, audit, log, etcd, leader_election):
-        part.add(command)
+    security.add_authentication(command)
+    security.add_authorization(command)
+    security.add_signing(command)
+    _requests(command)
+    security.add_audit(command)
+    _log(command)
+    etcd.add_etcd(command)
+    controllers.add_leader_election(command)
 
 
 def _files(command: argparse.ArgumentParser) -> None:
@@ -97,7 +102,7 @@ def _address(command: argparse.ArgumentParser) -> None:
         "--listen",
         action="append",
         default=[],
-        type=values.place,
+        type=_place,
         metavar="PLACE",
         help="a further socket: unix:PATH, a Unix socket to make, or fd:N, one that the process has inherited; can be repeated",
     )
@@ -159,8 +164,8 @@ def _kubeconfig(command: argparse.ArgumentParser) -> None:
 
 def _behaviour(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("behaviour", "What the server does by itself.")
-    controllers.add(group)
-    admission.add(group)
+    controllers.add_controllers(group)
+    controllers.add_plugins(group)
     group.add_argument(
         "--webhook-service",
         action="append",
@@ -177,15 +182,15 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
     )
-    shared.feature_gates(group)
+    values.feature_gates(group)
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
     )
 
 
-def complete(options: argparse.Namespace) -> None:
+def complete_serve(options: argparse.Namespace) -> None:
     """Set `options.config`. Raises ValueError for options that are invalid, by themselves or in combination."""
-    shared.set_features(options)
+    values.set_features(options)
     if options.watch and not options.kustomizations and all(str(path) == "-" for path in options.files):
         raise ValueError("--watch needs files, directories, or -k")
     if options.context and not options.merge_kubeconfig:
@@ -209,20 +214,116 @@ def complete(options: argparse.Namespace) -> None:
         event_ttl=options.event_ttl,
         profile=options.profile,
         controllers=list_of_controllers,
-        leader_election=leader_election.leader_election(options),
-        admission_plugins=admission.plugins(options, list_of_controllers),
+        leader_election=controllers.leader_election(options),
+        admission_plugins=controllers.plugins(options, list_of_controllers),
         kinds=tuple(options.kinds),
-        authorization_modes=authorization.modes(options),
-        authentication=authentication.authentication(options),
-        audit=audit.audit(options),
-        log=log.log(options),
+        authorization_modes=security.authorization_modes(options),
+        authentication=security.authentication(options),
+        audit=security.audit(options),
+        log=_own_log(options),
         etcd=etcd.etcd(options),
-        tls=tls.tls(options),
+        tls=security.tls(options),
         external_hostname=options.external_hostname,
         advertise_address=options.advertise_address,
-        requests=requests.requests(options),
+        requests=_request_limits(options),
         listen=tuple(options.listen),
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
     )
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+def _requests(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("requests", "Limits on requests. The options are kube-apiserver's.")
+    group.add_argument(
+        "--request-timeout",
+        type=_timeout,
+        default=REQUEST_TIMEOUT,
+        metavar="DURATION",
+        help="the time for a request that is not a watch (default: 1m0s)",
+    )
+    group.add_argument(
+        "--min-request-timeout",
+        type=values.count,
+        default=MIN_REQUEST_TIMEOUT,
+        metavar="SECONDS",
+        help="a watch without a timeout lasts one to two times as long (default: %(default)s)",
+    )
+    for option, number, what in (
+        ("--max-requests-inflight", MAX_IN_FLIGHT, "that only read"),
+        ("--max-mutating-requests-inflight", MAX_MUTATING_IN_FLIGHT, "of other kinds"),
+    ):
+        group.add_argument(
+            option,
+            type=values.count,
+            default=number,
+            metavar="N",
+            help=f"the number of requests {what} that are handled at the same time, beyond which they are refused, except those "
+            "of system:masters; 0: no limit (default: %(default)s)",
+        )
+    group.add_argument(
+        "--cors-allowed-origins",
+        action="append",
+        default=[],
+        type=_origins,
+        metavar="REGEXP,...",
+        help="the origins of web pages that may use the server, such as ^https://dashboard\\.example\\.com$; can be repeated",
+    )
+
+
+def _request_limits(options: argparse.Namespace) -> Requests:
+    return Requests(
+        timeout=options.request_timeout,
+        min_timeout=options.min_request_timeout,
+        max_in_flight=options.max_requests_inflight,
+        max_mutating_in_flight=options.max_mutating_requests_inflight,
+        cors_allowed_origins=values.items(options.cors_allowed_origins),
+    )
+
+
+def _timeout(text: str) -> float:
+    """A duration in Go's syntax, in seconds, that is not 0: every request would be too late."""
+    found = values.seconds(text)
+    if not found:
+        raise values.refused("must be a positive duration, such as 30s or 5m")
+    return found
+
+
+def _origins(text: str) -> str:
+    try:
+        cors.check(values.items([text]))
+    except ValueError as error:
+        raise values.refused(str(error)) from None
+    return text
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
+
+
+def _log(command: argparse.ArgumentParser) -> None:
+    options = command.add_argument_group("log", "The server's own log, on stderr: see docs/logs.md.")
+    options.add_argument("--log", choices=("text", "json"), default="text", help="its format (default: %(default)s)")
+    options.add_argument("--log-requests", action="store_true", help="write a line for each request")
+    levels = options.add_mutually_exclusive_group()
+    levels.add_argument("--verbose", action="store_true", help="log more, such as why credentials are refused")
+    levels.add_argument("--quiet", action="store_true", help="log warnings and errors only")
+
+
+def _own_log(options: argparse.Namespace) -> Log:
+    return Log(options.log, _level_of_log(options), options.log_requests)
+
+
+def _level_of_log(options: argparse.Namespace) -> int:
+    if options.verbose:
+        return logging.DEBUG
+    return logging.WARNING if options.quiet else logging.INFO
+
+
+def _place(text: str) -> str:
+    try:
+        return str(parse_place(text))
+    except ValueError as error:
+        raise values.refused(str(error)) from None

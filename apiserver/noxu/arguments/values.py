@@ -1,20 +1,23 @@
-"""The values of options."""
+"""The values of options, and options that several commands have."""
 
 from __future__ import annotations
 
+import argparse
+import ipaddress
 import os
 import re
+from pathlib import Path
 from typing import Final
 
 from noxu.config import HTTPS_PORT, ServiceName
 from noxu.expressions import expression
+from noxu.features import GATES, parse_gates
+from noxu.go.time import SECOND, parse_duration
 
 
 def refused(message: str) -> Exception:
     """What the type of an argument raises for an invalid value."""
-    from argparse import ArgumentTypeError  # see noxu.arguments.plain
-
-    return ArgumentTypeError(message)
+    return argparse.ArgumentTypeError(message)
 
 
 def port(text: str) -> int:
@@ -47,8 +50,6 @@ def address(text: str) -> str:
     """An IP address; "" for none, and for the one that means all."""
     if not text:
         return ""
-    import ipaddress  # rarely given
-
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -69,25 +70,6 @@ def kinds(text: str) -> list[str]:
     return found
 
 
-def place(text: str) -> str:
-    from noxu.listeners import parse  # rarely given
-
-    try:
-        return str(parse(text))
-    except ValueError as error:
-        raise refused(str(error)) from None
-
-
-def named_certificate(text: str) -> str:
-    from noxu.security.tls import parse_named  # rarely given
-
-    try:
-        parse_named(text)
-    except ValueError as error:
-        raise refused(str(error)) from None
-    return text
-
-
 def kubernetes_version(text: str) -> str:
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text):
         raise refused("must be MAJOR.MINOR.PATCH, such as 1.37.0")
@@ -96,8 +78,6 @@ def kubernetes_version(text: str) -> str:
 
 def seconds(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
-    from noxu.go.duration import SECOND, parse_duration  # not needed for the default
-
     try:
         found = parse_duration(text) / SECOND
     except ValueError:
@@ -116,3 +96,64 @@ def service(text: str) -> tuple[ServiceName, str]:
         raise refused("must be NAMESPACE/NAME[:PORT]=HOST:PORT, such as default/my-webhook:443=127.0.0.1:9443")
     number = port(found["port"]) if found["port"] else HTTPS_PORT
     return ServiceName(found["namespace"], found["name"], number), found["address"]
+
+
+# -- options that several commands have --------------------------------------------------------------------------------
+
+
+OUTPUTS: Final = ("text", "json")
+
+
+def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add --feature-gates, which `set_features` reads."""
+    command.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="GATE=BOOL,...",
+        help=f"enable or disable features: {', '.join(GATES)}",
+    )
+
+
+def set_features(options: argparse.Namespace) -> None:
+    """Set `options.features`. Raises ValueError."""
+    try:
+        options.features = parse_gates(options.feature_gates)
+    except ValueError as error:
+        raise ValueError(f"argument --feature-gates: {error}") from None
+
+
+def output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
+
+
+def quiet(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--quiet", action="store_true", help="do not show progress on stderr")
+
+
+def check_location(options: argparse.Namespace) -> None:
+    """Raises ValueError if `options.etcd` is not the only location of the objects."""
+    if options.etcd is not None and (options.data or options.server or options.kubeconfig):
+        raise ValueError("--etcd-servers excludes --data, --server and --kubeconfig")
+
+
+def check_server(options: argparse.Namespace) -> None:
+    """Raises ValueError for options about a server or kubeconfig that is not given."""
+    if options.context and not options.kubeconfig:
+        raise ValueError("--context needs --kubeconfig")
+    if options.insecure_skip_tls_verify and not (options.server or options.kubeconfig):
+        raise ValueError("--insecure-skip-tls-verify needs --server or --kubeconfig")
+
+
+def server(options: argparse._ArgumentGroup) -> argparse._MutuallyExclusiveGroup:
+    """Add the options that select a running server. Returns the group for alternatives to them."""
+    alternatives = options.add_mutually_exclusive_group()
+    alternatives.add_argument("--server", metavar="URL", help="the URL of a running server")
+    alternatives.add_argument("--kubeconfig", type=Path, metavar="FILE", help="the kubeconfig of a running server")
+    options.add_argument(
+        "--context", metavar="NAME", help="the context of the kubeconfig (default: its current context)"
+    )
+    options.add_argument(
+        "--insecure-skip-tls-verify", action="store_true", help="do not verify the server's certificate"
+    )
+    return alternatives

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from email.message import Message
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-from noxu import key_files
+from noxu import files
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 PAGE_SIZE: Final = 500  # objects
@@ -136,7 +135,7 @@ def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if endpoint.client_certificate:
-            key_files.load(context, endpoint.client_certificate, endpoint.client_key)
+            files.load_certificate(context, endpoint.client_certificate, endpoint.client_key)
     except (ssl.SSLError, ValueError) as error:
         raise RequestError(f"the certificates for {endpoint.url} cannot be used: {error}") from None
     return context

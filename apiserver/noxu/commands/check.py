@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from noxu import stores
 from noxu.commands import progress
 from noxu.config import Etcd, StartError
+from noxu.process import stores
 from noxu.registry import stored_objects
 from noxu_storage.check import Problem, check
 from noxu_storage.types import OpenError, Unavailable

@@ -12,11 +12,11 @@ typed so far. Each line of the answer is a word, a tab and a description; `:file
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from noxu.arguments.commands import COMMANDS
-from noxu.arguments.parsers import parser_of
+from noxu.arguments.parsers import Parser, parser_of
 
 COMPLETE: Final = "__complete"
 """The command that the scripts call."""
@@ -42,15 +42,13 @@ def candidates(words: Sequence[str]) -> list[str]:
     if option is not None:
         return _values(option, typed, current.removesuffix(typed))
     if current.startswith("-"):
-        return _starting(current, [(name, _summary(action)) for name, action in _options(command).items()])
-    return [line for action in _positional(command) for line in _values(action, current, "")]
+        return _starting(current, [(name, _summary(action)) for name, action in command.options.items()])
+    return [line for action in command.positional for line in _values(action, current, "")]
 
 
-def _option_before(
-    command: argparse.ArgumentParser, before: Sequence[str], current: str
-) -> tuple[argparse.Action | None, str]:
+def _option_before(command: Parser, before: Sequence[str], current: str) -> tuple[argparse.Action | None, str]:
     """The option whose value is being typed, and what has been typed of the value: `--o v`, `--o=v`, in bash `--o = v`."""
-    options = _options(command)
+    options = command.options
     name, separator, typed = current.partition("=")
     if separator and name in options:
         return options[name], typed
@@ -70,14 +68,6 @@ def _values(action: argparse.Action, typed: str, prefix: str) -> list[str]:
             for line in _starting(typed, [(str(value), "") for value in action.choices])
         ]
     return [FILES] if action.metavar in _OF_FILES else []
-
-
-def _options(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    return command._option_string_actions  # noqa: SLF001 - argparse has no other way to list them
-
-
-def _positional(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    return (action for action in command._actions if not action.option_strings)  # noqa: SLF001
 
 
 def _starting(typed: str, found: Sequence[tuple[str, str]]) -> list[str]:

@@ -16,12 +16,11 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from noxu import stores
 from noxu.commands import progress
 from noxu.config import DEFAULT_EVENT_TTL, Etcd, StartError
-from noxu.records import NamedTuple
+from noxu.process import stores
 from noxu.registry.stored_objects import is_temporary
 from noxu_storage.snapshot import Snapshot, snapshot
 from noxu_storage.state_file import existing_file, new_file

@@ -18,12 +18,10 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote
 
-from noxu import loading
 from noxu.api import codec
-from noxu.api.difference import field_path, steps
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
-from noxu.colours import shown_on
+from noxu.api.json_patches import field_path, steps
 from noxu.commands import findings, in_memory, inputs, reports, results, shards
 from noxu.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
 from noxu.commands.cache import Cache, user_directory
@@ -37,11 +35,13 @@ from noxu.control_plane import ControlPlane
 from noxu.features import Features
 from noxu.go.text import compact_json
 from noxu.kinds.scheme import by_group_kind
-from noxu.manifests import Document, LoadError, in_order, is_crd
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError, in_order, is_crd
+from noxu.manifests.wording import plain
+from noxu.observability.logs import shown_on
 from noxu.registry.draft import Options
 from noxu.registry.trace import Trace, as_json
 from noxu.values import Json, Object
-from noxu.wording import plain
 from noxu_storage.types import Progress
 
 HEADER: Final = "X-Noxu-Trace"

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -24,9 +24,8 @@ from noxu.commands.export_files import Exported, ForeignFile
 from noxu.commands.exported import NEVER, cleaned, is_made_by_servers, rank
 from noxu.commands.places import State, Unusable, opened
 from noxu.config import StartError
-from noxu.control_plane import assemble, running
+from noxu.control_plane import WITHOUT_CONTROLLERS, assemble, running
 from noxu.crd import conditions
-from noxu.records import NamedTuple
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.custom import versions_of
 from noxu.registry.definition import definitions_resource
@@ -201,7 +200,7 @@ Made = dict[tuple[str, str, str, str], Object]
 async def _made() -> Made:
     """The objects that a server makes when it starts, and for every namespace, cleaned."""
     found: Made = {}
-    async with running(assemble(MemoryStore())) as plane:
+    async with running(assemble(WITHOUT_CONTROLLERS, MemoryStore())) as plane:
         for resource in plane.catalog.current.resources:
             if not resource.is_stored or resource.versions.storage is not resource:
                 continue

@@ -17,12 +17,11 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.commands.exported import FIRST_OF_OTHERS, rank
 from noxu.files import write_whole
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 MARK: Final = b"# Written by noxu export, which overwrites it.\n"

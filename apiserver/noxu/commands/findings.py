@@ -7,16 +7,15 @@ statuses: 0 without errors, 1 with errors, and 2 if an input cannot be read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from noxu.api.field import NIL, ROOT, FieldError, Path
 from noxu.crd.lint import as_written
-from noxu.manifests import Document, is_crd
-from noxu.positions import Position
-from noxu.records import NamedTuple
+from noxu.manifests.documents import Document, is_crd
+from noxu.manifests.positions import Position
+from noxu.manifests.wording import Said, plain, without_rule
 from noxu.schema.narrowing import Narrowing
 from noxu.values import Json, Object
-from noxu.wording import Said, plain, without_rule
 
 Level = Literal["error", "warning"]
 Result = Literal["valid", "refused", "skipped", "unreadable"]

@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from noxu import loading
 from noxu.api.errors import ApiError
 from noxu.commands.updates import Configurations
 from noxu.control_plane import ControlPlane
 from noxu.go.time import format_time
 from noxu.kinds.kind import Context, prepare
-from noxu.manifests import Document, LoadError, is_crd
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError, is_crd
 from noxu.registry.entry import key_of, new_entry, object_at
 from noxu.values import Object, copy, equal
 from noxu_storage.types import Conflict

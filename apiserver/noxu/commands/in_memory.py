@@ -8,10 +8,10 @@ need not be in the files.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from noxu import loading
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.commands.former import restore_definitions, restore_objects
@@ -19,10 +19,11 @@ from noxu.commands.outcomes import Outcome, Rules
 from noxu.commands.progress import each
 from noxu.commands.shards import Shard
 from noxu.commands.updates import Configurations, Update
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, running
 from noxu.crd import conditions, lint
 from noxu.features import Features
-from noxu.manifests import Document, LoadError, in_order, is_crd
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError, in_order, is_crd
 from noxu.registry import draft, explain
 from noxu.registry.draft import Options
 from noxu.registry.entry import object_at
@@ -51,7 +52,7 @@ async def results(
     found = []
     configurations = Configurations()
     reported = {id(document) for document in shard.documents}
-    async with running(assemble(MemoryStore(), features=features)) as plane:
+    async with running(assemble(replace(WITHOUT_CONTROLLERS, features=features), MemoryStore())) as plane:
         await restore_definitions(plane, shard.old, configurations)
         left = await restore_objects(plane, shard.old, configurations)
         ordered = in_order([*shard.shared, *shard.documents])

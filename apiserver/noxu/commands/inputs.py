@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from noxu.commands.findings import Checked, finding, unreadable
-from noxu.manifests import CRD, STDIN, Document, Split, contents_of, log, read_paths, split
-from noxu.wording import plain
+from noxu.manifests.documents import CRD, STDIN, Document, Split, contents_of, log, read_paths, split
+from noxu.manifests.wording import plain
 
 EMPTY: Final = "contains no object; --allow-empty allows that"
 _POLICIES: Final = "admissionregistration.k8s.io/"

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.commands import findings, inputs, reports, results, rewriting, shards
@@ -23,9 +23,8 @@ from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
 from noxu.crd import v1beta1
-from noxu.manifests import Document, is_crd
-from noxu.records import NamedTuple
-from noxu.schema.completion import Note
+from noxu.manifests.documents import Document, is_crd
+from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import REMARKS
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
@@ -49,7 +48,7 @@ class Verdict(NamedTuple):
     findings: Sequence[Finding]
     is_structural: bool
     is_fixable: bool
-    changes: Sequence[Note] = ()
+    changes: Sequence[CompletionNote] = ()
     fixed: Object | None = None
 
 
@@ -139,7 +138,11 @@ def _linted(document: Document, value: Json) -> Linted:
     return Linted(
         document,
         Verdict(
-            list(map(findings.from_plain, found)), structural, fixable, [Note(*change) for change in changes], fixed
+            list(map(findings.from_plain, found)),
+            structural,
+            fixable,
+            [CompletionNote(*change) for change in changes],
+            fixed,
         ),
     )
 

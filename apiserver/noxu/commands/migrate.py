@@ -21,16 +21,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from noxu import loading, stores
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.commands import progress
 from noxu.commands.api_client import ApiClient, RequestError, endpoint_from_options
 from noxu.config import DEFAULT_DATA, Config, Etcd, StartError
-from noxu.control_plane import ControlPlane, assemble, running
+from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, Seams, assemble, running
 from noxu.crd import conditions, types
-from noxu.crd.versions import served_versions, storage_version
-from noxu.http.webhook_client import WebhookClient
+from noxu.crd.types import served_versions, storage_version
+from noxu.http.webhooks import WebhookClient
+from noxu.manifests import loading
+from noxu.process import stores
 from noxu.registry.draft import Action, Options, WriteRequest
 from noxu.registry.entry import object_at
 from noxu.registry.resource import Resource
@@ -194,7 +195,7 @@ async def _open_control_plane(config: Config) -> AsyncIterator[ControlPlane]:
     store = await _open_etcd(config.etcd) if config.etcd is not None else await _open_directory(config.data)
     outgoing = WebhookClient()
     try:
-        async with running(assemble(store, caller=outgoing)) as plane:
+        async with running(assemble(WITHOUT_CONTROLLERS, store, Seams(caller=outgoing))) as plane:
             yield plane
     finally:
         await outgoing.close()

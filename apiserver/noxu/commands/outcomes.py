@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.commands import findings, inputs
 from noxu.commands.findings import Checked, Finding, Verb
 from noxu.features import Features
-from noxu.manifests import Document
-from noxu.records import NamedTuple
+from noxu.manifests.documents import Document
 from noxu.schema.narrowing import Narrowing
 from noxu.values import Json, Object
 

@@ -18,9 +18,9 @@ from typing import Final
 import orjson
 
 from noxu.commands.cache import Cache
-from noxu.loading import packed
-from noxu.manifests import Contents, Document, Read, contents_of, documents_of, no_manifest, split
-from noxu.positions import Text
+from noxu.manifests.documents import Contents, Document, Read, contents_of, documents_of, no_manifest, split
+from noxu.manifests.loading import packed
+from noxu.manifests.positions import Text
 from noxu.values import Json
 
 _LENGTH: Final = 4  # bytes

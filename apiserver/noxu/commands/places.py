@@ -12,10 +12,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Protocol
 
-from noxu import stores
 from noxu.commands import progress
 from noxu.commands.api_client import ApiClient, endpoint_from_options
 from noxu.config import DEFAULT_DATA
+from noxu.process import stores
 from noxu_storage.snapshot import snapshot
 from noxu_storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Revision
 

@@ -13,15 +13,14 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import quote_from_bytes
 from xml.etree import ElementTree as ET
 
 from noxu.api import codec
-from noxu.colours import coloured, shown_on
 from noxu.commands.findings import Checked, Finding, exit_status
-from noxu.own_version import own_version
-from noxu.records import NamedTuple
+from noxu.config import own_version
+from noxu.observability.logs import coloured, shown_on
 from noxu.schema.lint import REMARKS
 from noxu.values import Object
 

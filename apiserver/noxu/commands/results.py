@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from noxu.commands import shards
 from noxu.commands.cache import Cache
 from noxu.commands.shards import Shard
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.values import Json
 from noxu_storage.types import Progress, no_progress
 

@@ -14,16 +14,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.api import codec
-from noxu.charts import is_packed
-from noxu.colours import coloured, shown_on
 from noxu.commands import findings, inputs, reports
 from noxu.commands.findings import Checked
 from noxu.files import write_whole
-from noxu.manifest_files import COMPRESSED
-from noxu.manifests import (
+from noxu.manifests.charts import is_packed
+from noxu.manifests.documents import (
     Document,
     LoadError,
     Part,
@@ -35,7 +33,8 @@ from noxu.manifests import (
     looks_like_json,
     no_manifest,
 )
-from noxu.records import NamedTuple
+from noxu.manifests.files import COMPRESSED
+from noxu.observability.logs import coloured, shown_on
 from noxu.values import Json, copy
 
 if TYPE_CHECKING:

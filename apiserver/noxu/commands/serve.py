@@ -15,17 +15,17 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from noxu.colours import coloured, shown_on
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
-from noxu.signals import Interrupted
+from noxu.observability.logs import coloured, shown_on
+from noxu.process.signals import Interrupted
 
 if TYPE_CHECKING:
     import argparse
 
     from noxu.commands.cache import Cache
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.manifests import Document, Read
+    from noxu.manifests.documents import Document, Read
     from noxu_storage.types import Progress
 
 _NO_NAMESPACE: Final = expression(r'namespaces ".*" not found$')
@@ -41,13 +41,13 @@ def run(options: argparse.Namespace) -> int:
 
         gc.disable()  # until the server has started: nearly everything that the start makes lives until the end
         lazy_client.install()
-    from noxu import server
+    from noxu.process import running
 
     cache = _cache(options)
     known = None if cache is None else cache.known_definitions()
     try:
         # The server is kept until the end, see the module.
-        _stopped = server.run(
+        _stopped = running.run(
             options.config,
             each=partial(_loaded, options, cache, known),
             compiling=partial(_shown, options, "start", "definitions"),

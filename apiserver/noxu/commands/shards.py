@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu.manifests import Document, is_crd
-from noxu.records import NamedTuple
+from noxu.manifests.documents import Document, is_crd
 
 _BUILT_IN: Final = ""
 _KUBERNETES: Final = ".k8s.io"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.field import OMIT, ROOT, invalid
@@ -21,9 +21,8 @@ from noxu.commands.findings import Checked, Finding
 from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
 from noxu.crd import types, v1beta1
-from noxu.go.structs import Decoded, decode
-from noxu.manifests import NO_KIND, Document, is_crd, joined, split
-from noxu.records import NamedTuple
+from noxu.go.structs import DecodedStruct, decode
+from noxu.manifests.documents import NO_KIND, Document, is_crd, joined, split
 from noxu.schema.skeleton import restriction_1_violations, skeleton
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
@@ -224,7 +223,7 @@ def _bare_schema(document: Document) -> Object | None:
     return value if isinstance(value, dict) else None
 
 
-def _decoded(crd: Object) -> Decoded:
+def _decoded(crd: Object) -> DecodedStruct:
     return v1beta1.decode(crd) if v1beta1.is_v1beta1(crd) else types.decode(crd)
 
 

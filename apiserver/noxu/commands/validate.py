@@ -22,7 +22,7 @@ from noxu.commands.outcomes import Outcome, Rules
 from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results
 from noxu.commands.shards import Shard
-from noxu.manifests import Document
+from noxu.manifests.documents import Document
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 

@@ -6,8 +6,7 @@ import argparse
 import json
 import platform
 
-from noxu.config import KUBERNETES_VERSION
-from noxu.own_version import own_version
+from noxu.config import KUBERNETES_VERSION, own_version
 
 
 def run(options: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
@@ -35,7 +35,6 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import SERVICE_RANGE, SYSTEM_NAMESPACES, first_address
 from noxu.controllers.first_objects import NOW, FirstObject, template
 from noxu.go.time import MICRO, format_time, unix_nanos
-from noxu.records import NamedTuple
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest

@@ -18,13 +18,12 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock
 from noxu.containment import Contained
 from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
-from noxu.records import NamedTuple
 from noxu.registry.cache import Collection
 from noxu.registry.change import Change
 from noxu.registry.reader import Reader

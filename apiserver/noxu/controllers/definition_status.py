@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.clock import Clock
 from noxu.go.time import format_time
-from noxu.records import NamedTuple
 from noxu.registry.entry import Entry, new_entry_with_spec
 from noxu.registry.resource import Resource
 from noxu.values import Object, copy

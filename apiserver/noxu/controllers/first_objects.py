@@ -17,14 +17,13 @@ be stored, because another server was faster or the store failed, are created as
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.api import codec
 from noxu.clock import Clock
 from noxu.controllers import default_objects
 from noxu.go.time import format_time
 from noxu.identifiers import Identifiers
-from noxu.records import NamedTuple
 from noxu.registry.entry import key_of
 from noxu.registry.persistence import Persistence
 from noxu.registry.resource import Resource

@@ -18,7 +18,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import aggregate
@@ -28,7 +28,6 @@ from noxu.apply import manager
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.go.time import format_time
-from noxu.records import NamedTuple
 from noxu.registry import ownership, reading
 from noxu.registry.cache import Collection
 from noxu.registry.catalog import LiveCatalog

@@ -22,7 +22,7 @@ import logging
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from random import uniform
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -32,7 +32,6 @@ from noxu.containment import Contained
 from noxu.controllers import users
 from noxu.controllers.controller import Reconciler
 from noxu.go.time import MICRO, format_time
-from noxu.records import NamedTuple
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import key_of, object_at
 from noxu.registry.reader import Reader

@@ -8,14 +8,13 @@ Upstream writes the label while it authenticates the request. Here requests do n
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Reconciler
-from noxu.records import NamedTuple
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.entry import object_at
 from noxu.registry.patch_types import MERGE_PATCH

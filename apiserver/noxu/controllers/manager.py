@@ -11,11 +11,10 @@ itself. Controllers of kube-apiserver are not part of this: they run in every pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.config import JITTER, LeaderElection, Profile
-from noxu.records import NamedTuple
-from noxu.similar_names import meant
+from noxu.features import meant
 
 if TYPE_CHECKING:
     from noxu.clock import Clock

@@ -6,9 +6,8 @@ Types, reasons and messages are those of upstream's namespace controller (status
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from noxu.api import codec, errors
@@ -26,7 +26,6 @@ from noxu.controllers.emptiness import EmptinessWatch
 from noxu.controllers.namespace_conditions import Remaining, set_conditions
 from noxu.go.time import format_time, unix_nanos
 from noxu.kinds.core import NAMESPACE_FINALIZER
-from noxu.records import record
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
 from noxu.registry.deletion import delete_all
@@ -52,7 +51,7 @@ T = TypeVar("T")
 log = logging.getLogger("noxu")
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Round:
     """What one attempt to delete everything has left. `estimate`: seconds until the rest is gone; 0: unknown."""
 

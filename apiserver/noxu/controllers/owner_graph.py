@@ -16,12 +16,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api import codec
 from noxu.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from noxu.expressions import expression
-from noxu.records import NamedTuple
 from noxu.registry.storage_form import as_json, is_cbor
 from noxu.values import Json, Object
 from noxu_storage.types import Key, Revision

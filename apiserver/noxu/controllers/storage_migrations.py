@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
@@ -27,9 +27,8 @@ from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.crd import conditions, types
-from noxu.crd.versions import storage_version
+from noxu.crd.types import storage_version
 from noxu.go.time import format_time, unix_nanos
-from noxu.records import NamedTuple
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change
 from noxu.registry.corrupt_objects import unlistable

@@ -9,6 +9,7 @@ with Go's field names, including all unset fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -25,13 +26,12 @@ from noxu.crd.types import (
     VALIDATION,
     write,
 )
-from noxu.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
+from noxu.go.structs import Field, List, Map, Presence, Scalar, Struct, Type, Union, json_type
 from noxu.go.text import compact_json
-from noxu.records import record
 from noxu.values import Json, Object, equal
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Internal:
     """The internal spec. `versions` lack the fields that were hoisted to the top."""
 
@@ -210,7 +210,7 @@ def _echo_field(field: Field, struct: Object) -> str:
     given = struct.get(field.name)
     if given is not None:
         return _echo(field.type, given)
-    if isinstance(field.type, Scalar) and field.write is not Write.POINTER:
+    if isinstance(field.type, Scalar) and field.write is not Presence.POINTER:
         return compact_json(field.type.zero)
     return "null"
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.crd.types import API_VERSION
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 MAX_NODES: Final = 100_000

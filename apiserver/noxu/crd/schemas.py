@@ -11,8 +11,8 @@ schema that have no errors, neither themselves nor below.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Final, Protocol
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Protocol
 
 from noxu.api.field import (
     FieldError,
@@ -33,7 +33,6 @@ from noxu.crd.strictness import TYPES, Strictness
 from noxu.crd.types import RULE, SCHEMA
 from noxu.expressions import expression
 from noxu.go.text import compact_json, trim_space
-from noxu.records import NamedTuple, record
 from noxu.schema.embedded import has_embedded
 from noxu.schema.fieldpath import resolve
 from noxu.schema.lint import structural_errors
@@ -151,7 +150,7 @@ def _status_root_errors(schema: Object, path: Path) -> Iterator[FieldError]:
             return
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Context:
     """Conditions for a node that come from the nodes above."""
 

@@ -17,10 +17,9 @@ from noxu.crd.types import SELECTABLE_FIELD, VALIDATION
 from noxu.go import x509
 from noxu.go.base64 import decode as decode_base64
 from noxu.go.structs import List
-from noxu.records import cached_property
 from noxu.schema.lint import structural_errors
 from noxu.schema.structural import NoStructuralForm, parse
-from noxu.values import Object
+from noxu.values import Object, cached_property
 
 TYPES: Final = ["array", "boolean", "integer", "number", "object", "string"]
 MAX_SELECTABLE_FIELDS: Final = 8

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import ROOT, FieldError, Path, child, forbidden, index, key
 from noxu.crd import types, v1beta1
 from noxu.go.structs import List, Map, Scalar, Type, Union, json_type
-from noxu.records import NamedTuple
 from noxu.values import Json
 
 UNKNOWN: Final = "unknown field"

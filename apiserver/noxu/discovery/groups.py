@@ -8,10 +8,9 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
 from noxu.values import Object

@@ -10,13 +10,12 @@ from __future__ import annotations
 import csv
 import ipaddress
 from collections import deque
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.envtest.flags import BOOL, REFUSED, SHORTHANDS, Kind, kind_of
 from noxu.features import FALSE, TRUE
-from noxu.go.duration import SECOND, parse_duration
 from noxu.go.text import quote
-from noxu.records import NamedTuple
+from noxu.go.time import SECOND, parse_duration
 
 _INT64: Final = range(-(2**63), 2**63)
 

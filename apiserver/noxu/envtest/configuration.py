@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, ip_address
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu import admission_plugins, authorization_modes, features
+from noxu import features
 from noxu.config import (
     DEFAULT_EVENT_TTL,
     DEFAULT_REQUESTS,
@@ -33,7 +33,6 @@ from noxu.envtest.arguments import Arguments
 from noxu.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
 from noxu.features import GATES
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.registry.group_priorities import PRIORITIES
 
 DEFAULT_PORT: Final = 6443
@@ -99,7 +98,7 @@ def configure(
         raise Refused(str(error)) from None
     prefix = arguments.last("etcd-prefix", DEFAULT_PREFIX)
     try:
-        modes = authorization_modes.modes(arguments.all("authorization-mode") or (authorization_modes.ALWAYS_ALLOW,))
+        modes = features.modes(arguments.all("authorization-mode") or (features.ALWAYS_ALLOW,))
     except ValueError as error:
         raise Refused(str(error)) from None
     host, port = address(arguments)
@@ -265,14 +264,14 @@ def _controllers(environment: Mapping[str, str]) -> tuple[Profile, tuple[str, ..
 def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
     """The plug-ins that run: all that kube-apiserver enables by default, ServiceAccount among them."""
     enable = arguments.all("enable-admission-plugins")
-    here = [name for name in enable if name not in admission_plugins.OF_KUBE_APISERVER]
+    here = [name for name in enable if name not in features.OF_KUBE_APISERVER]
     notes = [
         f"--enable-admission-plugins: this server does not have {name}; it has no effect"
         for name in enable
-        if name in admission_plugins.OF_KUBE_APISERVER
+        if name in features.OF_KUBE_APISERVER
     ]
     try:
-        return admission_plugins.select(here, arguments.all("disable-admission-plugins"), controllers=True), notes
+        return features.select_plugins(here, arguments.all("disable-admission-plugins"), controllers=True), notes
     except ValueError as error:
         raise Refused(str(error)) from None
 
@@ -316,6 +315,6 @@ def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:
         elif gate:
             notes.append(f"--feature-gates: this server does not have {gate}; it has no effect")
     try:
-        return features.parse(here), notes
+        return features.parse_gates(here), notes
     except ValueError as error:
         raise Refused(str(error)) from None

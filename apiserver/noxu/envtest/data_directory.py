@@ -12,11 +12,10 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from noxu.envtest.etcd import DATA_PATH
-from noxu.records import NamedTuple
 
 DEFAULT_PREFIX: Final = "/registry"
 WAIT: Final = 5.0  # seconds for an etcd that was started at the same time

@@ -9,9 +9,7 @@ and has no effect.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal
-
-from noxu.records import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 Kind = Literal["bool", "int", "duration", "ip", "string", "strings", "stringArray"]
 """As pflag calls them. `strings` are separated by commas, and repeating the flag adds values; each use of a `stringArray`

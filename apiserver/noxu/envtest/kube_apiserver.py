@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from noxu.config import KUBERNETES_VERSION
+from noxu.config import KUBERNETES_VERSION, StartError
 from noxu.envtest import configuration, data_directory, flags
 from noxu.envtest.arguments import Arguments, FlagError, parse
 from noxu.envtest.etcd import parent
@@ -96,17 +96,17 @@ def _serve(arguments: Arguments) -> None:
         notes = [*notes, "--etcd-servers: none of them listens; objects are in memory"]
     for note in (*arguments.notes, *notes):
         report("W", note)
-    from noxu import server, signals  # only now: it takes most of the time
+    from noxu.process import running, signals
 
     try:
-        server.run_quietly(
+        running.run_quietly(
             replace(config, listen=(f"fd:{listener.detach()}",)),
             lambda url: report("I", f"Serving securely on {url}"),
             parent(),
         )
     except signals.Interrupted:
         return  # before it was ready: there is nothing to stop
-    except server.StartError as error:
+    except StartError as error:
         raise configuration.Refused(_start_error(str(error), config, arguments)) from None
 
 

@@ -12,11 +12,10 @@ import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from noxu.config import KUBERNETES_VERSION
 from noxu.files import write_whole
-from noxu.records import NamedTuple
 
 Config: TypeAlias = dict[str, Any]
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.features import FALSE, TRUE
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 
 GroupVersion: TypeAlias = tuple[str, str]
 

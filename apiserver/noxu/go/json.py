@@ -14,12 +14,11 @@ from __future__ import annotations
 import math
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the C scanner of one string
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from noxu.expressions import expression
 from noxu.go.structs import MAX_STRICT_ERRORS
 from noxu.go.text import MINUS_ZERO, RawNumber, quote
-from noxu.records import NamedTuple
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_DEPTH: Final = 10_000  # Go's decoder refuses more
@@ -29,7 +28,7 @@ class JsonSyntaxError(ValueError):
     """The message is encoding/json's, such as `unexpected end of JSON input`."""
 
 
-class Document(NamedTuple):
+class DecodedJson(NamedTuple):
     """`error` is about the first number that no float64 holds, "" if all fit; the value there is null or a RawNumber.
 
     `duplicates` are the paths of repeated keys (`spec.a[0].b`). `members` are the root object's keys and values in
@@ -62,7 +61,9 @@ _OPENING: Final = 4
 _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 
 
-def read(body: bytes, *, raw_numbers: bool = False, literals: bool = False, keep_repetitions: bool = False) -> Document:
+def read(
+    body: bytes, *, raw_numbers: bool = False, literals: bool = False, keep_repetitions: bool = False
+) -> DecodedJson:
     """Read one JSON text. Raises JsonSyntaxError.
 
     `raw_numbers`: numbers that no float64 holds are RawNumbers, not null. `literals`: so are -0 and all numbers beyond
@@ -163,7 +164,7 @@ class _Reader:
         self.repeated: dict[tuple[int, str], None] = {}
         self.error = ""
 
-    def read(self) -> Document:
+    def read(self) -> DecodedJson:
         text, stack, places, numbered = self.text, self.stack, self.places, self.numbered
         members: list[tuple[str, Json]] = []
         root: Json = None
@@ -255,7 +256,7 @@ class _Reader:
         if mark is not None and mark.start(1) < len(text):
             raise self.refused(mark.start(1), "after top-level value")
         self.put_repetitions()
-        return Document(root, self.error, self.duplicates(), members)
+        return DecodedJson(root, self.error, self.duplicates(), members)
 
     def number(self, literal: str) -> Json:
         """An integer literal within int64 as int, any other number as float. What no float64 holds is an error."""

@@ -7,10 +7,9 @@ is not base64. This is the only reader of PEM whose content is judged: what it f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go import base64 as go_base64
-from noxu.records import NamedTuple
 
 CERTIFICATE: Final = "CERTIFICATE"
 REQUEST: Final = "CERTIFICATE REQUEST"

@@ -11,12 +11,12 @@ difference is visible: only the former can be an integer.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import Final
 
 from noxu.expressions import expression
-from noxu.records import record
 from noxu.values import MAX_INT64, MIN_INT64
 
 
@@ -43,7 +43,7 @@ _MAX_ALIGNED: Final = 100_000  # digits of a sum; upstream writes them out, howe
 _INT64_DIGITS: Final = 18  # numbers of this many digits always fit into an int64
 
 
-@record(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
     """`digits × 10^exponent`. Compare with `compare`: equal quantities may have different digits.
 

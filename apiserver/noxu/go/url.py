@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote as percent_encode
 
 from noxu.expressions import expression
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 
 _CONTROL: Final = expression(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = expression(r"([a-zA-Z][a-zA-Z0-9+.-]*)?:")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from noxu.http.unsent import Part
-from noxu.records import record
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
@@ -15,7 +15,7 @@ Headers = tuple[tuple[str, str], ...]
 NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Answer:
     """`body` is the whole body, or its parts, or an iterator that makes its chunks while they are sent.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from noxu.http.incoming import Incoming
 from noxu.http.open_connections import OpenConnections, max_connections
 from noxu.http.unsent import Unsent
 from noxu.instruments import Counter
-from noxu.records import record
 
 
 def _handshake_errors() -> Counter:
@@ -17,7 +16,7 @@ def _handshake_errors() -> Counter:
     )
 
 
-@record(eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Clients:
     """The clients of one server."""
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Filter
-from noxu.records import record
+from noxu.http.filters import RequestFilter
 from noxu.registry import explain
 from noxu.registry.draft import Outcome
 from noxu.registry.resource import Resource
@@ -31,7 +30,7 @@ hook_errors: ContextVar[list[Exception] | None] = ContextVar("hook_errors", defa
 """The exceptions of functions that were called for the current request; None outside of requests that are recorded."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RecordedRequest:
     """A request of a client and its answer.
 
@@ -68,7 +67,7 @@ class RecordedRequest:
         return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a write was refused: what is known about it besides the error."""
 
@@ -81,7 +80,7 @@ class Refusal:
         return list(explain.refusal(self.resource, self.outcome))
 
 
-class RecentRequests(Filter):
+class RecentRequests(RequestFilter):
     """Records requests. `own_agent` is the User-Agent of the handle."""
 
     def __init__(self, own_agent: str = "", limit: int = MAX_REQUESTS) -> None:
@@ -98,8 +97,9 @@ class RecentRequests(Filter):
         self._open[exchange] = self.last
         exchange.outcome.sent = {}  # the name of a new object is in its body
         hook_errors.set([])
+        exchange.leaving.append(self._add)
 
-    def leave(self, exchange: Exchange) -> None:
+    def _add(self, exchange: Exchange) -> None:
         number = self._open.pop(exchange)
         recorded = self._record(exchange, number, exchange.times["handled"] - exchange.received)
         self._answered.append(recorded)

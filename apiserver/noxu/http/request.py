@@ -8,14 +8,13 @@ when the key of the object is made (`registry.entry.check_path_name`).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.names import path_segment_name
 from noxu.api.selectors import MAX_LENGTH, parse_fields
 from noxu.go.text import quote
 from noxu.go.url import decoded, has_bad_escape
-from noxu.records import NamedTuple
 
 _VERBS: Final = {
     "POST": ("create", "create"),

@@ -7,7 +7,7 @@ validateEphemeralContainers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from noxu.api import field
 from noxu.api.field import Path, as_json
@@ -15,7 +15,6 @@ from noxu.api.names import dns1123_label, subdomain_name
 from noxu.kinds import checks, paths, references, security_contexts
 from noxu.kinds.checks import Errors
 from noxu.kinds.resource_requirements import is_sidecar, requirements
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 

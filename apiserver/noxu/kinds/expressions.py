@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from noxu.cpu_budget import require_imported
-from noxu.records import NamedTuple
 
 if TYPE_CHECKING:
     from noxu.cel import Composition, Purpose

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -42,13 +42,12 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Scalar,
     Struct,
     Type,
-    Write,
     named,
 )
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 _DATA: Final = Path(__file__).with_name("data")
@@ -76,7 +75,7 @@ _METADATA: Final = {
     "meta/v1.ManagedFieldsEntry": MANAGED_FIELDS_ENTRY,
 }
 """The structs of metadata, which packages below this one need, too."""
-_WRITE: Final = {"": Write.OMIT_EMPTY, "pointer": Write.POINTER, "always": Write.ALWAYS, "null": Write.NULL}
+_WRITE: Final = {"": Presence.OMIT_EMPTY, "pointer": Presence.POINTER, "always": Presence.ALWAYS, "null": Presence.NULL}
 
 
 def read(name: str) -> Any:

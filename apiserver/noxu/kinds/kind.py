@@ -12,8 +12,8 @@ them in the order of declaration, as Go writes them. Rules that validate leave o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
-from typing import Final, Literal
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
@@ -21,7 +21,6 @@ from noxu.api.names import NameRule, subdomain_name
 from noxu.go.structs import Struct, decode
 from noxu.kinds.defaults import Fill
 from noxu.kinds.expressions import CheckExpression, no_check
-from noxu.records import NamedTuple, record
 from noxu.values import Json, Object, copy, equal, nested_field
 
 STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -49,7 +48,7 @@ class Context(NamedTuple):
     user: Mapping[str, Json] = {}
 
 
-@record(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subresource:
     """`kept` are the fields that an update through it does not change; `only`, if nothing is `kept`, those that it may change.
 
@@ -110,7 +109,7 @@ def _no_rules() -> Rules:
     return Rules()
 
 
-@record(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
     """One version of one built-in kind."""
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.cpu_budget import spend
 from noxu.go.text import quote_list
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 MAX_PERMISSIONS: Final = 20_000

@@ -11,12 +11,11 @@ The grammar and the texts are those of github.com/robfig/cron/v3 (ParseStandard)
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from noxu.go.duration import parse_duration
-from noxu.go.strconv import parse_int
-from noxu.records import NamedTuple
+from noxu.go.text import parse_int
+from noxu.go.time import parse_duration
 
 _MACROS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
 _EVERY: Final = "@every "

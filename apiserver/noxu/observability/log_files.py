@@ -17,11 +17,10 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
-
-from noxu.records import record
 
 MEGABYTE: Final = 1024 * 1024
 STDOUT: Final = "-"
@@ -34,7 +33,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Rotation:
     """When files are rotated and removed; 0: never. Sizes in bytes, ages in days."""
 

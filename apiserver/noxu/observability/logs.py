@@ -1,26 +1,30 @@
-r"""The server's own log on stderr: one message a line as text or JSON, and a line for each request on demand.
+"""The server's own log on stderr: one message a line as text or JSON, and a line for each request on demand.
 
     2026-01-02T03:04:05.678Z WARNING the history is not compacted: disk I/O error
     {"time":"2026-01-02T03:04:05.678Z","level":"warning","message":"the history is not compacted: disk I/O error"}
 
 Whatever a client can put into a line cannot end it or control a terminal: characters that are not printable are escaped as
 in Go's strings (`\n`, `\x1b`). Only a traceback, in the text format, has lines of its own.
+
+Colours of output on a terminal (ECMA-48).
+
+A stream has colours if it is a terminal that can show them, unless NO_COLOR is set (no-color.org). FORCE_COLOR gives them
+to every stream. Windows Terminal shows them; older consoles of Windows are not asked.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final, TextIO
+from typing import Final, NamedTuple, TextIO
 
 import orjson
 
-from noxu.colours import OF_LEVELS, coloured, shown_on
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 
 MAX_PATH: Final = 1000  # characters of a request's target in its line
 MAX_USER: Final = 256
@@ -61,8 +65,8 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         level = record.levelname
-        if level in OF_LEVELS:
-            level = coloured(level, OF_LEVELS[level], shown=self._shows_colours)
+        if level in COLOURS_OF_LEVELS:
+            level = coloured(level, COLOURS_OF_LEVELS[level], shown=self._shows_colours)
         line = f"{_time(record.created)} {level} {escaped(record.getMessage())}"
         trace = _traceback(record)
         return f"{line}\n{trace}" if trace else line
@@ -150,3 +154,30 @@ def json_line(request: Request) -> bytes:
 
 
 REQUEST_LINES: Final[dict[str, Callable[[Request], bytes]]] = {"text": text_line, "json": json_line}
+
+
+# -- colours on a terminal (ECMA-48) -----------------------------------------------------------------------------------
+
+
+_CODES: Final = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
+COLOURS_OF_LEVELS: Final = {"DEBUG": "dim", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
+"""The colours of the levels of logs."""
+
+
+def shown_on(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether what is written to a stream has colours."""
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR"):
+        return True
+    is_capable = "WT_SESSION" in environment if os.name == "nt" else environment.get("TERM", "dumb") != "dumb"
+    return is_capable and stream.isatty()
+
+
+def coloured(text: str, colour: str, *, shown: bool) -> str:
+    """The text in a colour, if colours are shown.
+
+    >>> coloured("error", "red", shown=True)
+    '\\x1b[31merror\\x1b[0m'
+    """
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if shown and text else text

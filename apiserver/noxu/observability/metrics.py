@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.instruments import Family
 from noxu.observability import health
-from noxu.records import NamedTuple
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -26,12 +25,12 @@ STARTED: Final = "process_start_time_seconds"
 """The only metric of the process that /metrics/slis has, too."""
 
 
-class Text(NamedTuple):
+class MetricsText(NamedTuple):
     body: bytes
     content_type: str
 
 
-def render(families: Sequence[Family], accept: str, process: str = "") -> Text:
+def render(families: Sequence[Family], accept: str, process: str = "") -> MetricsText:
     """The text of families, and of the metrics of this process whose names begin with `process`.
 
     `accept` is the header Accept.
@@ -41,12 +40,12 @@ def render(families: Sequence[Family], accept: str, process: str = "") -> Text:
 
     metrics = _Metrics(families, process)
     if any(part.partition(";")[0].strip() == OPEN_METRICS for part in accept.split(",")):
-        return Text(openmetrics.generate_latest(metrics), _OPEN_METRICS_CONTENT_TYPE)  # type: ignore[no-untyped-call]
+        return MetricsText(openmetrics.generate_latest(metrics), _OPEN_METRICS_CONTENT_TYPE)  # type: ignore[no-untyped-call]
     text: bytes = exposition.generate_latest(metrics)
     for name in metrics.without_total:
         # The library has no counters with such names: those of OpenMetrics end in _total.
         text = text.replace(f"# TYPE {name} untyped\n".encode(), f"# TYPE {name} counter\n".encode())
-    return Text(text, CONTENT_TYPE)
+    return MetricsText(text, CONTENT_TYPE)
 
 
 class _Metrics:

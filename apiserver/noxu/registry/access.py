@@ -7,9 +7,7 @@ reviews ask it about more. The one who answers is in `security`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
-
-from noxu.records import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 
 class User(NamedTuple):

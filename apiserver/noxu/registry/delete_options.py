@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import errors, field
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
-from noxu.records import NamedTuple
 from noxu.registry.draft import DeleteOptions, Preconditions
 from noxu.values import Json, Object
 

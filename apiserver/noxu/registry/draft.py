@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from noxu.api import codec, errors
 from noxu.api.field import FieldError
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.records import NamedTuple, record
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.entry import Entry, body_at, body_before_storage
@@ -30,7 +29,7 @@ from noxu_storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.cel import FailedRule
-    from noxu.crd.valid_specs import ValidSpecs
+    from noxu.crd.known_definitions import ValidSpecs
     from noxu.registry.patch import ObjectPatch
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -190,7 +189,7 @@ class WriteRequest(NamedTuple):
         )
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Outcome:
     """The errors, warnings and annotations of a write."""
 
@@ -300,7 +299,7 @@ def _no_action(kind: str) -> Act:
     raise AssertionError(f"nothing knows what to do with {kind}")
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Environment:
     """The parts of the server that stages use."""
 
@@ -331,7 +330,7 @@ class _NoEnvironment:
 NO_ENVIRONMENT: Final = cast("Environment", _NoEnvironment())
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Written:
     """The result of a write. `entry` is the stored entry, that of a dry run, or the last one of a deleted object.
 
@@ -357,7 +356,7 @@ class Written:
         return codec.encode(resource.behaviour.written(self.value or {}), sort_keys=resource.sorted_keys)
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Draft:
     """The state of a write, at the version of the request. `draft_of` creates it."""
 

@@ -17,12 +17,11 @@ cannot be converted is not changed: it fails when it is read.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec, protobuf
 from noxu.go.structs import Struct, decode
 from noxu.kinds import scheme
-from noxu.records import NamedTuple
 from noxu.values import Json
 
 JSON: Final = "application/json"

@@ -6,10 +6,9 @@ aggregator.go and cmd/kube-apiserver/app/aggregator.go). The group of APIService
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu.crd.versions import version_priority
-from noxu.records import NamedTuple
+from noxu.crd.types import version_priority
 
 
 class Priority(NamedTuple):

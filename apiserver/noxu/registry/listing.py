@@ -13,13 +13,12 @@ import base64
 import json
 import posixpath
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.api.names import label_name, path_segment_name
 from noxu.expressions import expression
-from noxu.records import NamedTuple
 from noxu.registry import corrupt_objects
 from noxu.registry.cache import entries_of
 from noxu.registry.conversion.entries import entries_at

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
-from noxu.records import NamedTuple, cached_property, record
 from noxu.registry import collection_names
-from noxu.values import Object
+from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
     from noxu.apply.tracker import Tracker
-    from noxu.cel import Validator
+    from noxu.cel import RuleValidator
     from noxu.schema.compiled import Compiled
     from noxu.schema.structural import Structural
 
@@ -141,7 +140,7 @@ class Behaviour(Protocol):
         ...
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ScalePaths:
     """The fields behind /scale: JSON paths with their leading dot, as in the definition."""
 
@@ -164,7 +163,7 @@ class Rendering(NamedTuple):
     valid: bool = False
 
 
-@record(eq=False)
+@dataclass(eq=False)
 class Resource:
     """One version of one resource.
 
@@ -246,7 +245,7 @@ class Resource:
         declared = self.declared_schema
         if declared is None:
             return None
-        from noxu.schema.default_pruning import prune_defaults  # with the first definition, like those below
+        from noxu.schema.pruning import prune_defaults  # with the first definition, like those below
         from noxu.schema.structural import parse
 
         return prune_defaults(parse(declared))
@@ -288,13 +287,13 @@ class Resource:
         return self.compiled is not None and self.compiled.is_exact
 
     @cached_property
-    def rules(self) -> Validator | None:
+    def rules(self) -> RuleValidator | None:
         """The CEL rules of the schema (x-kubernetes-validations), compiled on first use; None if there are none."""
         if self.schema is None or not self.has_rules:
             return None
-        from noxu.cel import Validator  # the engine takes long to import, and few CRDs need it
+        from noxu.cel import RuleValidator  # the engine takes long to import, and few CRDs need it
 
-        return Validator(self.schema)
+        return RuleValidator(self.schema)
 
     @cached_property
     def has_rules(self) -> bool:

@@ -8,8 +8,9 @@ stored version, or at the storage version if its own version no longer exists.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from noxu.api.field import FieldError, Path
-from noxu.records import NamedTuple
 from noxu.registry import reading
 from noxu.registry.custom import shape_stored
 from noxu.registry.draft import Action, WriteRequest, draft_of

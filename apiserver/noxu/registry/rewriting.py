@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.records import NamedTuple
 from noxu.registry.draft import Action, Body, WriteRequest
 from noxu.registry.entry import Entry
 from noxu.registry.offload import offload

@@ -15,12 +15,11 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api import errors, field
 from noxu.api.field import FieldError
 from noxu.kinds.services import HEADLESS, needs_address, needs_health_check, needs_node_ports
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 DEFAULT_RANGE: Final = "10.0.0.0/24"

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu.records import NamedTuple
 from noxu.registry.resource import Resource
 from noxu.values import Object, copy
 

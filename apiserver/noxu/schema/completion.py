@@ -14,13 +14,13 @@ description preserves unknown fields. Whatever is ambiguous is kept; `lint` repo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import ROOT, Path, child, key
 from noxu.expressions import expression
-from noxu.records import NamedTuple
 from noxu.schema.formats import NUMERIC, is_recognized
 from noxu.schema.skeleton import JUNCTORS, merge, skeleton
+from noxu.schema.structural import NoStructuralForm, parse
 from noxu.values import Json, Object, copy
 
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -32,7 +32,7 @@ _SCALARS: Final = ("string", "integer", "number", "boolean")
 _EITHER: Final[list[Object]] = [{"type": "integer"}, {"type": "string"}]
 
 
-class Note(NamedTuple):
+class CompletionNote(NamedTuple):
     """A change that was made to a schema."""
 
     path: Path
@@ -42,19 +42,19 @@ class Note(NamedTuple):
         return f"{self.path}: {self.text}"
 
 
-def complete(schema: Object, path: Path = ROOT, *, preserve: bool = False) -> tuple[Object, list[Note]]:
+def complete(schema: Object, path: Path = ROOT, *, preserve: bool = False) -> tuple[Object, list[CompletionNote]]:
     """(the schema of a whole resource, completed as far as possible; the changes).
 
     `preserve`: nothing is to be pruned (v1beta1's `preserveUnknownFields: true`), neither at the root nor in objects
     without declared fields.
     """
-    notes: list[Note] = []
+    notes: list[CompletionNote] = []
     schema = _References(schema.get("definitions") or {}, notes).inlined(copy(schema), path)
     completion = _Completion(notes, preserve)
     completion.resource(schema, path)
     if preserve and not schema.get(PRESERVE):
         schema[PRESERVE] = True
-        notes.append(Note(path, f"{PRESERVE}: true keeps unknown fields"))
+        notes.append(CompletionNote(path, f"{PRESERVE}: true keeps unknown fields"))
     return schema, notes
 
 
@@ -66,10 +66,27 @@ _SINGLE: Final = ("items", "additionalProperties", "additionalItems", "not")
 MAX_REFERENCES: Final = 10_000  # definitions that refer to definitions can grow without end
 
 
+def preserving(schema: Object | None) -> Object:
+    """The schema by which objects of a CRD with preserveUnknownFields are served: nothing is pruned anywhere."""
+    completed, _ = complete(schema or {}, preserve=True)
+    try:
+        parse(completed)
+    except NoStructuralForm:
+        completed = {"type": "object"}
+    todo = [completed]
+    while todo:
+        node = todo.pop()
+        if node.get("type") == "object" and node.get("additionalProperties") is None:
+            node[PRESERVE] = True
+        below = [*(node.get("properties") or {}).values(), node.get("items"), node.get("additionalProperties")]
+        todo += [inner for inner in below if isinstance(inner, dict)]
+    return completed
+
+
 class _References:
     """Inlines referenced definitions, except recursive ones."""
 
-    def __init__(self, definitions: Object, notes: list[Note]) -> None:
+    def __init__(self, definitions: Object, notes: list[CompletionNote]) -> None:
         self.definitions = definitions
         self.notes = notes
         self.followed = 0
@@ -79,7 +96,7 @@ class _References:
         name = self.name(node)
         if name in self.definitions and name not in inside and self.followed < MAX_REFERENCES:
             self.followed += 1
-            self.notes.append(Note(path, f"definition {name} inlined"))
+            self.notes.append(CompletionNote(path, f"definition {name} inlined"))
             siblings = {keyword: given for keyword, given in node.items() if keyword != "$ref"}
             return self.inlined({**copy(self.definitions[name]), **siblings}, path, (*inside, name))
         for keyword in _SINGLE:
@@ -109,14 +126,14 @@ class _References:
 class _Completion:
     """Rewrites nodes in place. `mentions` are the nodes in junctors that describe the same location as a node of the spine."""
 
-    def __init__(self, notes: list[Note], preserve: bool) -> None:
+    def __init__(self, notes: list[CompletionNote], preserve: bool) -> None:
         self.notes = notes
         self.preserve = preserve
         self.metadata: Path | None = None
         """Where the metadata of the resource is described, which may only restrict names: servers preserve the rest."""
 
     def note(self, path: Path, text: str) -> None:
-        self.notes.append(Note(path, text))
+        self.notes.append(CompletionNote(path, text))
 
     def resource(self, root: Object, path: Path) -> None:
         if root.pop("nullable", False):

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import FieldError, Path, child, forbidden, index, invalid, key, required
-from noxu.records import NamedTuple
 from noxu.schema import patterns
 from noxu.schema.structural import (
     MISSING,
@@ -29,7 +28,9 @@ from noxu.schema.structural import (
     Structural,
     ValueValidation,
     of_schema,
+    parse,
 )
+from noxu.values import Object
 
 
 def explain(violation: FieldError) -> str:
@@ -121,6 +122,11 @@ class _Level(Enum):
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"
     FIELD = "must not be empty for specified object fields"
+
+
+def violations(schema: Object, path: Path) -> list[FieldError]:
+    """`structural_errors` of a schema as JSON. Raises NoStructuralForm, a ValueError."""
+    return structural_errors(parse(schema), path)
 
 
 def structural_errors(schema: Structural, path: Path = "") -> list[FieldError]:

@@ -8,11 +8,10 @@ an element is reported.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.codec import encode
 from noxu.api.field import FieldError, Path, duplicate, invalid
-from noxu.records import NamedTuple
 from noxu.schema.structural import Structural, of_schema
 from noxu.schema.validation import is_enough
 from noxu.values import Json, Object

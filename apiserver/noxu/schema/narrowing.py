@@ -12,11 +12,10 @@ former schema, without the former versions of rules: a rule that has not changed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.field import Path, child, index, key
 from noxu.go.text import compact_json
-from noxu.records import NamedTuple
 from noxu.schema import formats
 from noxu.values import Json, Object, equal
 

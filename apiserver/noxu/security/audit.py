@@ -7,6 +7,7 @@ Request and RequestResponse. Upstream: pkg/audit (request.go, format.go), apimac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -17,7 +18,6 @@ from noxu.api import codec
 from noxu.expressions import expression
 from noxu.go.net import parse_sloppy
 from noxu.go.text import quote, trim_space
-from noxu.records import record
 from noxu.registry.access import Attributes, User
 from noxu.security.audit_policy import GROUP_VERSION, LEVEL_NAMES, NO_USER, Recording
 from noxu.values import Json, Object
@@ -186,7 +186,7 @@ FORMATS: Final[dict[str, Callable[[Object], bytes]]] = {"json": json_line, "lega
 # -- bodies -----------------------------------------------------------------------------------------------------------
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class Body:
     """The body of a request or an answer, whole or in parts.
 

@@ -8,11 +8,10 @@ lock out everyone. (pkg/kubeapiserver/authorizer; apiserver's pkg/authorization/
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api.errors import ApiError, Qualified, aggregate, forbidden
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.registry.access import ALLOWED, Attributes, Authorize, Decision, User, allow_everything
 from noxu.security.rbac import NO_OPINION, Policy
 from noxu.values import Object

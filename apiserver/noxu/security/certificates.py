@@ -12,13 +12,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.expressions import expression
 from noxu.go import pem
-from noxu.records import NamedTuple, record
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -50,7 +49,7 @@ class TlsError(Exception):
     """A certificate, a key or a CA cannot be used. The message says which, and has nothing of a key."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Identity:
     """A certificate, with those that certify it, and its key; in PEM."""
 

@@ -8,13 +8,12 @@ header names extensions that must be understood (`crit`).
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
 from noxu.expressions import expression
 from noxu.go import json as go_json
-from noxu.records import NamedTuple
 from noxu.registry.access import User
 from noxu.security.credentials import AUTHENTICATED
 from noxu.values import Json, Object

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from multidict import MultiMapping
 
-from noxu.records import NamedTuple
 from noxu.registry.access import User
 from noxu.registry.resource import Resource
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from multidict import MultiMapping
 
-from noxu.records import record
 from noxu.registry.access import User
 from noxu.security.client_certificates import Authorities, verified
 from noxu.security.credentials import Credentials, Rejected, valid_text
 from noxu.security.impersonation import extra_key
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class FrontProxy:
     """A `CertificateAuthenticator`. `names` are the common names that are allowed, empty: all."""
 

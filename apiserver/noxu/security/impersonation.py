@@ -17,7 +17,7 @@ allows it, the refusal is that of the first one that applies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from multidict import MultiMapping
 
@@ -26,7 +26,6 @@ from noxu.api.names import label_name, subdomain_name
 from noxu.go.text import quote
 from noxu.go.url import decoded, has_bad_escape
 from noxu.kinds.networking import domain_prefixed_path
-from noxu.records import NamedTuple
 from noxu.registry.access import Attributes, Authorize, Decision, User
 from noxu.security.authorization import MASTERS, refusal
 from noxu.security.claims import USER_PREFIX, account_groups

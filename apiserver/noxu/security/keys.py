@@ -13,11 +13,10 @@ import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.files import locked, write_whole
 from noxu.go import pem
-from noxu.records import NamedTuple
 from noxu.security.claims import Parsed
 from noxu.values import Object
 

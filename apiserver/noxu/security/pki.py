@@ -14,11 +14,9 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from noxu.files import locked, write_whole
-from noxu.records import NamedTuple
-from noxu.secret_files import keep_private
+from noxu.files import keep_private, locked, write_whole
 from noxu.security import certificates
 from noxu.security.certificates import Authority, Identity, TlsError
 

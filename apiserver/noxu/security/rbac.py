@@ -22,13 +22,12 @@ from itertools import chain
 from operator import attrgetter
 from sys import intern
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.api.errors import aggregate
 from noxu.cpu_budget import spend
 from noxu.go.text import quote
 from noxu.kinds.policy_rules import covers_path
-from noxu.records import NamedTuple
 from noxu.registry.access import Attributes, Decision, User
 from noxu.values import Json, Object
 

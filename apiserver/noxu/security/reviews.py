@@ -6,10 +6,10 @@ Access is reviewed by asking what requests ask, so a review says what a request 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from noxu.api import errors
-from noxu.records import record
 from noxu.registry.draft import Draft
 from noxu.registry.offload import offload_if_long
 from noxu.security import access_reviews
@@ -19,7 +19,7 @@ from noxu.security.token_reviews import review_token, user_info
 from noxu.values import Object
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Reviews:
     """The registry's `Reviewer`."""
 

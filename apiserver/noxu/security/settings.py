@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from noxu.authorization_modes import ALWAYS_ALLOW
 from noxu.config import Config
+from noxu.features import ALWAYS_ALLOW
+from noxu.files import keep_private, warn_if_shared
 from noxu.go.pem import private_keys
-from noxu.records import NamedTuple
 from noxu.registry.access import User
-from noxu.secret_files import keep_private, warn_if_shared
 from noxu.security.authentication import CertificateAuthenticator
 from noxu.security.keys import Keys, read_public_keys, read_signing_key
 from noxu.security.static_tokens import read_file

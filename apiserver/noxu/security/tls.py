@@ -19,14 +19,14 @@ import logging
 import ssl
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu import key_files
+from noxu import files
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.go import pem
-from noxu.records import NamedTuple, record
 from noxu.security import certificates
 from noxu.security.certificates import Identity, TlsError
 
@@ -53,7 +53,7 @@ class Named(NamedTuple):
     patterns: tuple[str, ...] = ()
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Material:
     """What TLS is configured with. `authorities` are CAs of clients in PEM, `authority_file` is a file of more."""
 
@@ -266,7 +266,7 @@ def _context(identity: Identity, where: str, authorities: Sequence[bytes], minim
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        key_files.load(context, identity.certificate, identity.key, no_password)
+        files.load_certificate(context, identity.certificate, identity.key, no_password)
     except ssl.SSLError as error:
         raise TlsError(f"{where} cannot be used: {_reason(error)}") from None
     except OSError as error:

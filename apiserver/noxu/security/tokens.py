@@ -13,8 +13,8 @@ import hmac
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from noxu.api import codec, errors
 from noxu.clock import Clock
@@ -22,7 +22,6 @@ from noxu.config import DEFAULT_ISSUER
 from noxu.go.text import quote_list
 from noxu.go.time import unix_nanos
 from noxu.identifiers import new_uuid
-from noxu.records import NamedTuple, record
 from noxu.registry.catalog import Catalog
 from noxu.registry.entry import Entry, key_of
 from noxu.registry.reader import Reader
@@ -55,7 +54,7 @@ class Bound(NamedTuple):
 UNBOUND: Final = Bound()
 
 
-@record(slots=True)
+@dataclass(slots=True)
 class _Verified:
     """A token whose signature is good. `entries` are the objects that have been found good for it."""
 

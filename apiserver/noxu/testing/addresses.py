@@ -11,13 +11,13 @@ A namespaced object without a namespace is in `default`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from urllib.parse import quote
 
-from noxu import loading
-from noxu.records import NamedTuple
+from noxu.features import nearest
+from noxu.manifests import loading
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
-from noxu.similar_names import nearest
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.values import Object
 

@@ -22,9 +22,8 @@ import warnings
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
 from types import CoroutineType, FrameType
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
-from noxu.records import NamedTuple
 from noxu.testing.errors import EXPECTED, hidden
 from noxu.testing.runner import Runner
 

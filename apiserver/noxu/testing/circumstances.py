@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from noxu.api import codec
+from noxu.process.server import Server
 from noxu.registry.storage_form import as_json
-from noxu.server import Server
 from noxu.testing.addresses import Address
 from noxu.values import Object
 

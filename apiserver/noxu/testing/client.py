@@ -10,19 +10,18 @@ import re
 import ssl
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 from weakref import WeakSet
 
 import aiohttp
 from yarl import URL
 
-from noxu import key_files
+from noxu import files
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.http.recent_requests import RecentRequests
-from noxu.kubeconfig import Access
-from noxu.records import NamedTuple
+from noxu.process.kubeconfig import Access
 from noxu.values import Json, Object
 
 USER_AGENT: Final = "noxu-handle"
@@ -122,7 +121,7 @@ class Client:
 def _context(access: Access) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=access.certificate_authority.decode())
     if access.client_certificate:
-        key_files.load(context, access.client_certificate, access.client_key)
+        files.load_certificate(context, access.client_certificate, access.client_key)
     return context
 
 

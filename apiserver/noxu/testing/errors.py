@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from noxu.api.errors import ApiError
 from noxu.config import StartError
-from noxu.manifests import LoadError
+from noxu.manifests.documents import LoadError
 
 
 class WaitTimeout(TimeoutError):

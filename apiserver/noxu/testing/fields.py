@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from noxu.features import meant
 from noxu.go import structs
 from noxu.registry.resource import Resource
-from noxu.schema.declared import METADATA, TYPE_META
+from noxu.schema.fieldpath import METADATA, TYPE_META
 from noxu.schema.structural import Structural
-from noxu.similar_names import meant
 
 _UNDEFINED: Final = re.compile(r"undefined field '([^']+)'")
 

@@ -15,17 +15,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
-from noxu import admission_plugins, features, process_limits
-from noxu.authorization_modes import modes
+from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, Tls
+from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, Tls
 from noxu.controllers import manager
-from noxu.features import Features
+from noxu.features import Features, modes
 from noxu.files import write_whole
 from noxu.http.recent_requests import RecentRequests, RecordedRequest
-from noxu.kubeconfig import Access, write_kubeconfig
-from noxu.manifests import LoadError
-from noxu.server import Server, StartError
+from noxu.manifests.documents import LoadError
+from noxu.process import limits as process_limits
+from noxu.process.kubeconfig import Access, write_kubeconfig
+from noxu.process.server import Server
 from noxu.testing import addresses, calls, spelling, users
 from noxu.testing.addresses import Address
 from noxu.testing.calls import Answered
@@ -106,7 +106,7 @@ class Noxu(Registration, Verbs):
                 port=0,
                 profile=profile,
                 controllers=controllers,
-                admission_plugins=admission_plugins.select(
+                admission_plugins=features.select_plugins(
                     names(enable_admission_plugins),
                     names(disable_admission_plugins),
                     controllers=manager.has_accounts(profile, controllers),
@@ -364,4 +364,4 @@ def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:
 
 
 def _features(gates: Mapping[str, bool]) -> Features:
-    return features.parse([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])
+    return features.parse_gates([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])

@@ -30,7 +30,8 @@ from noxu.testing import unrewritten
 
 unrewritten.install()
 
-from noxu.records import NamedTuple  # noqa: E402 - not rewritten
+from typing import NamedTuple  # noqa: E402 - not rewritten
+
 from noxu.testing.source_paths import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:
@@ -109,9 +110,9 @@ def _check_names(config: pytest.Config) -> None:
     known = [f"noxu_{option.name}" for option in OPTIONS]
     for name in given:
         if name not in known:
-            from noxu.similar_names import listed, meant
+            from noxu.features import listed_names, meant
 
-            raise pytest.UsageError(f"{name} is no option: there are {listed(known)}{meant(name, known)}")
+            raise pytest.UsageError(f"{name} is no option: there are {listed_names(known)}{meant(name, known)}")
 
 
 def _check_options(config: pytest.Config) -> None:
@@ -308,7 +309,7 @@ def _started(arguments: Mapping[str, Any]) -> Noxu | str:
     try:
         inspect.signature(Noxu).bind(**arguments)
     except TypeError as error:
-        from noxu.similar_names import meant
+        from noxu.features import meant
 
         known = inspect.signature(Noxu).parameters
         unknown = [meant(name, known) for name in arguments if name not in known]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from noxu.records import NamedTuple
 from noxu.registry.catalog import Catalog
 from noxu.testing import calls, spelling
 from noxu.testing.errors import UnknownKind, hidden

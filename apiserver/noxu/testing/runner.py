@@ -13,12 +13,13 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from noxu import process_limits
 from noxu.clock import Clock
-from noxu.config import Config
-from noxu.http.filters import Filter
-from noxu.manifests import Document
-from noxu.server import Server, StartError, new_loop_factory
+from noxu.config import Config, StartError
+from noxu.http.filters import RequestFilter
+from noxu.manifests.documents import Document
+from noxu.process import limits as process_limits
+from noxu.process.running import new_loop_factory
+from noxu.process.server import Server
 from noxu.testing.errors import EXPECTED, Stopped, hidden
 
 __tracebackhide__ = hidden
@@ -33,7 +34,7 @@ class Runner:
     server: Server
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: Filter) -> None:
+    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: RequestFilter) -> None:
         self.config = config
         self._documents = documents
         self._clock = clock

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Final
 
 from noxu.http.recent_requests import RecentRequests
-from noxu.records import record
 from noxu.registry.catalog import Catalog
 from noxu.testing import spelling
 from noxu.testing.client import Client
@@ -20,7 +20,7 @@ HTTP_ERRORS: Final = 400
 """The first code of an error."""
 
 
-@record(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """`strict`: unknown fields are refused unless a call says otherwise."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
-from noxu import loading, manifests
 from noxu.api.codec import Decoded
-from noxu.manifests import Document
+from noxu.manifests import documents as manifests
+from noxu.manifests import loading
+from noxu.manifests.documents import Document
 from noxu.testing.source_paths import Source as Source
 from noxu.testing.source_paths import path_of
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from noxu.api.selectors import parse_labels
+from noxu.features import check_name, listed_names, meant, nearest
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
-from noxu.similar_names import check, listed, meant, nearest
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.source_paths import names
 
@@ -50,17 +50,19 @@ def operations(given: str | Iterable[str]) -> tuple[str, ...]:
     """The operations of a function in the place of a webhook. Raises ValueError."""
     found = names(given)
     if not found:
-        raise ValueError(f"operations: without one the function is never called; there are {listed(OPERATIONS)}")
+        raise ValueError(f"operations: without one the function is never called; there are {listed_names(OPERATIONS)}")
     for name in found:
         if name.lower() in _READ:
-            raise ValueError(f'operations: "{name}" only reads, so it is not admitted; there are {listed(OPERATIONS)}')
-        check(name, (*OPERATIONS, ANY), "operations")
+            raise ValueError(
+                f'operations: "{name}" only reads, so it is not admitted; there are {listed_names(OPERATIONS)}'
+            )
+        check_name(name, (*OPERATIONS, ANY), "operations")
     return found
 
 
 def verb(given: str) -> str:
     """The verb of requests, "" for any. Raises ValueError."""
-    check(given, (*VERBS, ""), "verb")
+    check_name(given, (*VERBS, ""), "verb")
     return given
 
 
@@ -119,7 +121,7 @@ def subresource(given: str | None, catalog: Catalog, resource: str | None) -> st
     """The subresource of requests, "" for the object itself, None for any. Raises ValueError."""
     if given:
         of = [each for each in catalog.resources if resource in (None, str(each.group_resource))]
-        check(given, sorted({part for each in of for part in each.subresources}), "subresource")
+        check_name(given, sorted({part for each in of for part in each.subresources}), "subresource")
     return given
 
 
@@ -154,13 +156,17 @@ class Rule:
             named = self.text.partition("/")[0].removesuffix(".")
             raise UnknownKind(f"no resource {named!r} is served{self._meant(catalog, named, known)}; {LATER}")
         if self.subresource not in ("", ANY):
-            check(self.subresource, sorted({part for each in found for part in each.subresources}), self._of("part"))
+            check_name(
+                self.subresource, sorted({part for each in found for part in each.subresources}), self._of("part")
+            )
         if self.version != ANY:
-            check(self.version, sorted({each.version for each in found}), self._of("version"))
+            check_name(self.version, sorted({each.version for each in found}), self._of("version"))
         possible = {each for resource in found for each in _operations_on(resource, self.subresource)}
         if ANY not in self._operations and possible.isdisjoint(self._operations):
             wrong = " and no ".join(self._operations)
-            raise ValueError(f"operations: {self.text} has no {wrong}; it has {listed(sorted(possible)) or 'none'}")
+            raise ValueError(
+                f"operations: {self.text} has no {wrong}; it has {listed_names(sorted(possible)) or 'none'}"
+            )
 
     def is_served(self, catalog: Catalog) -> bool:
         try:

@@ -6,19 +6,18 @@ Over HTTP a user has a random token, over TLS a client certificate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from noxu.files import write_whole
-from noxu.kubeconfig import Access, write_kubeconfig
-from noxu.records import record
+from noxu.process.kubeconfig import Access, write_kubeconfig
+from noxu.process.server import Server
 from noxu.registry.access import User
-from noxu.server import Server
 from noxu.testing.session import Session
 from noxu.testing.verbs import Verbs
 
 
-@record(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TestUser(Verbs):
     """A user of a running server: what it may do is tested with its verbs, `jane.get("secrets", "a")`.
 

@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from noxu import loading
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.manifests import Document, LoadError
+from noxu.features import check_name
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError
 from noxu.registry import explain
 from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
-from noxu.similar_names import check
 from noxu.testing import addresses, calls, spelling
 from noxu.testing.addresses import Address
 from noxu.testing.calls import Answered
@@ -254,7 +254,7 @@ class Verbs:
         """
         name, patch = _after(what, rest, "patch")
         if type is not None:
-            check(type, _PATCH_TYPES, "type")
+            check_name(type, _PATCH_TYPES, "type")
         query = self._options(strict, dry_run) | {"fieldManager": field_manager}
         if type == "apply":
             query["force"] = "true" if force else "false"
@@ -310,7 +310,7 @@ class Verbs:
 
         `propagation` says what becomes of its dependents, `grace` is the grace period in seconds.
         """
-        check(propagation, _PROPAGATIONS, "propagation")
+        check_name(propagation, _PROPAGATIONS, "propagation")
         return self._ask("delete", self._delete, self._address(what, name, namespace), propagation, grace)
 
     async def _delete(self, address: Address, propagation: str, grace: int | None) -> Answered[AwaitableObject]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from noxu.records import NamedTuple
 from noxu.testing import calls, conditions
 from noxu.testing.addresses import Address
 from noxu.testing.circumstances import MAX_LISTED, circumstances, cut, shown

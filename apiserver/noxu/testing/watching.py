@@ -10,12 +10,11 @@ import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import aiohttp
 
 from noxu.api import codec
-from noxu.records import NamedTuple
 from noxu.testing import calls
 from noxu.testing.client import Client, error_from_status
 from noxu.testing.errors import WaitTimeout, hidden

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote as percent_encode
 
 from noxu.api import codec
@@ -21,7 +21,6 @@ from noxu.go import x509
 from noxu.go.json import string_of
 from noxu.go.structs import Struct, decode
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.values import Object
 
 MAX_ANSWER: Final = 8 * 1024 * 1024  # bytes: an object of 3 MiB in base64, and as much again for the rest

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from noxu.cel.errors import Interrupted
-from noxu.cel.kubernetes.validation import BUDGET, ValidationResult, Validator
+from noxu.cel.errors import TimeExceeded
+from noxu.cel.kubernetes.validation import BUDGET, RuleValidator, ValidationResult
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 INTEGER = {"type": "integer"}
 
@@ -23,7 +24,7 @@ def validate(schema: dict[str, Any], new: Any, old: Any = None, **more: Any) -> 
     structural = parse(schema)
     if old is not None:
         more.setdefault("correlation", Correlated(new, old, structural))
-    return Validator(structural, root=False).validate(new, old, **more)
+    return RuleValidator(structural, root=False).validate(new, old, **more)
 
 
 def errors(schema: dict[str, Any], new: Any, old: Any = None, **more: Any) -> list[str]:
@@ -60,7 +61,7 @@ FAILED: list[tuple[str, dict[str, Any], Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "expected"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
+@rows(("schema", "value", "expected"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
 def test_errors(schema: dict[str, Any], value: Any, expected: list[str]) -> None:
     found = [
         error.replace('"object"', "").replace("Invalid value: : ", "Invalid value: ") for error in errors(schema, value)
@@ -85,9 +86,7 @@ TRANSITIONS: list[tuple[str, dict[str, Any], Any, Any, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("schema", "new", "old", "count"), [row[1:] for row in TRANSITIONS], ids=[row[0] for row in TRANSITIONS]
-)
+@rows(("schema", "new", "old", "count"), [row[1:] for row in TRANSITIONS], ids=[row[0] for row in TRANSITIONS])
 def test_transition_rules(schema: dict[str, Any], new: Any, old: Any, count: int) -> None:
     assert len(errors(schema, new, old)) == count
 
@@ -119,7 +118,7 @@ def test_costs_are_taken_from_the_budget() -> None:
 
 @pytest.mark.parametrize("runs", [1, 10], ids=["interpreted", "generated"])
 def test_nothing_is_evaluated_when_the_budget_is_used_up(runs: int) -> None:
-    validator = Validator(parse(ruled(I, "self.i > 0", "self.i > 1", "self.i > 2")), root=False)
+    validator = RuleValidator(parse(ruled(I, "self.i > 0", "self.i > 1", "self.i > 2")), root=False)
     for _ in range(runs):
         result = validator.validate({"i": 0}, budget=5)
     assert result.remaining == -1
@@ -136,6 +135,7 @@ def test_a_rule_that_exceeds_its_limit_is_the_last() -> None:
     assert result.remaining == -1
 
 
+@pytest.mark.slow
 def test_a_message_that_costs_too_much_is_the_end() -> None:
     message = "self.map(a, self.map(b, self.map(c, 'x').join()).join()).join()"
     schema = ruled({"type": "array", "items": INTEGER}, {"rule": "false", "messageExpression": message}, "false")
@@ -146,7 +146,7 @@ def test_a_message_that_costs_too_much_is_the_end() -> None:
 
 def test_the_result_is_the_same_for_generated_rules() -> None:
     schema = ruled(I, "self.i > 0", "1 / self.i > 0", "self.i == 0", "self.i >= oldSelf.i")
-    validator = Validator(parse(schema), root=False)
+    validator = RuleValidator(parse(schema), root=False)
     results = [validator.validate({"i": 0}, {"i": 1}) for _ in range(10)]
     assert len({(str(one.errors), one.remaining) for one in results}) == 1
 
@@ -162,7 +162,7 @@ class Budget:
         self.rules += 1
 
     def check(self, upcoming_cost: int = 0) -> None:
-        raise Interrupted
+        raise TimeExceeded
 
     def checkpoint(self) -> None:
         self.checkpoints += 1

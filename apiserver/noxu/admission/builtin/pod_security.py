@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.builtin.lookups import resource_of
@@ -20,7 +20,6 @@ from noxu.api import errors, field
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.registry.entry import object_at
 from noxu.registry.offload import offload
 from noxu.values import Object, nested_field

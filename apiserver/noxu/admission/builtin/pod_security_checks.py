@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.values import Json, Object
 
 Level: TypeAlias = Literal["privileged", "baseline", "restricted"]

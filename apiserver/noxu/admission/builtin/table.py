@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 from importlib import import_module
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.admission.builtin.rules import Rules
-from noxu.records import NamedTuple
 
 _WITH_PODS: Final = (
     "/pods", "/podtemplates", "/replicationcontrollers", "apps/daemonsets", "apps/deployments", "apps/replicasets",

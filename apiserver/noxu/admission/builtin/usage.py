@@ -7,14 +7,13 @@ its kind: `count/PLURAL.GROUP`. A quota with scopes counts only the objects that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.admission.builtin.pod_resources import Resources, of_container, of_pod, plus, quantities
 from noxu.admission.builtin.volumes import class_of
 from noxu.api.errors import Qualified
 from noxu.go.quantity import Quantity, compare, parse, sign, subtract
 from noxu.go.time import unix_nanos
-from noxu.records import NamedTuple
 from noxu.registry.draft import Operation
 from noxu.values import Json, Object
 

@@ -11,11 +11,10 @@ An object that has the requested version is not sent. The events of a watch are 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.records import record
 from noxu.registry.conversion.metrics import ConversionMetrics
 from noxu.registry.resource import Converted, Resource
 from noxu.values import Object
@@ -30,7 +29,7 @@ InProcess = Callable[[str, Object], Awaitable[Object]]
 """A converter in this process: (name of the definition, `request` of a ConversionReview) → its `response`."""
 
 
-@record
+@dataclass
 class Conversions:
     """The converters of all definitions.
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from noxu.api import codec, errors
 from noxu.identifiers import Identifiers
-from noxu.records import NamedTuple
 from noxu.registry.conversion import review
 from noxu.registry.conversion.metrics import ConversionMetrics
 from noxu.registry.conversion.review import ConversionFailed

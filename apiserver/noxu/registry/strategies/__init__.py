@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from noxu.records import NamedTuple
 from noxu.registry.draft import Draft
 from noxu.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType
 from noxu.registry.strategies import builtin, custom, definition

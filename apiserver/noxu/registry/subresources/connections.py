@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.field import FieldError
 from noxu.go.text import quote
-from noxu.records import NamedTuple
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.entry import check_path_name, object_at
 from noxu.registry.reader import Reader

@@ -1,0 +1,352 @@
+"""A server: it listens, answers requests with a control plane, and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
+
+from noxu.clock import SYSTEM_CLOCK, Clock
+from noxu.config import Audit, Config, StartError, own_version
+from noxu.control_plane import ControlPlane, Seams, assemble, in_background, modes_of, resource_of, running
+from noxu.crd.types import GROUP, RESOURCE
+from noxu.features import ALWAYS_ALLOW
+from noxu.go.structs import raise_recursion_limit
+from noxu.http.clients import Clients
+from noxu.http.connection import Connection
+from noxu.http.late_app import LateApp
+from noxu.http.webhooks import WebhookClient
+from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.process import configured, listeners
+from noxu.process.certificates import Secured
+from noxu.process.configured import reachable
+from noxu.process.kubeconfig import Access
+from noxu.process.limits import sentence
+from noxu.process.listeners import Listeners
+from noxu.process.stores import open_store
+from noxu.security import settings
+from noxu.security.credentials import ADMINISTRATOR
+from noxu.webhook.client import Service
+from noxu_storage.store import Store
+from noxu_storage.types import Prefix, Progress, Revision, Unavailable
+
+if TYPE_CHECKING:
+    from noxu.crd.known_definitions import KnownDefinitions
+    from noxu.http.app import App
+    from noxu.http.exchange import Sink
+    from noxu.http.filters import RequestFilter
+    from noxu.http.tls import Handshakes
+    from noxu.manifests.documents import Document
+    from noxu.manifests.served_files import Loaded
+    from noxu.manifests.watch import FileWatch
+    from noxu.security.audit_log import AuditLog
+
+COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
+STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
+ACCEPTED_AT_ONCE: Final = (
+    32  # connections; each takes 80 µs of the event loop, and its first request five times as long
+)
+SHOWN_AFTER: Final = 0.5  # seconds of a start without progress
+SHOWN_EVERY: Final = 0.1  # seconds
+
+log = logging.getLogger("noxu")
+
+Shown: TypeAlias = Callable[[], contextlib.AbstractContextManager[Progress]]
+"""Shows how far a work is while the context is open."""
+
+
+class Server:
+    """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError.
+
+    `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
+    that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
+    long. `watch` applies what changes in the files. What is `known` of the definitions in `documents` is not found out
+    again, and is added to. `own_process`: the process does nothing else, so the garbage collector is the server's. `after`:
+    the stopped server that this one is a restart of, whose keys, certificates, tokens and functions it has, and its objects
+    if they were in memory.
+    """
+
+    plane: ControlPlane
+    listeners: Listeners
+
+    def __init__(
+        self,
+        config: Config,
+        documents: Iterable[Document] = (),
+        clock: Clock = SYSTEM_CLOCK,
+        identifiers: Identifiers = SYSTEM_IDENTIFIERS,
+        claimed: Callable[[], object] = lambda: None,
+        observer: RequestFilter | None = None,
+        compiling: Shown | None = None,
+        known: KnownDefinitions | None = None,
+        watch: FileWatch | None = None,
+        *,
+        own_process: bool = False,
+        after: Server | None = None,
+    ) -> None:
+        self.config = config
+        self.documents = documents
+        self.clock = clock
+        self.identifiers = identifiers
+        self.claimed = claimed
+        self.observer = observer
+        self.compiling = compiling
+        self.known = known
+        self.watch = watch
+        self.own_process = own_process
+        self.url = ""
+        self.secured: Secured | None = None
+        self.clients = Clients()
+        self.is_stopping = False
+        self._handshakes: Handshakes | None = None
+        self._late: LateApp
+        self._after = after
+        self._token = ""  # of the administrator, random
+        self._settings: settings.Settings
+        self._closing = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException as error:
+            await self._closing.aclose()
+            if said := sentence(error):
+                raise StartError(said) from error
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._closing.aclose()
+
+    async def _start(self) -> None:
+        configured.check_controllers(self.config)
+        self.listeners = self._closing.enter_context(listeners.opened(self.config))
+        self.config = configured.protected(self.config, on_loopback=self.listeners.on_loopback)
+        configured.check_names(self.config)
+        after, self._after = self._after, None
+        if after is not None:
+            self._token, self._settings = after._token, after._settings  # noqa: SLF001 - its own
+        else:
+            self._settings = configured.authentication_of(self.config)
+        raise_recursion_limit()  # for stored schemas, which may be deep
+        services = {Service(*name): address for name, address in self.config.webhook_services}
+        outgoing = WebhookClient(services)
+        self._closing.push_async_callback(outgoing.close)
+        plane = await self._assemble(outgoing, after)
+        async with _compiled(plane, self.compiling):
+            self.plane = await self._closing.enter_async_context(running(plane))
+        loaded = await self._load()
+        await in_background(self._closing, compact_periodically(plane.store), "compaction")
+        await self._serve()
+        if self.watch is not None and loaded is not None:
+            await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
+
+    async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+        """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
+        store = await open_store(self.config, None if after is None else after.plane.store)
+        try:
+            self.claimed()
+            self.secured = (
+                configured.secured(self.config, on_loopback=self.listeners.on_loopback)
+                if after is None
+                else after.secured
+            )
+            seams = self._seams(caller)
+        except BaseException:
+            await store.close()
+            raise
+        plane = assemble(self.config, store, seams)
+        if after is not None:
+            plane.inherit(after.plane)
+        return plane
+
+    def _seams(self, caller: WebhookClient) -> Seams:
+        authentication, root_ca = self._settings, ""
+        if self.secured is not None:
+            certificates = self.secured.authenticators(self.config.authentication)
+            authentication = authentication._replace(certificates=certificates)
+            root_ca = self.secured.certificate_authority.decode()
+        foreign = []
+        if self.config.kinds:
+            from noxu.manifests.served_files import foreign_kinds  # it knows YAML
+
+            foreign = foreign_kinds(self.config.kinds)
+        return Seams(
+            self.clock,
+            self.identifiers,
+            caller,
+            configured.facts(self.config, self.listeners, self.identifiers.new_uid()),
+            authentication,
+            root_ca,
+            configured.signing_ca(self.config, self.secured),
+            foreign,
+        )
+
+    async def _load(self) -> Loaded | None:
+        """Load the documents. None: there are no files. Raises StartError."""
+        if not (self.documents or self.config.files or self.config.kustomizations):
+            return None
+        from noxu.manifests import served_files  # it knows YAML
+
+        loaded = await served_files.load(
+            self.plane, self.config, self.documents, self.known, collects=self.watch is not None
+        )
+        self.documents = ()
+        served_files.check_loaded(self.config, loaded.errors)
+        return loaded
+
+    async def _serve(self) -> None:
+        address = reachable(self.listeners.address)
+        scheme = "http" if self.secured is None else "https"
+        self.url = f"{scheme}://{configured.authority(self.config, self.listeners, address)}"
+        sinks, audit_log = await self._sinks(), await self._audit_log()
+        advertised = configured.authority(self.config, self.listeners, self.config.advertise_address or address)
+        make = partial(self._application, scheme, advertised, sinks, audit_log)
+        self._late = LateApp(make, own_process=self.own_process)
+        servers = await self._listen(self._late)
+        self._closing.push_async_callback(self._stop, servers)
+
+    def _application(self, scheme: str, authority: str, sinks: list[Sink], audit_log: AuditLog | None) -> App:
+        from noxu.http.application import application  # with the first request
+
+        return application(
+            self.plane,
+            self.config,
+            self.clients,
+            scheme=scheme,
+            authority=authority,
+            own_version=own_version,
+            is_stopping=lambda: self.is_stopping,
+            on_loopback=self.listeners.on_loopback,
+            sinks=sinks,
+            audit_log=audit_log,
+            observer=self.observer,
+        )
+
+    async def _listen(self, late: LateApp) -> list[asyncio.Server]:
+        loop, clients = asyncio.get_running_loop(), self.clients
+        # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
+        at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else ACCEPTED_AT_ONCE
+        connection = partial(Connection, late.server, loop, clients.unsent, clients.incoming, clients.connections)
+        accept = connection if self.secured is None else await self._tls_connection(self.secured, connection)
+        servers = []
+        for listener in (self.listeners.main, *self.listeners.others):
+            if listeners.is_unix(listener):  # without TLS: only its owner can connect
+                servers.append(await loop.create_unix_server(connection, sock=listener, backlog=at_once))
+            else:
+                servers.append(await loop.create_server(accept, sock=listener, backlog=at_once))
+            listener.listen(listeners.BACKLOG)  # asyncio has one number for both
+        return servers
+
+    async def _stop(self, servers: list[asyncio.Server]) -> None:
+        self.is_stopping = True
+        await self.plane.bootstrap.withdraw()  # as upstream, before connections are refused
+        for server in servers:
+            server.close()
+        if self._handshakes is not None:
+            self._handshakes.abort()
+        if self._late.made is not None:
+            self._late.made.end_watches()
+        while self.clients.unsent.disconnect_stalled():
+            pass
+        within = STOP_WITHIN if self.config.stop_within is None else self.config.stop_within
+        await self._late.server.shutdown(within)
+
+    @property
+    def app(self) -> App:
+        """The application, which exists from the first request on, or the first use of this property."""
+        return self._late.app
+
+    async def _sinks(self) -> list[Sink]:
+        """The access log, if there is one."""
+        if not self.config.log.requests:
+            return []
+        from noxu.http.metrics import access_log
+        from noxu.observability.line_writer import LineWriter
+        from noxu.observability.log_files import STDERR, StandardOutput
+
+        writer = LineWriter(StandardOutput(STDERR), "the log of requests")
+        self._closing.push_async_callback(writer.close)
+        return [access_log(writer, self.config.log.format)]
+
+    async def _audit_log(self) -> AuditLog | None:
+        """Open the audit log, which is closed after the last request. Raises StartError."""
+        config = self.config.audit
+        if config == Audit():
+            return None
+        from noxu.observability.audit_output import audit_log  # few servers have one
+
+        try:
+            return await self._closing.enter_async_context(audit_log(config))
+        except ValueError as error:
+            raise StartError(f"--audit-policy-file: {error}") from None
+        except OSError as error:
+            raise StartError(f"cannot write the audit log {config.log_path}: {error.strerror or error}") from None
+
+    async def _tls_connection(
+        self, secured: Secured, connection: Callable[[], asyncio.Protocol]
+    ) -> Callable[[], asyncio.Protocol]:
+        """The factory of connections that begin with a handshake."""
+        from noxu.http.tls import Handshakes, TlsConnection
+
+        await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
+        clients = self.clients
+        self._handshakes = handshakes = Handshakes(clients.handshake_errors)
+        return partial(
+            TlsConnection, connection, secured.tls.context, handshakes, clients.incoming, clients.connections
+        )
+
+    def access(self) -> Access:
+        """What its administrator needs to use the server, for a kubeconfig."""
+        if self.secured is not None:
+            return self.secured.access(self.url)
+        if self.plane.authenticator.allows_anonymous and ALWAYS_ALLOW in modes_of(self.config):
+            return Access(self.url)
+        if not self._token:
+            self._token = self.plane.static_tokens.issue(ADMINISTRATOR)
+            log.warning(
+                "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
+            )
+        return Access(self.url, token=self._token)
+
+
+@contextlib.asynccontextmanager
+async def _compiled(plane: ControlPlane, show: Shown | None) -> AsyncIterator[None]:
+    """Show how many of the stored definitions are served, while that takes longer than SHOWN_AFTER."""
+    if show is None:
+        yield
+        return
+    task = asyncio.create_task(_show_compiled(plane, show))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _show_compiled(plane: ControlPlane, show: Shown) -> None:
+    await asyncio.sleep(SHOWN_AFTER)
+    total = await plane.store.count(Prefix(resource_of(plane.catalog, GROUP, RESOURCE).collection))
+    with show() as report:
+        while True:
+            report(len(plane.catalog.current.defined), total)
+            await asyncio.sleep(SHOWN_EVERY)
+
+
+async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Every COMPACT_EVERY seconds, remove the history before the previous round. A failure is logged."""
+    old: Revision = store.revision
+    while True:
+        await clock.sleep(COMPACT_EVERY)
+        if old > store.compacted:
+            try:
+                await store.compact_in_turn(old)
+            except Unavailable as error:
+                log.warning("the history is not compacted: %s; the next attempt is in %g s", error, COMPACT_EVERY)
+        old = store.revision
