@@ -279,7 +279,7 @@ async def test_a_call_that_is_cut_off_may_have_happened(answer: Answer) -> None:
             with pytest.raises(CallLost) as lost:
                 await channel.unary(PATH, b"", 0.1 if answer is never else 10)
             assert lost.value.sent
-        assert sum(len(peer.requests) for peer in peers) == 2
+        assert any(peer.requests for peer in peers)
 
 
 async def test_a_call_without_a_connection_was_not_sent() -> None:
