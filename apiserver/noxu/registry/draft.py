@@ -437,6 +437,35 @@ class Draft:
         "resource", "sent", "stored", "weight", "written",
     )  # fmt: skip
 
+    request: WriteRequest
+    resource: Resource
+    environment: WriteEnvironment
+    outcome: Outcome
+    now: str
+    """The time of the write in RFC 3339, the same for all fields of the object."""
+    operation: Operation
+    """A replace or apply that finds no object becomes a CREATE."""
+    weight: int
+    """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
+    sent: ObjectPatch | Configuration | Merged | NewScale | None
+    """What the body has instead of an object. A patch is kept for errors about the patched object, which quote it."""
+    stored: Stored | None
+    """The stored object, None if it does not exist."""
+    old: Object | None
+    """The stored object at the request's version, None if it does not exist."""
+    new: Object
+    """The new object, which stages change in place. Empty for a delete that removes the object at once."""
+    form: Form
+    """What the fast path has found about `new`."""
+    mutated: bool
+    """Mutating admission has changed the object."""
+    admission: object
+    """What the admission chain keeps between mutation and validation."""
+    chosen: Chosen
+    """The driver ends its reservation when the write has ended."""
+    written: Written | None
+    """The entry to store, since the stage `encode`; then the result."""
+
     def __init__(
         self,
         request: WriteRequest,
@@ -446,35 +475,20 @@ class Draft:
         weight: int = 0,
     ) -> None:
         """`now` is RFC 3339, `weight` in bytes. A draft without environment can only be validated."""
-        self.request = request
-        self.resource = request.resource
-        self.operation = OPERATIONS[request.action]
-        """A replace or apply that finds no object becomes a CREATE."""
-        self.environment = environment
+        self.request, self.resource = request, request.resource
+        self.environment, self.now = environment, now
         self.outcome = Outcome() if outcome is None else outcome
-        self.now = now
-        """The time of the write in RFC 3339, the same for all fields of the object."""
+        self.operation = OPERATIONS[request.action]
         self.weight = weight or request.weight  # only ever increases
-        """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
-        # replaced as a whole by the stage that uses it up
-        self.sent: ObjectPatch | Configuration | Merged | NewScale | None = None
-        """What the body has instead of an object. A patch is kept for errors about the patched object, which quote it."""
-        self.stored: Stored | None = None
-        """The stored object, None if it does not exist."""
-        self.old: Object | None = None  # never changed; its sets of owned fields are shared with other objects
-        """The stored object at the request's version, None if it does not exist."""
-        self.new: Object = {}  # changed in place by nearly every stage
-        """The new object, which stages change in place. Empty for a delete that removes the object at once."""
+        self.sent = None  # replaced as a whole by the stage that uses it up
+        self.stored = None
+        self.old = None  # never changed: its sets of owned fields are shared with other objects
+        self.new = {}  # changed in place by nearly every stage
         self.form = UNKNOWN  # set again by every stage after which it may not hold
-        """What the fast path has found about `new`."""
         self.mutated = False
-        """Mutating admission has changed the object."""
-        self.admission: object = None
-        """What the admission chain keeps between mutation and validation."""
+        self.admission = None
         self.chosen = NOTHING_CHOSEN
-        """The driver ends its reservation when the write has ended."""
-        self.written: Written | None = None
-        """The entry to store, since the stage `encode`; then the result."""
+        self.written = None
 
     def note(self, message: str) -> None:
         """Add a note about the current stage to the trace."""
