@@ -25,7 +25,7 @@ class State:
 
     def answered(self) -> None:
         """The webhook has answered."""
-        self.failure = BAD_ANSWER
+        self.failure = BAD_ANSWER  # what fails from now on is the answer's fault
 
 
 class ConversionMetrics:

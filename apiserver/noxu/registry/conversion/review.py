@@ -155,6 +155,7 @@ def _accept(original: Object, value: Object, api_version: str, n: int) -> None:
         if before != after:
             raise ConversionFailed(f"{source} returned invalid object: must have the same {what}: {before} != {after}")
     try:
+        # in place: the value came from the reply
         value["metadata"] = _restored(original.get("metadata"), value.get("metadata"))
     except ConversionFailed as failed:
         raise ConversionFailed(f"{source} returned invalid metadata: {failed}") from None
@@ -172,7 +173,7 @@ def _restored(original: Json, sent: Json) -> Object:
         if sent is None:
             raise ConversionFailed("missing metadata in converted object")
         raise ConversionFailed(f"invalid metadata of type {go_type(sent)} in converted object")
-    restored: Object = copy(original) if original is not None else {}
+    restored: Object = copy(original) if original is not None else {}  # a copy: the request's objects are not changed
     for name in ("labels", "annotations"):
         texts = sent.get(name)
         if texts is None:
@@ -186,7 +187,7 @@ def _restored(original: Json, sent: Json) -> Object:
                 raise ConversionFailed(f"metadata.{name}[{key}] {why}")
         if texts != (restored.get(name) or {}) and (invalid := _metadata_errors(name, texts)):
             raise ConversionFailed(aggregate(str(error) for error in invalid))
-        restored[name] = texts
+        restored[name] = texts  # shared with the reply, which nobody else has
     return restored
 
 
