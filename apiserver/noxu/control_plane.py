@@ -41,12 +41,11 @@ from noxu.registry.conversion.converters import Conversions, InProcess
 from noxu.registry.custom import versions_of
 from noxu.registry.draft import Act, Draft, Environment
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.rewriting import separate
 from noxu.registry.served_resources import AGGREGATOR, LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
-from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import ACTIONS
 from noxu.registry.writer import Writer
 from noxu.security import settings

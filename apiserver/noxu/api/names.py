@@ -15,7 +15,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from noxu.api import errors
 from noxu.expressions import expression
+from noxu.go.text import quote
 
 NameRule: TypeAlias = Callable[
     [str, bool], list[str]
@@ -270,3 +272,10 @@ def is_loopback(authority: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def check_path_name(name: str) -> None:
+    """Check the name in a path before its object is read (upstream's NamespaceKeyFunc). Raises ApiError."""
+    complaints = path_segment_name(name)
+    if complaints:
+        raise errors.bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar
 from aiohttp import web_request
 
 from noxu.api import errors
+from noxu.api.names import check_path_name
 from noxu.clock import Clock
 from noxu.features import Features
 from noxu.http import negotiation, options
@@ -47,7 +48,7 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, DEFINITION, Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, check_path_name
+from noxu.registry.stored_object import StoredObject
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.security.audit import Record

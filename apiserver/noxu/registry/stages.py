@@ -22,6 +22,7 @@ from noxu.api.meta import (
     coerce,
     generate_name,
 )
+from noxu.api.names import check_path_name
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker, group_version_kind, named
 from noxu.go import unstructured
@@ -34,8 +35,8 @@ from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import ENCODED, Action, Draft, Written
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
-from noxu.registry.reader import storage_error
-from noxu.registry.stored_object import StoredObject, check_path_name, is_valid, key_of, object_at, shared_object_at
+from noxu.registry.reader import key_of, storage_error
+from noxu.registry.stored_object import StoredObject, is_valid, object_at, shared_object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, sorted_copy
 

@@ -27,17 +27,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from sys import intern
 from typing import Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.api.names import path_segment_name
 from noxu.api.selectors import pack, unpack
 from noxu.apply.recurring import RecurringSets
 from noxu.expressions import expression
 from noxu.go.structs import json_type
-from noxu.go.text import go_type, quote
+from noxu.go.text import go_type
 from noxu.registry import storage_form
 from noxu.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.registry.storage_form import as_json, is_cbor
@@ -97,19 +95,6 @@ class StoredObject:
         # shared: none of them is changed in place
         copy.rendering, copy.labels, copy.fields = self.rendering, self.labels, self.fields
         return copy
-
-
-def check_path_name(name: str) -> None:
-    """Check the name in a path before its object is read (upstream's NamespaceKeyFunc). Raises ApiError."""
-    complaints = path_segment_name(name)
-    if complaints:
-        raise errors.bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")
-
-
-def key_of(resource: Resource, namespace: str, name: str) -> Key:
-    """The key of an object. Keys sort as upstream's `/namespace/name`, so the partition ends with the slash."""
-    # interned: one text for all keys of a namespace
-    return Key(resource.collection, intern(f"{namespace}/") if namespace else "", name)
 
 
 def new_entry(
