@@ -7,6 +7,7 @@ import pytest
 from noxu.api.meta import OBJECT_META, coerce, is_coerced
 from noxu.go.structs import decode
 from noxu.values import Json, Object
+from tests.rows import rows
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2024-01-01T00:00:00Z", "fieldsV1": {}}
@@ -55,6 +56,6 @@ def test_metadata_in_its_final_form(metadata: Object) -> None:
     assert decode(OBJECT_META, metadata) == (metadata, "", [])
 
 
-@pytest.mark.parametrize("metadata", [row[1] for row in NOT_COERCED], ids=[row[0] for row in NOT_COERCED])
+@rows("metadata", [row[1] for row in NOT_COERCED], ids=[row[0] for row in NOT_COERCED])
 def test_metadata_that_may_change(metadata: Json) -> None:
     assert not is_coerced(metadata)

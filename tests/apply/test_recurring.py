@@ -65,6 +65,6 @@ def test_long_sets_and_many_sets_are_not_kept(sets: RecurringSets, monkeypatch: 
         for _ in range(2):
             read(sets, {f"f:many-{n}": {}})
             read(sets, {f"f:{n}-{'x' * recurring.MAX_KEPT_BYTES}": {}})
-        assert len(sets._sets) <= 3
+        assert len(sets.kept()) <= 3
         assert len(sets._texts) <= 3
-    assert all(len(text) <= recurring.MAX_KEPT_BYTES for text in sets._sets)
+    assert all(len(text) <= recurring.MAX_KEPT_BYTES for text in sets.kept())

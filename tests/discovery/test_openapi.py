@@ -125,6 +125,7 @@ def references(value: Any) -> set[str]:
     return set().union(*(references(child) for child in value)) if isinstance(value, list) else set()
 
 
+@pytest.mark.slow
 def test_every_reference_leads_somewhere(published: Published) -> None:
     served_resources = catalog_of(crd(), crd("Gadget", subresources={"status": {}}))
     keys = [

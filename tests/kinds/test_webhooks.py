@@ -8,6 +8,7 @@ from noxu.go.structs import decode
 from noxu.kinds.kind import Context, Kind, Use, prepare, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
+from tests.rows import rows
 
 API = "admissionregistration.k8s.io/v1"
 MUTATING = by_group_kind()[API, "MutatingWebhookConfiguration"]
@@ -169,7 +170,7 @@ HOOKS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in HOOKS], ids=[row[0] for row in HOOKS])
+@rows(("change", "messages"), [row[1:] for row in HOOKS], ids=[row[0] for row in HOOKS])
 def test_webhooks_are_validated(change: Object, messages: list[str]) -> None:
     assert errors([{**HOOK, **change}]) == messages
     if "reinvocationPolicy" not in change:
@@ -206,7 +207,7 @@ RULES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
+@rows(("change", "messages"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_rules_are_validated(change: Object, messages: list[str]) -> None:
     found = errors([{**HOOK, "rules": [RULE, {**RULE, **change}]}])
     assert found == [f"webhooks[0].rules[1].{message}" for message in messages]
@@ -283,7 +284,7 @@ LENIENT: list[tuple[str, list[Object], list[Object], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("new", "old", "messages"), [row[1:] for row in LENIENT], ids=[row[0] for row in LENIENT])
+@rows(("new", "old", "messages"), [row[1:] for row in LENIENT], ids=[row[0] for row in LENIENT])
 def test_updates_may_keep_values_accepted_before(new: list[Object], old: list[Object], messages: list[str]) -> None:
     assert errors(new, old, context=Context(check=refuse_bad)) == messages
 

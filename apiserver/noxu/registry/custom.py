@@ -21,7 +21,7 @@ from noxu.api import codec, field, meta
 from noxu.api.errors import TOO_LARGE, Qualified, internal_error, plain_error
 from noxu.api.field import FieldError, Path, Verbatim
 from noxu.api.meta import is_coerced, parse_api_version
-from noxu.crd import types, v1beta1
+from noxu.crd import types
 from noxu.crd.types import deprecation_warning, storage_version
 from noxu.go import unstructured
 from noxu.go.structs import Struct
@@ -32,6 +32,7 @@ from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
 from noxu.registry.stored_object import is_valid
 from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.schema import embedded, listtype, validation
+from noxu.schema.completion import preserving
 from noxu.schema.correlation import Correlated
 from noxu.schema.defaulting import TooMuchAdded, default, drop_nulls
 from noxu.schema.pruning import prune
@@ -195,7 +196,7 @@ def _resource(crd: Object, version: Object) -> Resource:
     paths = subresources.get("scale")
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if spec.get("preserveUnknownFields"):
-        schema = v1beta1.preserving(schema)
+        schema = preserving(schema)
     return Resource(
         type=CUSTOM,
         group=spec["group"],

@@ -31,7 +31,7 @@ from typing import Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.api.selectors import pack, unpack
+from noxu.api.names import pack, unpack
 from noxu.apply.recurring import RecurringSets
 from noxu.expressions import expression
 from noxu.go.structs import json_type
