@@ -237,7 +237,7 @@ MUTATED: Final[dict[str, tuple[Any, Object | None, str]]] = {
 
 @pytest.mark.parametrize(("metadata", "old", "message"), MUTATED.values(), ids=MUTATED)
 async def test_metadata_that_admission_malformed(world: World, metadata: Any, old: Object | None, message: str) -> None:
-    draft = draft_of(WIDGETS, {**widget(), "metadata": metadata}, old, name="a", environment=world.environment)
+    draft = draft_of(WIDGETS, {**widget(), "metadata": copy(metadata)}, old, name="a", environment=world.environment)
     draft.mutated = True
     found = refusal(stages.prune_mutated, draft)
     assert message in found

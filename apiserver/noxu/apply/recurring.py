@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
-from weakref import WeakSet
 
 import orjson
 
@@ -26,10 +25,9 @@ MAX_KEPT_BYTES: Final = 8 * 1024
 class RecurringSets:
     """The sets of one resource, in all its versions. Threads may use it at the same time: at worst a set is not kept."""
 
-    __slots__ = ("__weakref__", "_sets", "_texts")
+    __slots__ = ("_sets", "_texts")
 
     def __init__(self) -> None:
-        ALL.add(self)
         self._sets: dict[bytes, FieldSet] = {}
         """By their JSON, with its keys in any order."""
         self._texts: dict[int, tuple[FieldSet, bytes]] = {}
@@ -81,7 +79,3 @@ class RecurringSets:
     def kept(self) -> dict[bytes, FieldSet]:
         """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""
         return dict(self._sets)
-
-
-ALL: Final[WeakSet[RecurringSets]] = WeakSet()
-"""Those of all resources of this process, by which is seen whether a set was changed in place."""
