@@ -265,7 +265,7 @@ def _check_finalizers(draft: Draft, reference: Object) -> None:
     if owner is None:
         why = f"cannot find RESTMapping for APIVersion {version} Kind {kind}: no matches for kind {quote(kind)} in version {quote(version)}"
         raise refusal(Attributes(draft), f"cannot set blockOwnerDeletion in this case because {why}")
-    asked = access.Attributes(
+    asked = access.AccessAttributes(
         request.user,
         "update",
         owner.group,
@@ -279,7 +279,7 @@ def _check_finalizers(draft: Draft, reference: Object) -> None:
     _require(draft, asked, why)
 
 
-def _require(draft: Draft, asked: access.Attributes, why: str) -> None:
+def _require(draft: Draft, asked: access.AccessAttributes, why: str) -> None:
     decision: Decision = draft.request.authorize(asked)
     if not decision.allowed:
         raise refusal(Attributes(draft), f"{why}: {decision.reason}, {decision.error or '<nil>'}")

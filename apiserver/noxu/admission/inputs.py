@@ -34,7 +34,7 @@ def authorizer_of(request: Attributes) -> cel.Authorize:
             "field_selector": question.get("fieldSelector", ""),
             "label_selector": question.get("labelSelector", ""),
         }
-        asked = access.Attributes(user, version="*", path=question.get("path"), **given, **selectors)
+        asked = access.AccessAttributes(user, version="*", path=question.get("path"), **given, **selectors)
         decision = asking.authorize(asked)
         return cel.AuthorizerDecision(decision.allowed, decision.reason, decision.error)
 

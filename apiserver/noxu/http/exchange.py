@@ -29,7 +29,7 @@ from noxu.http.body import read_body
 from noxu.http.negotiation import Accepted, Representations
 from noxu.http.options import ListOptions
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
-from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
+from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
 from noxu.registry.draft import (
     NO_BODY,
     NO_DELETE_OPTIONS,
@@ -311,17 +311,17 @@ class Exchange:
 _LISTING: Final = frozenset({"list", "watch"})
 
 
-def attributes_of(exchange: Exchange) -> Attributes:
+def attributes_of(exchange: Exchange) -> AccessAttributes:
     """What the user of a request asks to do."""
     info = exchange.info
     if not info.is_resource:
-        return Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
+        return AccessAttributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
     name, fields, labels = info.name, "", ""
     if exchange.query and info.verb in _OF_COLLECTIONS:
         fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
         if not name and not info.watching and info.verb != "deletecollection":
             name = selected_name(fields)
-    return Attributes(
+    return AccessAttributes(
         exchange.user,
         info.verb,
         info.group,

@@ -121,7 +121,7 @@ class History(Protocol):
         ...
 
 
-class Stream(Protocol):
+class ChangeStream(Protocol):
     """Receives the changes of one partition (None: of all). No method waits."""
 
     partition: str | None
@@ -144,21 +144,21 @@ class Fanout:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._streams: dict[Stream, None] = {}
-        self._followers: dict[str | None, dict[Stream, None]] = {}  # by partition
+        self._streams: dict[ChangeStream, None] = {}
+        self._followers: dict[str | None, dict[ChangeStream, None]] = {}  # by partition
         self._delivered: Revision = 0  # the last complete round ended here
-        self._round: Iterator[tuple[Stream, Delivery]] | None = None  # deliveries that remain in this round
+        self._round: Iterator[tuple[ChangeStream, Delivery]] | None = None  # deliveries that remain in this round
         self._round_end: Revision = 0  # the newest change in this round
 
-    def add(self, stream: Stream) -> None:
+    def add(self, stream: ChangeStream) -> None:
         """Register a stream: it is notified of the end, and of changes once it follows."""
         self._streams[stream] = None  # a dict, not a set: streams are told in the order in which they came
 
-    def remove(self, stream: Stream) -> None:
+    def remove(self, stream: ChangeStream) -> None:
         self._streams.pop(stream, None)
         self._unfollow(stream)
 
-    def follow(self, stream: Stream) -> None:
+    def follow(self, stream: ChangeStream) -> None:
         """Deliver future changes to a stream, which has all changes until now."""
         if self._round is None and not self._followers:
             self._delivered = self._history.changed  # nobody has missed what came before the first follower
@@ -197,7 +197,7 @@ class Fanout:
             # one list of changes, shared by all streams of a partition
             self._round = iter(self._deliveries(Delivery(changes)))
 
-    def _deliveries(self, changes: Delivery) -> list[tuple[Stream, Delivery]]:
+    def _deliveries(self, changes: Delivery) -> list[tuple[ChangeStream, Delivery]]:
         """Each follower with its changes."""
         by_partition: dict[str | None, Delivery] = {}
         for change in changes:
@@ -215,7 +215,7 @@ class Fanout:
         if self._round is not None:
             asyncio.get_running_loop().call_soon(self._step)
 
-    def _deliver(self, deliveries: Iterator[tuple[Stream, Delivery]]) -> int:
+    def _deliver(self, deliveries: Iterator[tuple[ChangeStream, Delivery]]) -> int:
         """The number of deliveries, including those to streams that have gone meanwhile."""
         count = 0
         while True:
@@ -238,11 +238,11 @@ class Fanout:
         if self._delivered < self._history.changed:
             self._begin_round()
 
-    def _leave_behind(self, stream: Stream) -> None:
+    def _leave_behind(self, stream: ChangeStream) -> None:
         self._unfollow(stream)
         stream.fall_behind()
 
-    def _unfollow(self, stream: Stream) -> None:
+    def _unfollow(self, stream: ChangeStream) -> None:
         streams = self._followers.get(stream.partition)
         if streams is not None:
             streams.pop(stream, None)

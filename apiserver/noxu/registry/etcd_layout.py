@@ -102,7 +102,7 @@ class KubernetesLayout(PlainLayout):
         }
         self._as_protobuf = media_type == etcd_built_in.PROTOBUF
         self._collections = {path: name for name, path in self._paths.items()}
-        self._written = Written()
+        self._written = ChangedValues()
         self._directories: dict[bytes, tuple[str, str]] = {}
 
     def key(self, key: Key) -> bytes:
@@ -181,7 +181,7 @@ class KubernetesLayout(PlainLayout):
         return len(value) if is_changed and self._written.get(value) is None else 0
 
 
-class Written:
+class ChangedValues:
     """The newest values that were changed to be stored, by what is stored. Several threads may use it."""
 
     def __init__(self, limit: int = MAX_REMEMBERED) -> None:

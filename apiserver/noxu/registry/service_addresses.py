@@ -49,7 +49,7 @@ def allocated(service: Object) -> Allocated:
     return Allocated(frozenset(addresses), frozenset(ports))
 
 
-class Reservation:
+class AddressReservation:
     """What a write has chosen. Calling it ends the reservation."""
 
     def __init__(self, pool: Pool) -> None:
@@ -110,12 +110,12 @@ class Pool:
     def owners(self) -> set[Hashable]:
         return set(self._owners)
 
-    def allocate(self, new: Object, old: Object | None, owner: Hashable) -> Reservation:
+    def allocate(self, new: Object, old: Object | None, owner: Hashable) -> AddressReservation:
         """Complete the addresses and ports of a service that is being written, and reserve them. Raises ApiError.
 
         `owner` has what the stored service has.
         """
-        ticket = Reservation(self)
+        ticket = AddressReservation(self)
         with self._lock:
             own = self._owners.get(owner, NOTHING) if old is not None else NOTHING
             try:

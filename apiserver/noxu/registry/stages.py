@@ -235,7 +235,7 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     by, now, force = request.options.field_manager, draft.now, request.options.force
     valid = manager.Valid(live=is_valid(draft.shown, resource))
 
-    def merged(tracker: Tracker) -> manager.Applied:
+    def merged(tracker: Tracker) -> manager.AppliedObject:
         return manager.apply(old, config, tracker, manager=by, force=force, now=now, valid=valid)
 
     if resource.versions.converter is not None:
@@ -244,13 +244,13 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     return None
 
 
-async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], manager.Applied]) -> None:
+async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], manager.AppliedObject]) -> None:
     _keep_merged(
         draft, await ownership.run_with_tracker(draft.resource, draft.request.subresource, merged, draft.weight)
     )
 
 
-def _keep_merged(draft: Draft, merged: manager.Applied) -> None:
+def _keep_merged(draft: Draft, merged: manager.AppliedObject) -> None:
     """Take a merged object, which shares parts with the old one, as the new object. Raises ApiError."""
     new, draft.configuration, draft.unchanged = merged.value, None, not merged.changed
     if draft.resource.is_custom and draft.old is not None and not draft.unchanged and not _has_defaults(draft):

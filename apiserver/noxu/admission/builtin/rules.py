@@ -23,7 +23,7 @@ Check: TypeAlias = "Callable[[Attributes], Awaitable[None]]"
 """Raises ApiError to refuse. In mutating admission it may change `request.draft.new` in place."""
 
 
-class Rules(NamedTuple):
+class PluginRules(NamedTuple):
     """The functions are called for creations and updates of the resources that the table names, subresources included."""
 
     mutate: Check | None = None

@@ -28,7 +28,7 @@ from noxu.registry.conversion.metrics import ConversionMetrics
 from noxu.registry.offload import offload
 from noxu.registry.resource import Converted
 from noxu.values import Json, Object, copy
-from noxu.webhook.client import Caller, CallFailed, Reply, ReviewKind, endpoint_of, read_review
+from noxu.webhook.client import Caller, CallFailed, ReviewKind, WebhookReply, endpoint_of, read_review
 
 VERSIONS: Final = ("v1", "v1beta1")
 KIND: Final = "ConversionReview"
@@ -256,7 +256,7 @@ def _skip(text: str, at: int) -> int:
 class ReviewReply(NamedTuple):
     """The reply to a review. `version` is the version of the ConversionReview."""
 
-    reply: Reply
+    reply: WebhookReply
     version: str
 
 
@@ -301,7 +301,7 @@ class ReviewConverter:
             raise errors.plain_error(f"{source_of(values[0])} failed: {failed.text}") from None
 
 
-def _read(reply: Reply, version: str, request: Object) -> list[Object]:
+def _read(reply: WebhookReply, version: str, request: Object) -> list[Object]:
     """Raises ConversionFailed or CallFailed."""
     decoded = read_review(reply, REVIEWS[version])
     return read(reply.body, decoded, version, request)
@@ -332,6 +332,6 @@ def send_in_process(
             raise CallFailed("context deadline exceeded") from None
         gvk = REVIEWS["v1"].gvk
         body = {"kind": gvk.kind, "apiVersion": gvk.api_version, "response": response}
-        return ReviewReply(Reply(200, "application/json", codec.encode(body, sort_keys=False)), "v1")
+        return ReviewReply(WebhookReply(200, "application/json", codec.encode(body, sort_keys=False)), "v1")
 
     return send
