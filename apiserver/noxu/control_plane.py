@@ -38,7 +38,6 @@ from noxu.registry.access import Authorize
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
 from noxu.registry.conversion.converters import Conversions, InProcess
-from noxu.registry.custom import versions_of
 from noxu.registry.draft import Act, Draft, Environment
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader, key_of
@@ -209,6 +208,10 @@ def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResourc
     """The built-in kinds, and those of foreign definitions."""
     served_resources = LiveResources(_built_in_resources(store.shared, config.disabled))
     if seams.foreign:
+        from noxu.registry.custom import (
+            versions_of,  # imports all that knows schemas, and few servers have such definitions
+        )
+
         served = {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in seams.foreign}
         for versions in served.values():
             versions.keep_encoded()
