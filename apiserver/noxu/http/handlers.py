@@ -29,9 +29,9 @@ from noxu.registry.draft import (
 )
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import APPLY_PATCHES
-from noxu.registry.reader import list_entries
+from noxu.registry.reader import key_of, list_entries
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, key_of, render
+from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, render
 from noxu.values import Object
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
