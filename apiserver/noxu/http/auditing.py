@@ -21,7 +21,7 @@ from noxu.http.request import is_long_running
 from noxu.kinds import scheme
 from noxu.registry.access import User
 from noxu.security import audit
-from noxu.security.audit import AuditLog, Body, Record, annotations_of
+from noxu.security.audit import AuditLog, Record, RecordedBody, annotations_of
 from noxu.security.audit_policy import NO_USER
 from noxu.values import Json, Object
 
@@ -93,7 +93,7 @@ def _keep_body(exchange: Exchange, record: Record) -> None:
     if exchange.body:
         media_type = exchange.request.headers.get("Content-Type", negotiation.JSON)
         # the bytes are those that the write decodes; they are decoded again only for the log
-        record.request = Body(
+        record.request = RecordedBody(
             (exchange.body,), _decoder(exchange, media_type), is_patch=exchange.request.method == "PATCH"
         )
 
@@ -112,9 +112,9 @@ def observed(exchange: Exchange, record: Record, answer: Answer) -> Answer:
     decode = _decoder(exchange, answer.content_type)
     if isinstance(content, AsyncIterable):
         # the chunks pass through; the record gets its own references
-        answer.body = _kept(content, record, partial(Body, decode=decode, is_json=is_json))
+        answer.body = _kept(content, record, partial(RecordedBody, decode=decode, is_json=is_json))
     else:
-        record.response = Body((content,) if isinstance(content, bytes) else content, decode, is_json)
+        record.response = RecordedBody((content,) if isinstance(content, bytes) else content, decode, is_json)
     return answer
 
 
@@ -124,7 +124,7 @@ def _is_object(exchange: Exchange, answer: Answer) -> bool:
 
 
 async def _kept(
-    chunks: AsyncIterable[bytes], record: Record, body_of: Callable[[list[bytes]], Body]
+    chunks: AsyncIterable[bytes], record: Record, body_of: Callable[[list[bytes]], RecordedBody]
 ) -> AsyncIterator[bytes]:
     """The chunks of an answer, which are kept for the record unless they are too long."""
     kept: list[bytes] | None = []

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar
 
 from noxu.api import errors
+from noxu.api.names import check_path_name
 from noxu.clock import Clock
 from noxu.features import Features
 from noxu.http import negotiation, options
@@ -26,7 +27,7 @@ from noxu.http.negotiation import Accepted, Representations
 from noxu.http.options import ListOptions
 from noxu.http.received import Received, read_body
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
-from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
+from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
 from noxu.registry.draft import (
     NO_BODY,
     NO_DELETE_OPTIONS,
@@ -45,7 +46,7 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM, CUSTOM_PATCHES, DEFINITION, Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, check_path_name
+from noxu.registry.stored_object import StoredObject
 from noxu.registry.trace import Trace
 from noxu.security.audit import Record
 from noxu.security.tokens import Tokens
@@ -307,17 +308,17 @@ class Exchange:
 _LISTING: Final = frozenset({"list", "watch"})
 
 
-def attributes_of(exchange: Exchange) -> Attributes:
+def attributes_of(exchange: Exchange) -> AccessAttributes:
     """What the user of a request asks to do."""
     info = exchange.info
     if not info.is_resource:
-        return Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
+        return AccessAttributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
     name, fields, labels = info.name, "", ""
     if exchange.query and info.verb in _OF_COLLECTIONS:
         fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
         if not name and not info.watching and info.verb != "deletecollection":
             name = selected_name(fields)  # so that RBAC may grant it by the name
-    return Attributes(
+    return AccessAttributes(
         exchange.user,
         info.verb,
         info.group,

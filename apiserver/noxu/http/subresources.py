@@ -17,6 +17,7 @@ from typing import Final
 from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.meta import GroupVersionKind
+from noxu.api.names import check_path_name
 from noxu.go.structs import BOOL, INT32, STRING, List, Type, decode
 from noxu.go.text import parse_uint, quote
 from noxu.go.time import format_time, parse_time
@@ -32,7 +33,7 @@ from noxu.registry import scale
 from noxu.registry.bodies import decode_body
 from noxu.registry.draft import NO_OPTIONS, Action, Body, Draft, WriteRequest, Written
 from noxu.registry.resource import APPLY_PATCHES
-from noxu.registry.stored_object import check_path_name, object_at
+from noxu.registry.stored_object import object_at
 from noxu.registry.subresources import connections
 from noxu.registry.subresources.connections import LogOptions, Place
 from noxu.security.authorization import refusal

@@ -21,7 +21,7 @@ from noxu.api.field import FieldError
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
+from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, User, allow_everything
 from noxu.registry.offload import imported
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Follower, Reader
@@ -185,9 +185,9 @@ class WriteRequest(NamedTuple):
         """The name that admission sees: that of the URL."""
         return "" if self.of_collection else self.name
 
-    def asks_to(self, verb: str, resource: Resource) -> Attributes:
+    def asks_to(self, verb: str, resource: Resource) -> AccessAttributes:
         """The question whether the user may do something else with the object."""
-        return Attributes(
+        return AccessAttributes(
             self.user,
             verb,
             resource.group,

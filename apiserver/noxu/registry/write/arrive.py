@@ -21,6 +21,7 @@ from noxu.api import codec, errors, meta
 from noxu.api.errors import ApiError
 from noxu.api.json_patches import refuse_repeated_keys
 from noxu.api.meta import GroupVersionKind, coerce
+from noxu.api.names import check_path_name
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker, group_version_kind, named
 from noxu.go import unstructured
@@ -42,8 +43,8 @@ from noxu.registry.draft import (
 )
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
-from noxu.registry.reader import storage_error
-from noxu.registry.stored_object import StoredObject, check_path_name, is_valid, key_of, object_at, shared_object_at
+from noxu.registry.reader import key_of, storage_error
+from noxu.registry.stored_object import StoredObject, is_valid, object_at, shared_object_at
 from noxu.values import Object, copy, sorted_copy
 
 # -- the body -----------------------------------------------------------------------------------------------------------
@@ -228,7 +229,7 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     by, now, force = request.options.field_manager, draft.now, request.options.force
     valid = manager.Valid(live=_old_is_valid(draft))
 
-    def merged(tracker: Tracker) -> manager.Applied:
+    def merged(tracker: Tracker) -> manager.AppliedObject:
         return manager.apply(old, config.value, tracker, manager=by, force=force, now=now, valid=valid)
 
     if resource.versions.converter is not None:
@@ -237,13 +238,13 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     return None
 
 
-async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], manager.Applied]) -> None:
+async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], manager.AppliedObject]) -> None:
     _keep_merged(
         draft, await ownership.run_with_tracker(draft.resource, draft.request.subresource, merged, draft.weight)
     )
 
 
-def _keep_merged(draft: Draft, merged: manager.Applied) -> None:
+def _keep_merged(draft: Draft, merged: manager.AppliedObject) -> None:
     """Take a merged object, which shares parts with the old one, as the new object. Raises ApiError."""
     new, stored, draft.sent = merged.value, draft.stored, Merged(merged.changed)
     if stored is not None and merged.changed and draft.resource.is_custom and not _has_defaults(draft, stored):
