@@ -54,8 +54,7 @@ def exchange_of(method: str, target: str) -> Any:
 
 
 def count_requests() -> None:
-    catalog = assemble(WITHOUT_CONTROLLERS, MemoryStore()).catalog.current
-    metrics = RequestMetrics(lambda: catalog)
+    metrics = RequestMetrics(assemble(WITHOUT_CONTROLLERS, MemoryStore()).served_resources)
 
     def count(exchange: Any) -> None:
         """The sink, and the four looks at the clock of the filters."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 import aiohttp
-from aiohttp.test_utils import RawTestServer
 from multidict import CIMultiDict
 from yarl import URL
 
 from noxu.control_plane import ControlPlane, running
 from noxu.http.answer import Answer
 from noxu.http.app import App
+from noxu.http.clients import Clients
 from noxu.http.documents import Documents
 from noxu.http.exchange import Backend, Exchange
+from noxu.http.http_server import HttpServer
 from noxu.http.traces import Traces
 from noxu.observability import health
 from noxu.registry.access import ANONYMOUS, User
@@ -35,14 +37,18 @@ class Reply(NamedTuple):
 
 def backend_of(plane: ControlPlane, **parts: Any) -> Backend:
     """The backend of a control plane; `parts` replace some of it."""
-    names = ("reader", "writer", "persistence", "catalog", "clock", "features", "tokens", "authorize")
+    names = ("reader", "writer", "persistence", "served_resources", "clock", "features", "tokens", "authorize")
     found: dict[str, Any] = {name: getattr(plane, name) for name in names}
     return Backend(**found | {"large_requests": LargeRequests()} | parts)
 
 
 def documents_of(plane: ControlPlane, checks: health.Checks | None = None) -> Documents:
     return Documents(
-        lambda: plane.catalog.current, "127.0.0.1:1", lambda: "1.0", checks or health.Checks({}, {}), plane.clock.now
+        lambda: plane.served_resources.current,
+        "127.0.0.1:1",
+        lambda: "1.0",
+        checks or health.Checks({}, {}),
+        plane.clock.now,
     )
 
 
@@ -87,14 +93,15 @@ async def serving_app(
             sinks=[exchanges.append, *sinks],
             authenticator=NamedUsers(),
         )
-        server = RawTestServer(app.handle)
-        await server.start_server()  # which cancels the handlers of clients that are gone
-        try:
-            async with aiohttp.ClientSession() as session:
-                yield ServedApp(app, exchanges, session, str(server.make_url("")))
-        finally:
-            app.end_watches()
-            await server.close()
+        server = HttpServer(lambda: app, Clients())
+        async with await asyncio.get_running_loop().create_server(server.connection, "127.0.0.1", 0) as listening:
+            address = "{}:{}".format(*listening.sockets[0].getsockname())
+            try:
+                async with aiohttp.ClientSession() as session:
+                    yield ServedApp(app, exchanges, session, f"http://{address}")
+            finally:
+                app.end_watches()
+                await server.shutdown(5.0)
 
 
 Handler = Callable[[Exchange], Awaitable[Answer]]

@@ -27,12 +27,12 @@ from noxu.http.negotiation import Accepted
 from noxu.http.options import boolean, integer
 from noxu.http.request import Query, first
 from noxu.identifiers import new_uuid
-from noxu.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
+from noxu.kinds.authorization import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.registry import scale
 from noxu.registry.bodies import decode_body
 from noxu.registry.draft import NO_OPTIONS, Action, Body, WriteRequest, Written, draft_of
-from noxu.registry.entry import check_path_name, object_at
 from noxu.registry.patch_types import APPLY_PATCHES
+from noxu.registry.stored_object import check_path_name, object_at
 from noxu.registry.subresources import connections
 from noxu.registry.subresources.connections import LogOptions, Place
 from noxu.security.authorization import refusal
@@ -120,13 +120,15 @@ async def issue_token(exchange: Exchange) -> Answer:
     metadata = request.get("metadata") or {}
     creation = WriteRequest(Action.CREATE, resource, namespace, info.name, info.subresource)
     environment = backend.writer.environment
+    # without a write: only the namespace is looked at
     environment.admission.check_again(draft_of(creation, environment))  # raises Forbidden in a terminating namespace
     _check_names(metadata, namespace, info.name)
     entry = await backend.reader.get(resource, namespace, info.name)  # raises NotFound
     account = object_at(entry, resource)
     _check_uid(metadata, account, info.name)
-    default_token_request(request)
+    default_token_request(request)  # in place, as upstream before validation
     spec = request["spec"]
+    # of the decoded body, which nobody else has
     spec["audiences"] = spec.get("audiences") or list(backend.tokens.audiences)
     found = validate_token_request(request)
     if found:
@@ -134,7 +136,7 @@ async def issue_token(exchange: Exchange) -> Answer:
     bound = await _bound(exchange, spec.get("boundObjectRef") or {}, namespace, info.name)
     now = exchange.now()
     token = _issue(exchange, account, spec, bound)
-    request["metadata"] = {
+    request["metadata"] = {  # replaces what was sent: only the account counts
         "name": account["metadata"]["name"],
         "namespace": account["metadata"]["namespace"],
         "uid": account["metadata"]["uid"],
@@ -207,7 +209,7 @@ async def _node(exchange: Exchange, name: str) -> Reference:
 
 async def _object(exchange: Exchange, plural: str, namespace: str, name: str) -> Object:
     """Raises ApiError NotFound."""
-    resource = exchange.backend.catalog.current.find("", "v1", plural)
+    resource = exchange.backend.served_resources.current.find("", "v1", plural)
     assert resource is not None
     check_path_name(name)
     return object_at(await exchange.backend.reader.get(resource, namespace, name), resource)
@@ -218,16 +220,16 @@ def _issue(exchange: Exchange, account: Object, spec: Object, bound: Bound) -> s
     tokens = exchange.backend.tokens
     requested = spec["expirationSeconds"]
     if 0 < tokens.max_seconds < requested:
-        spec["expirationSeconds"] = tokens.max_seconds
+        spec["expirationSeconds"] = tokens.max_seconds  # answered so, with a warning
         exchange.outcome.warnings.append(
             f"requested expiration of {requested} seconds shortened to {tokens.max_seconds} seconds"
         )
     seconds, warn_after = spec["expirationSeconds"], 0
     is_own = set(spec["audiences"]) <= set(tokens.audiences)
     if bound.pod is not None and seconds == EXTENDED_FROM and is_own:
-        seconds, warn_after = EXTENDED_TO, seconds
+        seconds, warn_after = EXTENDED_TO, seconds  # the answer shows what was asked for
     token_id = new_uuid()
-    exchange.outcome.audit_annotations[_ISSUED_ID] = f"JTI={token_id}"
+    exchange.outcome.audit_annotations[_ISSUED_ID] = f"JTI={token_id}"  # of the event of this request
     return tokens.issue(account, spec["audiences"], seconds, bound, warn_after, token_id)
 
 
@@ -235,7 +237,7 @@ def _issue(exchange: Exchange, account: Object, spec: Object, bound: Bound) -> s
 
 
 def _place(exchange: Exchange) -> Place:
-    return Place(exchange.backend.reader, exchange.backend.catalog, exchange.namespace)
+    return Place(exchange.backend.reader, exchange.backend.served_resources, exchange.namespace)
 
 
 def is_upgrade(exchange: Exchange) -> bool:
@@ -268,7 +270,7 @@ def _time(text: str) -> str | None:
 
 async def _admitted(exchange: Exchange) -> Object:
     """The options of a connection in its query, after admission, whose operation is CONNECT. Raises ApiError."""
-    struct = exchange.resource.bodies[exchange.info.subresource].behaviour.struct
+    struct = exchange.resource.bodies[exchange.info.subresource].codec.struct
     assert struct is not None
     given: Object = {}
     for name, described in struct.fields.items():
@@ -311,7 +313,7 @@ def _require_create(exchange: Exchange) -> None:
 
     Upstream's AuthorizePodWebsocketUpgradeCreatePermission. Raises ApiError Forbidden.
     """
-    asked = attributes_of(exchange)._replace(verb="create")
+    asked = attributes_of(exchange)._replace(verb="create")  # the same question, as if it were a POST
     if exchange.info.verb == asked.verb:
         return
     decision = exchange.backend.authorize(asked)

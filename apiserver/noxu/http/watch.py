@@ -28,16 +28,13 @@ from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
 from noxu.http.metrics import EventSizes, WatchMetrics, event_sizes
 from noxu.http.options import ListOptions, parse_revision
-from noxu.registry import corrupt_objects, storage_form
-from noxu.registry.cache import Collection
-from noxu.registry.change import Batch, Change
-from noxu.registry.conversion.changes import changes_before_failure
-from noxu.registry.conversion.entries import entries_before_failure
-from noxu.registry.entry import Entry, body_at, is_rendered, object_at
-from noxu.registry.listing import Selection, select
+from noxu.registry import storage_form
+from noxu.registry.cache import Change, Collection, Delivery
+from noxu.registry.conversion.converters import changes_before_failure, entries_before_failure
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, Selection, select, unlistable
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, body_at, is_rendered, object_at
 from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
@@ -117,14 +114,15 @@ class Representation:
         self.weigh: Callable[[int], int] | None = None
         """How many bytes have to be processed for an object of that many, if these are more."""
 
-    def weight(self, entry: Entry) -> int:
+    def weight(self, entry: StoredObject) -> int:
         """The number of bytes to process for an event about the entry."""
         return 0 if is_rendered(entry, self.resource) else len(entry.stored)
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         """An encoded event. `change` is None for the initial state."""
         if change is None:
             return frame(kind, body_at(entry, self.resource))
+        # kept in the change, which all watches share
         return change.frame((kind, self.key), lambda: frame(kind, body_at(entry, self.resource)))
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
@@ -144,10 +142,10 @@ class Reencoded(Representation):
         super().__init__(resource)
         self._make = make
 
-    def weight(self, entry: Entry) -> int:
+    def weight(self, entry: StoredObject) -> int:
         return len(entry.stored) if self.weigh is None else self.weigh(len(entry.stored))
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         return self._frame(kind, self._shown(object_at(entry, self.resource)))
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
@@ -170,8 +168,8 @@ class Summarized(Reencoded):
         self,
         resource: Resource,
         make: Callable[[Object], bytes],
-        make_later: Callable[[Entry], bytes],
-        is_joined: Callable[[Entry, Resource], bool],
+        make_later: Callable[[StoredObject], bytes],
+        is_joined: Callable[[StoredObject, Resource], bool],
         key: object = None,
     ) -> None:
         super().__init__(resource, make)
@@ -180,16 +178,17 @@ class Summarized(Reencoded):
         self._is_first = True
         self.key = key
 
-    def weight(self, entry: Entry) -> int:
+    def weight(self, entry: StoredObject) -> int:
         is_joined = not (self._is_first and self.weigh is not None) and self._is_joined(entry, self.resource)
         return 0 if is_joined else super().weight(entry)
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         if self._is_first:
             self._is_first = False
             return super().event(kind, entry, change)
         if change is None or self.key is None:
             return frame(kind, self._make_later(entry))
+        # kept in the change, which all watches share
         return change.frame((kind, self.key), lambda: frame(kind, self._make_later(entry)))
 
     def _shown(self, value: Object) -> bytes:
@@ -200,7 +199,7 @@ class Summarized(Reencoded):
 class InProtobuf(Reencoded):
     """Objects or their metadata as protobuf. `encode` encodes a Status, which is not converted."""
 
-    _frame = staticmethod(protobuf.watch_event)
+    _frame: Callable[[EventType, bytes], bytes] = staticmethod(protobuf.watch_event)
 
     def __init__(self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes]) -> None:
         super().__init__(resource, make)
@@ -211,24 +210,31 @@ class InProtobuf(Reencoded):
 
 
 class InCbor(InProtobuf):
-    """Objects or their metadata as CBOR, which has no tables. Encoding takes long, so events are shared by `key`."""
+    """Objects or their metadata as CBOR, which has no tables. Encoding takes long, so events are shared by `key`.
+
+    `frame` makes an event of its type and an encoded object.
+    """
 
     shares = True
 
     def __init__(
-        self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes], key: object
+        self,
+        resource: Resource,
+        make: Callable[[Object], bytes],
+        encode: Callable[[Object], bytes],
+        frame: Callable[[EventType, bytes], bytes],
+        key: object,
     ) -> None:
-        from noxu.go.cbor_writer import watch_event  # imported late: few servers write CBOR
-
         super().__init__(resource, make, encode)
         self.key = ("cbor", key)
         self.max_in_loop = LOOP_LIMIT
-        self._frame = watch_event
+        self._frame = frame
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         encode = super().event
         if change is None:
             return encode(kind, entry, change)
+        # kept in the change, which all watches share
         return change.frame((kind, self.key), lambda: encode(kind, entry, change))
 
 
@@ -271,7 +277,7 @@ class Stream:
 
     # -- the fan-out's side
 
-    def deliver(self, changes: Batch, revision: Revision) -> bool:
+    def deliver(self, changes: Delivery, revision: Revision) -> bool:
         """Send changes of the stream's partition. Return False if the stream falls behind."""
         are_new = changes[0].revision > self.after
         events: _Events | None = changes.shared.get(self._view) if are_new else None
@@ -287,19 +293,20 @@ class Stream:
             self.after = revision
         if not events.pieces:
             return True
-        self._sent.events(events.sizes)
+        self._sent.events(events.sizes)  # measured once for all who share them
         try:
             return self.pipe.write(events.pieces) <= HIGH_WATER
         except ConnectionError:
             self.stop()
             return True
 
-    def _shared_events(self, changes: Batch) -> _Events | None:
+    def _shared_events(self, changes: Delivery) -> _Events | None:
         """The events of a batch, which streams with the same view share."""
         events = self._events_in_loop(changes)
         if events is not None and self._view is not None:
+            # one bytes object for all streams: joined once
             events = events._replace(pieces=(b"".join(events.pieces),) if events.pieces else ())
-            changes.share(self._view, events, events.sizes.total)
+            changes.share(self._view, events, events.sizes.total)  # the next stream with this view sends the same bytes
         return events
 
     def _events_in_loop(self, changes: Sequence[Change]) -> _Events | None:
@@ -335,7 +342,7 @@ class Stream:
         self._end_revision = _IMMEDIATELY
         self._wake.set()
         if self._drain_timeout is not None and not self._drain_timeout.expired():
-            self._drain_timeout.reschedule(0)
+            self._drain_timeout.reschedule(0)  # ends the wait of `_drain` now
 
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
         """The events of changes: an object that enters the selection is ADDED, one that leaves it DELETED."""
@@ -371,7 +378,7 @@ class Stream:
         except _Unrepresentable:
             pass
         finally:
-            collection.streams.remove(self)
+            collection.streams.remove(self)  # also if it never followed
 
     async def _start(self, collection: Collection, options: ListOptions) -> None:
         """Send the initial state if it is requested. Raises Compacted."""
@@ -383,13 +390,13 @@ class Stream:
         if revision:
             await self.reader.reached(revision)
         if corrupt := collection.corrupt_in(self.partition):
-            raise _Unconvertible(corrupt_objects.unlistable(self.selection.resource, corrupt))
+            raise _Unconvertible(unlistable(self.selection.resource, corrupt))
         single = self.selection.single
         if single is None:
             entries, _ = collection.page(self.partition, None, 0)
         else:
             entries = [collection.entries[single]] if single in collection.entries else []
-        self.after = self.reader.cache.revision
+        self.after = self.reader.cache.revision  # that of the entries above: nothing was awaited in between
         if options.initial_events is False:
             return
         for portion in portions(entries, lambda entry: len(entry.stored)):
@@ -402,7 +409,7 @@ class Stream:
         if options.initial_events and options.bookmarks:
             await self._send([self.representation.bookmark(self.after, initial_end=True)])
 
-    def _added(self, entries: Sequence[Entry]) -> list[bytes]:
+    def _added(self, entries: Sequence[StoredObject]) -> list[bytes]:
         with limited_by(CellBudget()):
             return [self.representation.event("ADDED", entry, None) for entry in entries]
 
@@ -410,7 +417,7 @@ class Stream:
         next_bookmark = _first_bookmark(time.monotonic(), deadline, options)
         initial = collection.changed  # earlier changes are sent even if the watch is shorter than that takes
         while True:
-            self._wake.clear()
+            self._wake.clear()  # before the state is looked at: what happens later wakes again
             now = time.monotonic()
             if self._end_revision == _IMMEDIATELY or (now >= deadline and self.after >= initial):
                 return
@@ -439,9 +446,9 @@ class Stream:
             await self._send_changes([change for change in changes if change.revision <= end])
             self.after = end
         else:
-            self._behind = False
+            self._behind = False  # nothing is awaited until it follows, so no change is missed
             if self._end_revision is None:
-                collection.streams.follow(self)
+                collection.streams.follow(self)  # from here on `deliver` is called, in the same turn of the loop
 
     def _ends_at(self, revision: Revision) -> bool:
         return self._end_revision is not None and revision >= self._end_revision
@@ -561,6 +568,6 @@ def _weight_of(events: Sequence[Event]) -> int:
 
 def _change(event: Event) -> Change:
     """The change of an event of the store's log."""
-    entry = None if event.value is None else Entry(event.key, event.value, event.revision)
+    entry = None if event.value is None else StoredObject(event.key, event.value, event.revision)
     old = event.previous
-    return Change(event.key, event.revision, entry, Entry(old.key, old.value, event.revision) if old else None)
+    return Change(event.key, event.revision, entry, StoredObject(old.key, old.value, event.revision) if old else None)

@@ -1,0 +1,223 @@
+"""metadata.managedFields as a dict of managers, and the fields of a manager in an object.
+
+metadata.managedFields: which manager owns which fields, in which version, since when.
+
+An entry is identified by manager, operation, subresource and, for updates only, apiVersion: a manager that applies is the
+same at every version. Entries are sorted by operation, time (in whole seconds, none first), manager, apiVersion and
+subresource. (apimachinery's managedfields/internal/managedfields.go.)
+
+The fields of a set in an object: where they are, and the part of the object that they are.
+
+A path that leads to no field, because the object has changed since, has no value. Nothing recurses: clients choose the depth
+of sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import orjson
+
+from noxu.apply.fieldset import SELF, Element, FieldSet, MalformedFields, Path, ordered, parse
+from noxu.apply.recurring import RecurringSets
+from noxu.go.text import compact_json, quote
+from noxu.go.time import parse_time
+from noxu.values import Json, Object, equal
+
+Operation = Literal["Apply", "Update"]
+
+
+class Manager(NamedTuple):
+    """An owner of fields. `version` is an apiVersion, "" for the operation Apply."""
+
+    name: str
+    operation: Operation
+    version: str = ""
+    subresource: str = ""
+
+    @property
+    def identifier(self) -> str:
+        """Upstream's identifier, by which conflicts are sorted: an entry with only these members, as JSON."""
+        members = {
+            "manager": self.name,
+            "operation": self.operation,
+            "apiVersion": self.version,
+            "subresource": self.subresource,
+        }
+        return compact_json({name: text for name, text in members.items() if text}, sort_keys=False)
+
+    def __str__(self) -> str:
+        """The manager in the messages of conflicts."""
+        text = quote(self.name)
+        if self.subresource:
+            text += f" with subresource {quote(self.subresource)}"
+        return f"{text} using {self.version}" if self.operation == "Update" else text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Owned:
+    """The fields of a manager. `time` is an RFC 3339 text in whole seconds, "" if there is none."""
+
+    fields: FieldSet
+    version: str
+    time: str = ""
+
+
+Managers: TypeAlias = dict[Manager, Owned]
+
+
+class InvalidEntries(ValueError):
+    """managedFields that cannot be decoded; the message is upstream's if clients can see it."""
+
+
+_OPERATIONS: Final = frozenset({"Apply", "Update"})
+
+
+def decode(entries: Json, recurring: RecurringSets | None = None) -> Managers:
+    """managedFields as a dict, with the sets of a resource that recur. Raises InvalidEntries if one entry cannot be decoded."""
+    managers: Managers = {}
+    if entries is None:
+        return managers
+    if type(entries) is not list:
+        raise InvalidEntries("managedFields must be a list")
+    for index, entry in enumerate(entries):
+        if type(entry) is not dict:
+            raise InvalidEntries(f"managed fields entry {index} must be an object")
+        manager, owned = _decode_entry(entry, index, recurring)
+        managers[manager] = owned
+    return managers
+
+
+def _decode_entry(entry: Object, index: int, recurring: RecurringSets | None) -> tuple[Manager, Owned]:
+    operation = entry.get("operation")
+    version = _text(entry, "apiVersion")
+    fields_type = _text(entry, "fieldsType")
+    if operation not in _OPERATIONS:
+        raise InvalidEntries("operation must be `Apply` or `Update`")
+    if not version:
+        raise InvalidEntries("apiVersion must not be empty")
+    if fields_type != "FieldsV1":
+        wrong = f"invalid fieldsType {quote(fields_type)}" if fields_type else "missing fieldsType"
+        raise InvalidEntries(f"{wrong} in managed fields entry {index}")
+    time = _text(entry, "time")
+    try:
+        given = entry.get("fieldsV1")
+        fields = parse(given) if recurring is None else recurring.read(given, parse)
+        if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # the form of decoded times
+            time = parse_time(time)
+    except MalformedFields as error:
+        raise InvalidEntries(f"error decoding versioned set: error decoding set: {error}") from None
+    except ValueError as error:
+        raise InvalidEntries(str(error)) from None
+    identity = version if operation == "Update" else ""
+    return Manager(_text(entry, "manager"), operation, identity, _text(entry, "subresource")), Owned(
+        fields, version, time
+    )
+
+
+def _is_canonical(fields: FieldSet) -> bool:
+    try:
+        return parse(fields) is fields
+    except MalformedFields:
+        return False
+
+
+def _text(entry: Object, name: str) -> str:
+    text = entry.get(name)
+    if text is None:
+        return ""
+    if type(text) is not str:
+        raise InvalidEntries(f"{name} of a managed fields entry must be a string")
+    return text
+
+
+def encode(managers: Managers, recurring: RecurringSets | None = None, *, in_order: bool = False) -> list[Object]:
+    """managedFields, sorted. `in_order` sorts the keys of fieldsV1, too, for objects that are not written with sorted keys."""
+    entries = []
+    ranked = sorted(managers, key=lambda manager: _rank(manager, managers[manager])) if len(managers) > 1 else managers
+    for manager in ranked:
+        owned = managers[manager]
+        entry: Object = {"manager": manager.name, "operation": manager.operation, "apiVersion": owned.version}
+        if not manager.name:
+            del entry["manager"]
+        if owned.time:
+            entry["time"] = owned.time
+        entry["fieldsType"] = "FieldsV1"
+        if in_order:
+            entry["fieldsV1"] = ordered(owned.fields)
+        else:
+            entry["fieldsV1"] = owned.fields if recurring is None else recurring.written(owned.fields, _is_canonical)
+        if manager.subresource:
+            entry["subresource"] = manager.subresource
+        entries.append(entry)
+    return entries
+
+
+def _rank(manager: Manager, owned: Owned) -> tuple[str, str, str, str, str]:
+    return manager.operation, owned.time, manager.name, owned.version, manager.subresource
+
+
+# -- owned fields -----------------------------------------------------------------------------------------------------
+
+
+def leaves(fields: FieldSet) -> Iterator[Path]:
+    """The paths of a set below which it has no others."""
+    todo: list[tuple[Path, FieldSet]] = [((), fields)]
+    while todo:
+        path, node = todo.pop()
+        below = [(element, child) for element, child in node.items() if element != SELF]
+        if path and not below:
+            yield path
+        todo += [((*path, element), child) for element, child in reversed(below)]
+
+
+def value_at(value: Json, path: Path) -> list[Json]:
+    """The value at a path, alone in a list; an empty list if there is none."""
+    for element in path:
+        found = _step(value, element)
+        if not found:
+            return []
+        value = found[0]
+    return [value]
+
+
+def owned_part(value: Object, fields: FieldSet) -> Object:
+    """The part of an object that a set has. Of lists it has all items with their keys, so that a merge finds them.
+
+    {a: 1, b: {c: 2, d: 3}}, .b.c    →    {b: {c: 2}}
+    """
+    top: Object = {}
+    todo: list[tuple[Any, Any, FieldSet]] = [(value, top, fields)]
+    while todo:
+        source, target, node = todo.pop()
+        for element, child in node.items():
+            name = element[2:]
+            if not element.startswith("f:") or name not in source:
+                continue
+            inner = source[name]
+            if isinstance(inner, dict) and any(each.startswith("f:") for each in child):
+                target[name] = {}
+                todo.append((inner, target[name], child))
+            else:
+                target[name] = inner
+    return top
+
+
+def _step(value: Json, element: Element) -> list[Json]:
+    kind, _, rest = element.partition(":")
+    if kind == "f":
+        return [value[rest]] if isinstance(value, dict) and rest in value else []
+    if not isinstance(value, list):
+        return []
+    if kind == "i":
+        return value[int(rest) : int(rest) + 1]
+    wanted = orjson.loads(rest)
+    if kind == "v":
+        return [item for item in value if equal(item, wanted)][:1]
+    return [
+        item
+        for item in value
+        if isinstance(item, dict) and all(name in item and equal(item[name], each) for name, each in wanted.items())
+    ][:1]
