@@ -9,8 +9,11 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+import pytest
 
 from noxu.security.certificates import CertifiedKey
 from noxu.testing.handle import Noxu
@@ -44,6 +47,12 @@ class Reply(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         return self.headers.get_all("Warning") or []
+
+
+def set_limits(monkeypatch: pytest.MonkeyPatch, noxu: Noxu, **limits: float) -> None:
+    """Replace limits of a running server, for what its clients do from now on."""
+    clients = noxu._server.clients
+    monkeypatch.setattr(clients, "limits", replace(clients.limits, **limits))  # type: ignore[arg-type]
 
 
 class Target:

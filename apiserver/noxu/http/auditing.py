@@ -38,7 +38,7 @@ def sink(log: AuditLog) -> Sink:
         if record is not None:
             _complete(exchange, record)
         elif not exchange.is_judged and exchange.path:
-            record = exchange.record = begin(log, exchange, NO_USER)
+            record = exchange.record = begin(log, exchange, NO_USER)  # refused before its user was known
             if record is not None:
                 record.status = _status_of(exchange.error)
                 record.started(exchange.code, exchange.now(), {})
@@ -92,6 +92,7 @@ def _keep_body(exchange: Exchange, record: Record) -> None:
     """Keep the body of the request, if it was read and the policy wants it."""
     if exchange.body:
         media_type = exchange.request.headers.get("Content-Type", negotiation.JSON)
+        # the bytes are those that the write decodes; they are decoded again only for the log
         record.request = RecordedBody(
             (exchange.body,), _decoder(exchange, media_type), is_patch=exchange.request.method == "PATCH"
         )
@@ -105,11 +106,12 @@ def observed(exchange: Exchange, record: Record, answer: Answer) -> Answer:
         sent_json = exchange.request.headers.get("Content-Type", negotiation.JSON).startswith(negotiation.JSON)
         record.request.is_json = sent_json and answer.status < 400  # then it has been decoded
     if is_json and isinstance(content, bytes) and content.startswith(_STATUS) and len(content) <= _LONGEST_STATUS:
-        record.status = orjson.loads(content)
+        record.status = orjson.loads(content)  # decoded for the log: the answer is bytes
     if not record.with_response or not _is_object(exchange, answer):
         return answer
     decode = _decoder(exchange, answer.content_type)
     if isinstance(content, AsyncIterable):
+        # the chunks pass through; the record gets its own references
         answer.body = _kept(content, record, partial(RecordedBody, decode=decode, is_json=is_json))
     else:
         record.response = RecordedBody((content,) if isinstance(content, bytes) else content, decode, is_json)
@@ -132,7 +134,7 @@ async def _kept(
         if size > MAX_RECORDED_LIST:
             kept = None
         if kept is not None:
-            kept.append(chunk)
+            kept.append(chunk)  # a reference: the chunk is not copied
         yield chunk
     if kept is not None:
         record.response = body_of(kept)

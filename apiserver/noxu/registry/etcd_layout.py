@@ -37,7 +37,7 @@ from noxu.go.structs import DecodedStruct
 from noxu.registry import etcd_built_in, storage_form
 from noxu.registry.storage_form import BUILT_IN_PATHS, beside_custom
 from noxu.values import Json, Object
-from noxu_storage.etcd_layout import APART, PlainLayout, apart, end_of, from_apart
+from noxu_storage.etcd.layout import APART, PlainLayout, apart, end_of, from_apart
 from noxu_storage.types import Key, Prefix
 
 COLLECTION: Final = f"{types.GROUP}/{types.RESOURCE}"
