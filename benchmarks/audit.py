@@ -26,7 +26,7 @@ from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import RotatingFile, Rotation
 from noxu.process.running import GC_THRESHOLDS
 from noxu.registry.access import ALLOWED
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
 from tests.http.wire import received
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from noxu.apply.lastapplied import ANNOTATION
+from noxu.apply.merging import ANNOTATION
 from noxu.commands import export_files
 from noxu.commands.export_files import Exported, path_of
 from noxu.commands.exported import cleaned, is_made_by_servers

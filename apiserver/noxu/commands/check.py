@@ -11,7 +11,7 @@ from pathlib import Path
 from noxu.commands import progress
 from noxu.config import Etcd, StartError
 from noxu.process import stores
-from noxu.registry import stored_objects
+from noxu.registry import storage_form
 from noxu_storage.check import Problem, check
 from noxu_storage.types import OpenError, Unavailable
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_file(path: Path, quiet: bool) -> Sequence[Problem]:
     with progress.shown("check", "rows", quiet=quiet) as show:
-        report = check(path / stores.FILE if path.is_dir() else path, show, stored_objects.problem)
+        report = check(path / stores.FILE if path.is_dir() else path, show, storage_form.problem)
     print(
         f"{report.path}: format {report.version}, revision {report.revision}, compacted to {report.compacted}, "
         f"{report.keys} keys, {report.rows} rows"
@@ -49,7 +49,7 @@ def _check_etcd(options: Etcd, quiet: bool) -> Sequence[Problem]:
     from noxu_storage import etcd_check
 
     with progress.shown("check", "keys", quiet=quiet) as show:
-        report = asyncio.run(etcd_check.check(*access, verify=stored_objects.problem, progress=show))
+        report = asyncio.run(etcd_check.check(*access, verify=storage_form.problem, progress=show))
     for remark in report.remarks:
         print(f"noxu: {remark}", file=sys.stderr)
     print(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from noxu.commands import progress
 from noxu.config import DEFAULT_EVENT_TTL, Etcd, StartError
 from noxu.process import stores
-from noxu.registry.stored_objects import is_temporary
+from noxu.registry.storage_form import is_temporary
 from noxu_storage.snapshot import Snapshot, snapshot
 from noxu_storage.state_file import existing_file, new_file
 from noxu_storage.types import (

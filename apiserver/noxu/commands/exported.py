@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from noxu.apply.lastapplied import ANNOTATION
+from noxu.apply.merging import ANNOTATION
 from noxu.values import Json, Object, copy
 
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "finalizers")

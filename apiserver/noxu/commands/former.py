@@ -18,7 +18,7 @@ from noxu.go.time import format_time
 from noxu.kinds.kind import Context, prepare
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, is_crd
-from noxu.registry.entry import key_of, new_entry, object_at
+from noxu.registry.stored_object import key_of, new_entry, object_at
 from noxu.values import Object, copy, equal
 from noxu_storage.types import Conflict
 
@@ -73,9 +73,9 @@ async def _create(plane: ControlPlane, document: Document) -> None:
     if isinstance(status, dict) and status and not equal(created.get("status"), status):
         entry = await plane.reader.get(resource, namespace, name)
         storage = resource.versions.storage
-        stored, _ = resource.behaviour.decode(resource, {**object_at(entry, resource), "status": copy(status)})
+        stored, _ = resource.codec.decode(resource, {**object_at(entry, resource), "status": copy(status)})
         if storage is not resource:
-            stored = storage.behaviour.convert(storage, stored)
+            stored = storage.codec.convert(storage, stored)
         await plane.writer.environment.persistence.replace(
             entry, new_entry(entry.key, storage, stored, served_as_stored=False)
         )
@@ -89,9 +89,9 @@ async def _restore(plane: ControlPlane, document: Document) -> None:
     namespace = loading.namespace_of(resource, value)
     await loading.ensure_namespace(plane, namespace)
     storage, environment = resource.versions.storage, plane.writer.environment
-    value, _ = resource.behaviour.decode(resource, value)
+    value, _ = resource.codec.decode(resource, value)
     if storage is not resource:
-        value = storage.behaviour.convert(storage, value)
+        value = storage.codec.convert(storage, value)
     metadata = value["metadata"]
     metadata["uid"] = environment.identifiers.new_uid()
     metadata["creationTimestamp"] = format_time(environment.clock.now())

@@ -1,7 +1,7 @@
 """Updates as clients send them: what becomes of an object that exists when a file with its name is written.
 
 `kubectl apply` changes what the file has, and removes what only the file before had; what admission and the server have added
-stays: addresses, generated names, the volumes of service accounts (see `apply.three_way`). The file before is the former
+stays: addresses, generated names, the volumes of service accounts (see `apply.patch`). The file before is the former
 document of `--old`, or the one that was written last in this run. An exported object is none: what was applied last is in
 its annotation, if it has one, and else nothing is known to be removed. An exported object that updates an exported one was
 edited: its client would send it as a whole, by `kubectl replace`.
@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.api import codec
-from noxu.apply.lastapplied import ANNOTATION
-from noxu.apply.three_way import three_way
+from noxu.apply.merging import ANNOTATION
+from noxu.apply.patch import three_way
 from noxu.commands.findings import Verb
 from noxu.go.structs import Struct
-from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object
 from noxu_storage.types import Key
 

@@ -33,7 +33,7 @@ from noxu.envtest.arguments import Arguments
 from noxu.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
 from noxu.features import GATES
 from noxu.go.text import quote
-from noxu.registry.group_priorities import PRIORITIES
+from noxu.registry.served_resources import PRIORITIES
 
 DEFAULT_PORT: Final = 6443
 DEFAULT_HOST: Final = "127.0.0.1"

@@ -34,7 +34,7 @@ from noxu.http.negotiation import Accepted
 from noxu.http.options import ListOptions
 from noxu.http.request import first, is_watch
 from noxu.http.sending import begin_chunks, end_chunks, head_of, headers_of
-from noxu.registry.listing import Fields, Labels, Selection
+from noxu.registry.reader import Fields, Labels, Selection
 from noxu_storage.types import Revision
 
 _SELECTORS: Final = ("labelSelector", "fieldSelector")

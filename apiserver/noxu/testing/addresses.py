@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from noxu.features import nearest
 from noxu.manifests import loading
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.values import Object
 
@@ -45,28 +45,30 @@ class Address(NamedTuple):
         return f"{self.resource.kind} {place}".rstrip()
 
 
-def find(catalog: Catalog, text: str) -> Resource:
+def find(served_resources: ServedResources, text: str) -> Resource:
     """The resource that a text names. Raises UnknownKind."""
     name, group, version = _parts(text)
-    named = [resource for resource in catalog.resources if name in names_of(resource)]
+    named = [resource for resource in served_resources.resources if name in names_of(resource)]
     found = [each for each in named if group in (None, each.group) and version in ("", each.version)]
     if not found and group is not None and not version:  # widgets.v1.example.com
         version, _, group = group.partition(".")
         found = [each for each in named if (group, version) == (each.group, each.version)]
     if not found:
-        raise UnknownKind(f"no kind {text!r} is served{_meant(catalog, name)}")
-    groups = list(catalog.groups)
-    return min(found, key=lambda each: (groups.index(each.group), catalog.groups[each.group].index(each.version)))
+        raise UnknownKind(f"no kind {text!r} is served{_meant(served_resources, name)}")
+    groups = list(served_resources.groups)
+    return min(
+        found, key=lambda each: (groups.index(each.group), served_resources.groups[each.group].index(each.version))
+    )
 
 
-def of(catalog: Catalog, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
+def of(served_resources: ServedResources, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
     """The address of an object: (kind, name), or an object. Raises UnknownKind, ValueError."""
     if isinstance(what, str):
         if not name:
             raise ValueError(f"the name of the {what} is missing")
-        resource = find(catalog, what)
+        resource = find(served_resources, what)
     else:
-        resource = of_object(catalog, what)
+        resource = of_object(served_resources, what)
         name, found = loading.name_of(what), loading.namespace_of(resource, what)
         if not name:
             raise ValueError(f"this {resource.kind} has no metadata.name")
@@ -74,21 +76,23 @@ def of(catalog: Catalog, what: str | Object, name: str = "", namespace: str | No
     return Address(resource, (namespace or "default") if resource.namespaced else "", name)
 
 
-def of_any(catalog: Catalog, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
+def of_any(
+    served_resources: ServedResources, what: str | Object, name: str = "", namespace: str | None = None
+) -> Address:
     """The address of an object, or of a collection if there is no name. Raises UnknownKind."""
     if isinstance(what, str):
-        resource, own_namespace = find(catalog, what), ""
+        resource, own_namespace = find(served_resources, what), ""
     else:
-        resource, name = of_object(catalog, what), loading.name_of(what)
+        resource, name = of_object(served_resources, what), loading.name_of(what)
         own_namespace = loading.namespace_of(resource, what) if name else ""
     if name and resource.namespaced:
         namespace = namespace or own_namespace or "default"
     return Address(resource, (namespace or "") if resource.namespaced else "", name)
 
 
-def of_object(catalog: Catalog, value: Object) -> Resource:
+def of_object(served_resources: ServedResources, value: Object) -> Resource:
     """The resource of the apiVersion and kind of an object. Raises UnknownKind."""
-    for resource in catalog.resources:
+    for resource in served_resources.resources:
         if resource.kind == value.get("kind") and resource.api_version == value.get("apiVersion"):
             return resource
     raise UnknownKind(loading.no_matches(value))
@@ -108,7 +112,9 @@ def _parts(text: str) -> tuple[str, str | None, str]:
     return name, group if dot else None, ""
 
 
-def _meant(catalog: Catalog, name: str) -> str:
-    known = {known: f"{resource.group_resource}" for resource in catalog.resources for known in names_of(resource)}
+def _meant(served_resources: ServedResources, name: str) -> str:
+    known = {
+        known: f"{resource.group_resource}" for resource in served_resources.resources for known in names_of(resource)
+    }
     found = nearest(name, known)
     return f"; did you mean {known[found]}?" if found else ""

@@ -12,8 +12,8 @@ from typing import Final
 
 from noxu.api.selectors import parse_labels
 from noxu.features import check_name, listed_names, meant, nearest
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.source_paths import names
 
@@ -117,10 +117,10 @@ def selector(given: str | Mapping[str, str], place: str) -> str:
     return text
 
 
-def subresource(given: str | None, catalog: Catalog, resource: str | None) -> str | None:
+def subresource(given: str | None, served_resources: ServedResources, resource: str | None) -> str | None:
     """The subresource of requests, "" for the object itself, None for any. Raises ValueError."""
     if given:
-        of = [each for each in catalog.resources if resource in (None, str(each.group_resource))]
+        of = [each for each in served_resources.resources if resource in (None, str(each.group_resource))]
         check_name(given, sorted({part for each in of for part in each.subresources}), "subresource")
     return given
 
@@ -147,14 +147,14 @@ class Rule:
         self._operations = tuple(operations)
         self.plural, self.group, self.subresource = parts(text)
 
-    def check(self, catalog: Catalog) -> None:
+    def check(self, served_resources: ServedResources) -> None:
         """Raises UnknownKind if no request can be about it, ValueError for a subresource or a version that is unknown."""
-        of_group = [each for each in catalog.resources if self.group in (ANY, each.group)]
+        of_group = [each for each in served_resources.resources if self.group in (ANY, each.group)]
         found = [each for each in of_group if self.plural in (ANY, each.plural)]
         if not found:
-            known = {str(each.group_resource) for each in catalog.resources}
+            known = {str(each.group_resource) for each in served_resources.resources}
             named = self.text.partition("/")[0].removesuffix(".")
-            raise UnknownKind(f"no resource {named!r} is served{self._meant(catalog, named, known)}; {LATER}")
+            raise UnknownKind(f"no resource {named!r} is served{self._meant(served_resources, named, known)}; {LATER}")
         if self.subresource not in ("", ANY):
             check_name(
                 self.subresource, sorted({part for each in found for part in each.subresources}), self._of("part")
@@ -168,9 +168,9 @@ class Rule:
                 f"operations: {self.text} has no {wrong}; it has {listed_names(sorted(possible)) or 'none'}"
             )
 
-    def is_served(self, catalog: Catalog) -> bool:
+    def is_served(self, served_resources: ServedResources) -> bool:
         try:
-            self.check(catalog)
+            self.check(served_resources)
         except (LookupError, ValueError):
             return False
         return True
@@ -178,10 +178,10 @@ class Rule:
     def _of(self, what: str) -> str:
         return f"{self.text}: {'subresource' if what == 'part' else what}"
 
-    def _meant(self, catalog: Catalog, named: str, known: Iterable[str]) -> str:
+    def _meant(self, served_resources: ServedResources, named: str, known: Iterable[str]) -> str:
         """The resource that has this name as one of its others, or the most similar one."""
         lower = named.lower()
-        for each in catalog.resources:
+        for each in served_resources.resources:
             if lower in _other_names(each):
                 return f"; did you mean {each.group_resource}?"
         return meant(named, known)
@@ -204,10 +204,10 @@ def _operations_on(resource: Resource, subresource: str) -> set[str]:
 LATER: Final = "`later=True` if it is defined later"
 
 
-def definition(name: str, catalog: Catalog) -> None:
+def definition(name: str, served_resources: ServedResources) -> None:
     """Raises UnknownKind for a definition that is not served."""
-    if name not in catalog.defined:
-        raise UnknownKind(f"no definition {name!r} is served{meant(name, catalog.defined)}; {LATER}")
+    if name not in served_resources.defined:
+        raise UnknownKind(f"no definition {name!r} is served{meant(name, served_resources.defined)}; {LATER}")
 
 
 def _other_names(resource: Resource) -> set[str]:
