@@ -27,7 +27,7 @@ from noxu.observability.log_files import RotatingFile, Rotation
 from noxu.process.running import GC_THRESHOLDS
 from noxu.registry.access import ALLOWED
 from noxu.security.audit import AuditLog
-from noxu.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
+from noxu.security.audit_policy import EVERYTHING, AuditPolicy, AuditRule, Level, Recording
 from tests.http.wire import received
 
 TARGET = "/apis/example.com/v1/namespaces/default/widgets/a?fieldManager=kubectl"
@@ -36,8 +36,10 @@ CALLS = 2_000
 ROUNDS = 3
 POLICIES = {
     "Metadata, one line": EVERYTHING,
-    "Metadata, two lines": Policy((Rule(Recording(Level.METADATA)),)),
-    "RequestResponse, 3.4 KB": Policy((Rule(Recording(Level.REQUEST_RESPONSE, frozenset({"RequestReceived"}))),)),
+    "Metadata, two lines": AuditPolicy((AuditRule(Recording(Level.METADATA)),)),
+    "RequestResponse, 3.4 KB": AuditPolicy(
+        (AuditRule(Recording(Level.REQUEST_RESPONSE, frozenset({"RequestReceived"}))),)
+    ),
 }
 
 

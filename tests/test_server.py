@@ -34,7 +34,7 @@ from noxu.process.kubeconfig import (
 )
 from noxu.process.running import GC_THRESHOLDS, banner
 from noxu.process.server import COMPACT_EVERY, Server, compact_periodically
-from noxu.registry.access import ANONYMOUS, Attributes, User
+from noxu.registry.access import ANONYMOUS, AccessAttributes, User
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import Key, Revision, Unavailable
@@ -463,7 +463,7 @@ async def test_the_profile_cluster_has_tls_and_rbac() -> None:
     async with Server(Config(port=0, profile="cluster")) as running:
         assert running.url.startswith("https://127.0.0.1:")
         assert running.access().client_certificate
-        anonymous = Attributes(ANONYMOUS, "list", "", "v1", "namespaces")
+        anonymous = AccessAttributes(ANONYMOUS, "list", "", "v1", "namespaces")
         assert not running.plane.authorize(anonymous).allowed
         assert running.plane.authorize(anonymous._replace(user=User("a", groups=("system:masters",)))).allowed
         assert "clusterrole-aggregation-controller" in {one.name for one in running.plane.all_controllers}

@@ -220,8 +220,8 @@ PAGE: Final = {
     "conversion reviews of a list at the same time": "noxu.registry.conversion.converters:CONCURRENCY",
     "events that a running watch may be behind, whatever is compacted": "noxu_storage.log:TAIL_EVENTS",
     "bytes of those events": "noxu_storage.log:TAIL_BYTES",
-    "writes under way to etcd": "noxu_storage.etcd_writes:MAX_WRITES",
-    "the time in which a read or a write waits for an etcd that does not answer": "noxu_storage.etcd_writes:RESOLVE_WITHIN",
+    "writes under way to etcd": "noxu_storage.etcd.writes:MAX_WRITES",
+    "the time in which a read or a write waits for an etcd that does not answer": "noxu_storage.etcd.writes:RESOLVE_WITHIN",
 }
 UNITS: Final = {
     "": 1, "ms": 0.001, "s": 1, "min": 60, "million": 1_000_000, "Ki": KIB, "KiB": KIB, "Mi": MIB, "MiB": MIB,

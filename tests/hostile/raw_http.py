@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from noxu.security.certificates import Identity
+from noxu.security.certificates import CertifiedKey
 from noxu.testing.handle import Noxu
 from tests.security.handshakes import client_context
 from tests.timing import HANGS_AFTER
@@ -71,7 +71,7 @@ class Target:
         user = noxu.user("client")
         if user.certificate_authority is None or user.certificate is None or user.key is None:
             return cls(noxu.url)
-        identity = Identity(user.certificate.read_bytes(), user.key.read_bytes())
+        identity = CertifiedKey(user.certificate.read_bytes(), user.key.read_bytes())
         return cls(noxu.url, client_context(user.certificate_authority.read_bytes(), identity))
 
     @classmethod
@@ -82,7 +82,7 @@ class Target:
             return cls(noxu.url)
         return cls(
             noxu.url,
-            client_context(access.certificate_authority, Identity(access.client_certificate, access.client_key)),
+            client_context(access.certificate_authority, CertifiedKey(access.client_certificate, access.client_key)),
         )
 
     def connect(self, receive_buffer: int = 0) -> socket.socket:

@@ -28,7 +28,7 @@ from noxu.http.filters import (
     Tracing,
 )
 from noxu.http.traces import Traces
-from noxu.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
+from noxu.registry.access import ANONYMOUS, AccessAttributes, Decision, User, allow_everything
 from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING
 from noxu.security.cors import AllowedOrigins
@@ -60,7 +60,7 @@ class Deny:
         raise errors.ApiError(401, "who are you?", "Unauthorized")
 
 
-def refuse(attributes: Attributes) -> Decision:
+def refuse(attributes: AccessAttributes) -> Decision:
     return Decision(allowed=False)
 
 
@@ -319,7 +319,7 @@ class Names:
         return User(given.headers["X-User"])
 
 
-def only_reading_for_eve(asked: Attributes) -> Decision:
+def only_reading_for_eve(asked: AccessAttributes) -> Decision:
     return Decision(asked.user.name != "eve" or asked.verb in ("get", "list", "watch"), "not she")
 
 

@@ -46,7 +46,7 @@ def _check_file(path: Path, quiet: bool) -> Sequence[Problem]:
 def _check_etcd(options: Etcd, quiet: bool) -> Sequence[Problem]:
     """Raises StartError, OpenError, Unavailable."""
     access = stores.etcd_access(options)
-    from noxu_storage import etcd_check
+    from noxu_storage.etcd import check as etcd_check
 
     with progress.shown("check", "keys", quiet=quiet) as show:
         report = asyncio.run(etcd_check.check(*access, verify=storage_form.problem, progress=show))

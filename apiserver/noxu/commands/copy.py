@@ -36,7 +36,7 @@ from noxu_storage.types import (
 )
 
 if TYPE_CHECKING:
-    from noxu_storage.etcd_state import EtcdState
+    from noxu_storage.etcd.state import EtcdState
 
 PAGE: Final = 256  # states that are written at a time
 SHOWN: Final = 100  # messages about what is not copied; more are counted
@@ -105,7 +105,7 @@ async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, sh
 async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show: Progress) -> Outcome:
     """Raises OpenError, StartError, Corrupt, Unavailable."""
     servers, layout, tls, user = stores.etcd_access(destination)
-    from noxu_storage import etcd_copy
+    from noxu_storage.etcd import copy as etcd_copy
 
     where = text_of(destination)
     refused: dict[str, str] = {}
@@ -163,7 +163,7 @@ async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str
             yield Source(file.revision, file.count(EVERYTHING), lambda: _pages_of_file(file, refused))
         return
     access = stores.etcd_access(place)
-    from noxu_storage import etcd_state
+    from noxu_storage.etcd import state as etcd_state
 
     async with etcd_state.opened(*access, revision=revision) as state:
         if not state.total:
@@ -199,7 +199,7 @@ async def _pages_of_file(file: Snapshot, refused: dict[str, str]) -> AsyncIterat
 
 async def _pages_of_etcd(state: EtcdState, refused: dict[str, str]) -> AsyncIterator[Sequence[KeyValue]]:
     """Raises Unavailable."""
-    from noxu_storage.etcd_past import BARRIER
+    from noxu_storage.etcd.history import BARRIER
 
     async for items in state.pages():
         page = []

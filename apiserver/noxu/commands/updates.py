@@ -16,8 +16,8 @@ from noxu.apply.merging import ANNOTATION
 from noxu.apply.patch import three_way
 from noxu.commands.findings import Verb
 from noxu.go.structs import Struct
+from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object
 from noxu_storage.types import Key
 

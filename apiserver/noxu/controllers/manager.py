@@ -32,7 +32,7 @@ PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (
 """The list of controllers of each profile."""
 
 
-class Parts(NamedTuple):
+class ControllerParts(NamedTuple):
     """What controllers are made of.
 
     `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
@@ -177,7 +177,7 @@ def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
     return any(known.name == "serviceaccount-controller" for known in enabled(items))
 
 
-def make(items: Sequence[str], parts: Parts) -> list[Reconciler[Any]]:
+def make(items: Sequence[str], parts: ControllerParts) -> list[Reconciler[Any]]:
     """Make the controllers that a list enables, without running them."""
     from noxu.controllers.constructors import MAKERS  # the command line reads the names without running a server
 

@@ -166,7 +166,7 @@ class App:
             name = f"{info.resource}.{info.group}"
             await be_consistent(environment.reader, environment.followers, filters.DEFINITIONS, name)
             resource = routing.find_resource(self.backend.served_resources.current, method, exchange.path, info)
-        exchange.resource = resource  # of one snapshot of all resources: it stays, whatever changes meanwhile
+        exchange.resource = resource  # of one snapshot of what is served: it stays, whatever changes meanwhile
         if resource.deprecation_text:  # also if the version has no such subresource or verb
             exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs

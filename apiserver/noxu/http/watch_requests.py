@@ -73,7 +73,7 @@ class Watches:
         compress = not upgrade and request.version == HttpVersion11 and _is_compressed(exchange, options)
         representation = _representation(exchange, accepted, upgrade=upgrade)
         for name in _SELECTORS:  # long texts, perhaps, which are parsed
-            exchange.query.pop(name, None)
+            exchange.query.pop(name, None)  # the exchange lives as long as the watch
         exchange.headers += [("Warning", text) for text in negotiation.warning_headers(exchange.outcome.warnings)]
         headers = headers_of(exchange, accepted.content_type)
         headers["Cache-Control"] = "no-cache, private"
@@ -115,8 +115,8 @@ class Watches:
             return
         connection.allow_unsent(watch.HIGH_WATER)
         stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe, self.metrics)
-        stream.after = after
-        self._streams[stream] = exchange
+        stream.after = after  # the stream moves it on with each batch
+        self._streams[stream] = exchange  # until it ends: metrics and the end of the server look here
         try:
             socket = websocket.WebSocket(connection, stream.stop) if upgrade else None
             await stream.run(options, watch.lifetime(options.timeout, self._min_timeout))
@@ -149,7 +149,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
             key = None if is_table else ("metadata", resource, accepted.convert)
             found = watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
         if is_table and resource.is_custom:
-            found.weigh = responses.columns_of(resource).weigh
+            found.weigh = responses.columns_of(resource).weigh  # cells may read the whole object
         return found
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
@@ -157,7 +157,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     if accepted.media_type == negotiation.PROTOBUF:
         return watch.InProtobuf(resource, make, encode)
     shared = (resource, accepted.convert)
-    return watch.InCbor(resource, make, encode, shared)
+    return watch.InCbor(resource, make, encode, responses.cbor_writer().watch_event, shared)
 
 
 def _is_compressed(exchange: Exchange, options: ListOptions) -> bool:
@@ -244,8 +244,9 @@ class WatchQuota:
         if self.memory + added > self._max_memory:
             raise _too_many("the selectors of all watches together are too large")
         self.watches += 1
-        self.memory += added
+        self.memory += added  # given back below, part by part: a selector with its last watch
         for selector in selectors:
+            # equal selectors are one object, so they count once
             self._users[id(selector)] = self._users.get(id(selector), 0) + 1
         try:
             yield
@@ -258,7 +259,7 @@ class WatchQuota:
     def _release(self, selector: Selector) -> None:
         self._users[id(selector)] -= 1
         if not self._users[id(selector)]:
-            del self._users[id(selector)]
+            del self._users[id(selector)]  # the identity may belong to another selector from now on
             self.memory -= _memory_of(selector)
 
 

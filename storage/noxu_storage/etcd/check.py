@@ -12,21 +12,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from noxu_storage import etcd_state
 from noxu_storage.check import Problem, Verify
-from noxu_storage.etcd_advice import advised
-from noxu_storage.etcd_client import NO_TLS, Client, Tls, User
-from noxu_storage.etcd_compaction import COMPACTION_KEY
-from noxu_storage.etcd_layout import Layout
-from noxu_storage.etcd_messages import ALARM, ALARMS, HASH_KV, RANGE, Message
-from noxu_storage.etcd_past import BARRIER, COPYING, INCOMPLETE, Past
-from noxu_storage.grpc_status import Lost, Refused
+from noxu_storage.etcd import state as etcd_state
+from noxu_storage.etcd.channel import NO_TLS, TlsFiles
+from noxu_storage.etcd.client import EtcdClient, EtcdUser
+from noxu_storage.etcd.errors import CallLost, CallRefused, advised
+from noxu_storage.etcd.history import BARRIER, COMPACTION_KEY, COPYING, INCOMPLETE, Past
+from noxu_storage.etcd.layout import Layout
+from noxu_storage.etcd.messages import ALARM, ALARMS, HASH_KV, RANGE, Message
 from noxu_storage.types import KeyValue, Progress, Revision, Unavailable, no_progress
 
 ETCD: Final = "etcd"
 
 
-class Report(NamedTuple):
+class EtcdReport(NamedTuple):
     """`keys` is the number of keys of the store, `others` that of other keys under the prefix. `remarks` are no problems."""
 
     versions: Sequence[str]
@@ -41,12 +40,12 @@ class Report(NamedTuple):
 async def check(
     servers: Sequence[str],
     layout: Layout,
-    tls: Tls = NO_TLS,
-    user: User | None = None,
+    tls: TlsFiles = NO_TLS,
+    user: EtcdUser | None = None,
     *,
     verify: Verify,
     progress: Progress = no_progress,
-) -> Report:
+) -> EtcdReport:
     """Raises OpenError, Unavailable."""
     problems: list[Problem] = []
     remarks: list[str] = []
@@ -70,10 +69,10 @@ async def check(
         problems += await _members(client, servers, found.revision, remarks)
         try:
             compacted = await Past(client, layout).compacted(found.revision)
-        except (Lost, Refused) as error:
+        except (CallLost, CallRefused) as error:
             raise Unavailable(f"etcd: {advised(str(error))}") from None
         versions = sorted({version for version in await client.versions() if version})
-        return Report(versions, found.revision, compacted, keys, others, problems, remarks)
+        return EtcdReport(versions, found.revision, compacted, keys, others, problems, remarks)
 
 
 def _wrong(item: Any, state: KeyValue, found: etcd_state.EtcdState, verify: Verify) -> list[str]:
@@ -88,7 +87,7 @@ def _wrong(item: Any, state: KeyValue, found: etcd_state.EtcdState, verify: Veri
     return texts
 
 
-async def _compaction_key(client: Client, revision: Revision) -> list[Problem]:
+async def _compaction_key(client: EtcdClient, revision: Revision) -> list[Problem]:
     """Its value is the revision to which the servers have compacted: they would compact the future, too."""
     response = await etcd_state.repeated(client, RANGE, Message["RangeRequest"](key=COMPACTION_KEY))
     for item in response.kvs:
@@ -98,10 +97,10 @@ async def _compaction_key(client: Client, revision: Revision) -> list[Problem]:
     return []
 
 
-async def _alarms(client: Client, remarks: list[str]) -> list[Problem]:
+async def _alarms(client: EtcdClient, remarks: list[str]) -> list[Problem]:
     try:
         response = await client.call(ALARM, Message["AlarmRequest"]())
-    except (Lost, Refused) as error:
+    except (CallLost, CallRefused) as error:
         remarks.append(f"alarms of etcd are not known: {error}")
         return []
     return [
@@ -110,7 +109,7 @@ async def _alarms(client: Client, remarks: list[str]) -> list[Problem]:
     ]
 
 
-async def _members(client: Client, servers: Sequence[str], revision: Revision, remarks: list[str]) -> list[Problem]:
+async def _members(client: EtcdClient, servers: Sequence[str], revision: Revision, remarks: list[str]) -> list[Problem]:
     """The members whose keys differ from those of most. Members that are compacted to another revision cannot be compared."""
     if len(servers) == 1:
         return []

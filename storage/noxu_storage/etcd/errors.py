@@ -1,9 +1,33 @@
-"""What the errors of etcd mean for who runs the servers: texts of etcd, of OpenSSL and of the client, with what to do."""
+"""How calls of etcd fail, and what the texts mean for who runs the servers.
+
+A call fails in one of two ways. `CallRefused`: the server answered with an error. `CallLost`: there is no answer; unless the
+request was not sent, the server may have done what was requested.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+
+
+class CallRefused(Exception):
+    """The server answered with an error. `code` is the name of gRPC's status code.
+
+    It may have executed the request all the same (see writes.py).
+    """
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class CallLost(Exception):
+    """There is no answer. `sent`: the request may have reached the server."""
+
+    def __init__(self, text: str, *, sent: bool) -> None:
+        super().__init__(text)
+        self.sent = sent
+
 
 _ADVICE: Final = tuple(
     (re.compile(pattern), advice)
@@ -17,13 +41,16 @@ _ADVICE: Final = tuple(
             "grant the user of --etcd-username a role that may read and write all keys of the prefix",
         ),
         ("no leader|request timed out|[Dd]eadline|no answer", "do most members of etcd run, and reach each other?"),
-        ("Hostname mismatch|IP address mismatch", "use a name in --etcd-servers that is in the certificate of etcd"),
+        ("Hostname mismatch", "use a name in --etcd-servers that is in the certificate of etcd"),
         ("certificate verify failed", "--etcd-cafile has to name the CA of etcd's certificate"),
-        (r"ALERT|alert", "etcd asks for a certificate that it trusts: --etcd-certfile and --etcd-keyfile"),
+        (
+            "ALERT|alert|after the handshake of TLS",
+            "etcd asks for a certificate that it trusts: --etcd-certfile and --etcd-keyfile",
+        ),
         ("KEY_VALUES_MISMATCH", "--etcd-keyfile is not the key of --etcd-certfile"),
         ("NO_CERTIFICATE|NO_START_LINE|PEM", "--etcd-cafile, --etcd-certfile and --etcd-keyfile name files in PEM"),
         (
-            "cannot connect .*(closed the connection|reset by peer|WRONG_VERSION|does not speak)",
+            "cannot connect .*(closed the connection|does not speak)",
             "is this etcd, and is its URL rightly http:// or https://?",
         ),
         ("cannot connect ", "does etcd run, and does --etcd-servers have its address for clients?"),

@@ -9,15 +9,16 @@ from uuid import uuid4
 
 import pytest
 
-pytest.importorskip("hpack", reason="package: hpack")
+pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
 
-from noxu_storage import etcd_check, etcd_client, etcd_state
-from noxu_storage.etcd_client import Client
-from noxu_storage.etcd_compaction import COMPACTION_KEY
-from noxu_storage.etcd_layout import PlainLayout, apart
-from noxu_storage.etcd_messages import ALARM, COMPACT, PUT, Message
-from noxu_storage.etcd_past import BARRIER
-from noxu_storage.grpc_status import Refused
+from noxu_storage.etcd import check as etcd_check
+from noxu_storage.etcd import client as etcd_client
+from noxu_storage.etcd import state as etcd_state
+from noxu_storage.etcd.client import EtcdClient
+from noxu_storage.etcd.errors import CallRefused
+from noxu_storage.etcd.history import BARRIER, COMPACTION_KEY
+from noxu_storage.etcd.layout import PlainLayout, apart
+from noxu_storage.etcd.messages import ALARM, COMPACT, PUT, Message
 from noxu_storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Unavailable
 from tests.etcd_server import EtcdServer, running_etcd
 
@@ -32,7 +33,7 @@ class Prefixed:
         self.layout = PlainLayout(f"/registry/{uuid4()}/")
 
     async def put(self, key: bytes, value: bytes = b"") -> int:
-        client = Client([self.url])
+        client = EtcdClient([self.url])
         try:
             return int((await client.call(PUT, Message["PutRequest"](key=key, value=value))).header.revision)
         finally:
@@ -42,7 +43,7 @@ class Prefixed:
         for key in (A, B, APART):
             await self.put(self.layout.key(key), key.name.encode())
 
-    async def check(self, verify: Callable[[KeyValue], str] = lambda _: "", **options: Any) -> etcd_check.Report:
+    async def check(self, verify: Callable[[KeyValue], str] = lambda _: "", **options: Any) -> etcd_check.EtcdReport:
         return await etcd_check.check([self.url], self.layout, verify=verify, **options)
 
 
@@ -144,7 +145,7 @@ async def test_members_that_differ(prefixed: Prefixed, tmp_path: Path) -> None:
         servers = [prefixed.url, prefixed.url, other.url, absent]
         alone = await etcd_check.check([prefixed.url], prefixed.layout, verify=lambda _: "")
         assert alone.problems == []
-        client = Client([other.url])
+        client = EtcdClient([other.url])
         try:  # both have the same revision, and are not compacted
             at = alone.revision
             while True:
@@ -166,13 +167,13 @@ async def test_members_that_differ(prefixed: Prefixed, tmp_path: Path) -> None:
 async def test_alarms_of_a_user_who_may_not_see_them_are_a_remark(
     prefixed: Prefixed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call = Client.call
+    call = EtcdClient.call
 
-    async def refused(self: Client, method: Any, request: Any, within: float = 10.0) -> Any:
+    async def refused(self: EtcdClient, method: Any, request: Any, within: float = 10.0) -> Any:
         if method is ALARM:
-            raise Refused("PERMISSION_DENIED", "etcdserver: permission denied")
+            raise CallRefused("PERMISSION_DENIED", "etcdserver: permission denied")
         return await call(self, method, request, within)
 
-    monkeypatch.setattr(Client, "call", refused)
+    monkeypatch.setattr(EtcdClient, "call", refused)
     report = await prefixed.check()
     assert (report.problems, report.remarks) == ([], ["alarms of etcd are not known: etcdserver: permission denied"])

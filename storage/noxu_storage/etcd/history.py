@@ -1,22 +1,41 @@
-"""Older states and events, which etcd has until they are compacted."""
+"""Older states and events, which etcd has until they are compacted, and compaction, a duty that all its users share.
+
+etcd is compacted as a whole. All servers, upstream's too, count the turns in the version of one key outside of all prefixes,
+whose value is the newest compacted revision: the first one to count a turn compacts, the others learn what has been compacted
+(storage/etcd3/compact.go of k8s.io/apiserver):
+
+    this server has seen version 3      if the version is 3, put 812: it is 4 now, and this server compacts to 812
+    another one has seen version 3      if the version is 3, put 810: it is 4, with 812, which it remembers
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final
 
 from noxu_storage import log
-from noxu_storage.etcd_client import Client
-from noxu_storage.etcd_layout import APART, Layout, end_of, values_of
-from noxu_storage.etcd_messages import DELETED, RANGE, Message
-from noxu_storage.grpc_status import Lost, Refused
-from noxu_storage.types import Batch, Event, Key, KeyValue, Page, Prefix, Revision
+from noxu_storage.etcd.client import EtcdClient
+from noxu_storage.etcd.errors import CallLost, CallRefused, advised
+from noxu_storage.etcd.layout import APART, Layout, end_of, values_of
+from noxu_storage.etcd.messages import COMPACT, DELETED, RANGE, TARGET_VERSION, TXN, Message
+from noxu_storage.log import Log
+from noxu_storage.types import Batch, Event, FutureRevision, Key, KeyValue, Page, Prefix, Revision, Unavailable
 
 PAGE: Final = 500  # keys that are read at a time
 BARRIER: Final = APART + b"barrier"  # after the prefix: no key of a store
-COPYING: Final = APART + b"copying"  # likewise: what is copied under the prefix is not complete, see etcd_copy.py
+COPYING: Final = APART + b"copying"  # likewise: what is copied under the prefix is not complete, see copy.py
 INCOMPLETE: Final = "a copy under the prefix was interrupted; start it again to complete it"
 COMPACTED: Final = "etcdserver: mvcc: required revision has been compacted"
+COMPACTION_KEY: Final = b"compact_rev_key"
+FORBIDDEN: Final = "etcdserver: permission denied"
+COUNT_TURNS: Final = (
+    f"grant the user of --etcd-username a role that may read and write the key {COMPACTION_KEY.decode()}"
+)
+COMPACT_AS_ROOT: Final = (
+    "newer versions of etcd let only the role root compact: grant it to the user of --etcd-username, "
+    "or start etcd with --auto-compaction-retention"
+)
 
 
 class Gone(Exception):
@@ -28,9 +47,9 @@ class Gone(Exception):
 
 
 class Past:
-    """The past of the keys of one layout. All methods raise Lost and Refused."""
+    """The past of the keys of one layout. All methods raise CallLost and CallRefused."""
 
-    def __init__(self, client: Client, layout: Layout) -> None:
+    def __init__(self, client: EtcdClient, layout: Layout) -> None:
         self._client = client
         self._layout = layout
         self._first, self._end = layout.prefix, end_of(layout.prefix)
@@ -60,7 +79,7 @@ class Past:
         request = Message["RangeRequest"](key=start, range_end=end, revision=revision, **options)
         try:
             return await self._client.ask(RANGE, request)
-        except Refused as error:
+        except CallRefused as error:
             if str(error) == COMPACTED:
                 raise Gone(revision + 1) from None
             raise
@@ -112,7 +131,7 @@ class Past:
                 if response.canceled and response.compact_revision:
                     raise Gone(response.compact_revision)
                 if response.canceled:
-                    raise Lost(response.cancel_reason or "the watch was canceled", sent=False)
+                    raise CallLost(response.cancel_reason or "the watch was canceled", sent=False)
                 values = await values_of(self._layout, [event.kv for event in found])
                 for event, value in zip(found, values, strict=True):
                     if event.kv.mod_revision > upto:
@@ -133,3 +152,55 @@ class Past:
         elif event.type == DELETED or at.create_revision != at.mod_revision:
             raise Gone(at.mod_revision)
         return Event(key, at.mod_revision, None if event.type == DELETED else value, previous)
+
+
+class Compaction:
+    """That of one store, whose log remembers what is compacted."""
+
+    def __init__(self, client: EtcdClient, log: Log) -> None:
+        self._client = client
+        self._log = log
+        self._turn = 0  # the version of COMPACTION_KEY that this server has seen
+
+    async def compact(self, revision: Revision) -> None:
+        """Raises FutureRevision, Unavailable."""
+        if revision > self._log.revision:
+            raise FutureRevision(self._log.revision)
+        if revision <= self._log.compacted:
+            return
+        try:
+            await self._client.call(COMPACT, Message["CompactionRequest"](revision=revision))
+        except CallRefused as refused:
+            if str(refused) != COMPACTED:
+                raise _unavailable(refused, COMPACT_AS_ROOT) from None
+        except CallLost as lost:
+            raise _unavailable(lost) from None
+        self._log.compacted = max(self._log.compacted, revision)
+
+    async def in_turn(self, revision: Revision) -> None:
+        """Compact if it is this server's turn. Raises FutureRevision, Unavailable."""
+        at = Message["Compare"](target=TARGET_VERSION, key=COMPACTION_KEY, version=self._turn)
+        count_turn = Message["PutRequest"](key=COMPACTION_KEY, value=b"%d" % revision)
+        read = Message["RangeRequest"](key=COMPACTION_KEY)
+        request = Message["TxnRequest"](
+            compare=[at],
+            success=[Message["RequestOp"](request_put=count_turn)],
+            failure=[Message["RequestOp"](request_range=read)],
+        )
+        try:
+            response = await self._client.call(TXN, request)
+        except (CallLost, CallRefused) as error:
+            raise _unavailable(error, COUNT_TURNS) from None
+        if response.succeeded:
+            self._turn += 1
+            await self.compact(revision)
+            return
+        for item in response.responses[0].response_range.kvs:
+            self._turn = item.version
+            with suppress(ValueError):
+                self._log.compacted = max(self._log.compacted, min(int(item.value), self._log.revision))
+
+
+def _unavailable(error: CallLost | CallRefused, if_forbidden: str = "") -> Unavailable:
+    text = str(error)
+    return Unavailable(f"etcd: {text} ({if_forbidden})" if text == FORBIDDEN else f"etcd: {advised(text)}")

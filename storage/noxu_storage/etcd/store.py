@@ -3,7 +3,7 @@
 **Reading.** All states under the prefix are in memory. One watch of the prefix keeps them up to date and fills the log, so
 reads and watches of this server cost etcd nothing. Older states and older events are read from etcd.
 
-**Writing.** A write is a transaction, which is answered when the watch has brought it here: see etcd_writes.py.
+**Writing.** A write is a transaction, which is answered when the watch has brought it here: see writes.py.
 
 **Catching up.** The events of a watch do not say that there are no further ones. If the revisions of others are missing
 here, a progress notification of etcd tells, but older servers send it before events that precede it
@@ -19,7 +19,7 @@ Compacted. What etcd still has is not reconstructed from them: a deleted and rec
 shown here. It has lost writes that were answered, and gives their revisions to others: no state, watch or resourceVersion of
 this store means anything in it. The store refuses everything from then on, until the server is started again.
 
-See etcd_client.py for connections, etcd_layout.py for keys, etcd_leases.py for leases, log.py for watches.
+See client.py for connections, layout.py for keys, writes.py for leases, log.py for watches.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Final, Self
 
-from noxu_storage.etcd_advice import advised
-from noxu_storage.etcd_client import ANSWER_WITHIN, FIRST_DELAY, NO_TLS, Client, Tls, User, WatchStream, pause
-from noxu_storage.etcd_compaction import Compaction
-from noxu_storage.etcd_layout import Layout, end_of, stored, values_of
-from noxu_storage.etcd_leases import Leases
-from noxu_storage.etcd_messages import (
+from noxu_storage.etcd.channel import NO_TLS, TlsFiles
+from noxu_storage.etcd.client import ANSWER_WITHIN, FIRST_DELAY, EtcdClient, EtcdUser, WatchStream, pause
+from noxu_storage.etcd.errors import CallLost, CallRefused, advised
+from noxu_storage.etcd.history import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Compaction, Gone, Past
+from noxu_storage.etcd.layout import Layout, end_of, stored, values_of
+from noxu_storage.etcd.messages import (
     DELETED,
     PUT,
     RANGE,
@@ -45,10 +45,7 @@ from noxu_storage.etcd_messages import (
     delete_operation,
     put_operation,
 )
-from noxu_storage.etcd_past import BARRIER, COMPACTED, COPYING, INCOMPLETE, PAGE, Gone, Past
-from noxu_storage.etcd_waits import WAIT_WITHIN, Waits
-from noxu_storage.etcd_writes import Writes
-from noxu_storage.grpc_status import Lost, Refused
+from noxu_storage.etcd.writes import WAIT_WITHIN, Leases, Waits, Writes
 from noxu_storage.log import Log
 from noxu_storage.states import States
 from noxu_storage.types import (
@@ -75,6 +72,7 @@ ANSWERS_OF_PAST, BETWEEN_ANSWERS = 3, 0.5  # how often, and after how many secon
 LOADS: Final = 5  # attempts to read all states, if servers fail meanwhile
 HISTORY_WITHIN: Final = 30.0  # seconds in which older events arrive
 EVENTS_WITHIN: Final = 0.02  # seconds in which events usually arrive; then progress is requested
+LATE_EVENTS_WITHIN: Final = 1.0  # seconds in which they arrive on a busy machine, if no barrier can be written
 PROGRESS_WITHIN: Final = 0.1  # seconds between requests for progress, as upstream
 TRUSTED: Final = ((3, 4, 31), (3, 5, 13), (3, 6, 0))  # the first version of each line with correct progress
 _NO_LIFETIMES: Final[Mapping[str, int]] = {}
@@ -98,16 +96,16 @@ def has_correct_progress(version: str) -> bool:
     return any((major, minor) == first[:2] and patch >= first[2] for first in TRUSTED) or (major, minor) > (3, 6)
 
 
-def _reason(error: Lost | Refused | TimeoutError) -> str:
+def _reason(error: CallLost | CallRefused | TimeoutError) -> str:
     return advised(str(error) or "no answer")
 
 
 def _require_running(response: Any) -> None:
-    """Raises _Overtaken, Lost."""
+    """Raises _Overtaken, CallLost."""
     if response.canceled and response.compact_revision:
         raise _Overtaken
     if response.canceled:
-        raise Lost(response.cancel_reason or "the watch was canceled", sent=False)
+        raise CallLost(response.cancel_reason or "the watch was canceled", sent=False)
 
 
 def _retrieved(task: asyncio.Task[None]) -> None:
@@ -122,7 +120,7 @@ class EtcdStore:
     shared = True
     groups_writes = True
 
-    def __init__(self, client: Client, layout: Layout, lifetimes: Mapping[str, int]) -> None:
+    def __init__(self, client: EtcdClient, layout: Layout, lifetimes: Mapping[str, int]) -> None:
         self._client = client
         self._layout = layout
         self._lifetimes = lifetimes
@@ -147,8 +145,8 @@ class EtcdStore:
         cls,
         servers: Sequence[str],
         layout: Layout,
-        tls: Tls = NO_TLS,
-        user: User | None = None,
+        tls: TlsFiles = NO_TLS,
+        user: EtcdUser | None = None,
         lifetimes: Mapping[str, int] = _NO_LIFETIMES,
     ) -> Self:
         """Connect, and read all states. Raises OpenError.
@@ -156,13 +154,13 @@ class EtcdStore:
         `lifetimes`: the seconds after their last write when the objects of a collection are deleted.
         """
         try:
-            client = Client(servers, tls, user)
+            client = EtcdClient(servers, tls, user)
         except (OSError, ValueError) as error:
             raise OpenError(f"etcd: {advised(reason(error))}") from None
         store = cls(client, layout, lifetimes)
         try:
             await store._start()
-        except (Lost, Refused, TimeoutError) as error:
+        except (CallLost, CallRefused, TimeoutError) as error:
             await client.close()
             raise OpenError(f"cannot read from etcd at {', '.join(servers)}: {_reason(error)}") from None
         except BaseException:
@@ -188,7 +186,7 @@ class EtcdStore:
                 self._states, revision = await self._load()
                 compacted = await self._past.compacted(revision)
                 break
-            except Lost as error:
+            except CallLost as error:
                 if len(self._client.servers) == 1 or attempt == LOADS:
                     raise
                 logger.warning("etcd: %s", error)
@@ -199,18 +197,18 @@ class EtcdStore:
         await following.wait()
 
     async def _first_answer(self) -> None:
-        """Raises OpenError, Refused; Lost if there is only one server."""
+        """Raises OpenError, CallRefused; CallLost if there is only one server."""
         while True:
             try:
                 return await self._require_complete()
-            except Lost as error:
+            except CallLost as error:
                 if len(self._client.servers) == 1:
                     raise
                 logger.warning("etcd: %s", error)
                 await asyncio.sleep(FIRST_DELAY)
 
     async def _require_complete(self) -> None:
-        """Raises OpenError if a copy under the prefix was interrupted, see etcd_copy.py; Lost, Refused."""
+        """Raises OpenError if a copy under the prefix was interrupted, see copy.py; CallLost, CallRefused."""
         request = Message["RangeRequest"](key=self._first + COPYING, count_only=True)
         if (await self._client.call(RANGE, request)).count:
             raise OpenError(f"etcd: {INCOMPLETE}")
@@ -262,14 +260,14 @@ class EtcdStore:
             self._next_head.add_done_callback(_retrieved)
         try:
             await asyncio.shield(self._next_head)
-        except (Lost, Refused, TimeoutError) as error:
+        except (CallLost, CallRefused, TimeoutError) as error:
             raise Unavailable(f"etcd: {_reason(error)}") from None
 
     async def status(self) -> Status:
         if not self._replaced:
             self._require_open()
         size = 0
-        with suppress(Lost, Refused):
+        with suppress(CallLost, CallRefused):
             size = (await self._client.call(STATUS, Message["StatusRequest"](), within=1.0)).dbSize
         return Status("etcd", self.revision, self.compacted, self._states.count(EVERYTHING), size, self._fault)
 
@@ -292,7 +290,7 @@ class EtcdStore:
             return 0
         try:
             return await self._leases.lease(lifetime)
-        except (Lost, Refused) as error:
+        except (CallLost, CallRefused) as error:
             raise Unavailable(f"etcd: {_reason(error)}") from None
 
     async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
@@ -353,7 +351,7 @@ class EtcdStore:
                     key=self._first, range_end=self._end, start_revision=self._log.revision + 1, progress_notify=True
                 ) as stream:
                     while True:
-                        events, response = await stream.read()
+                        events, response = await stream.read(self._writes.newest)
                         _require_running(response)
                         if response.created:
                             await self._connected(stream, response.header.revision)
@@ -366,7 +364,7 @@ class EtcdStore:
             except _Overtaken:
                 overtaken = True
                 continue
-            except (Lost, Refused) as error:
+            except (CallLost, CallRefused) as error:
                 if not self._fault:  # else this is another attempt
                     logger.warning("the watch of etcd is interrupted: %s", _reason(error))
                 self._fault = f"etcd: {_reason(error)}"
@@ -380,7 +378,7 @@ class EtcdStore:
             delay = await pause(delay)
 
     async def _connected(self, stream: WatchStream, revision: Revision) -> None:
-        """A watch has begun. `revision` is that of its server, which may be behind others. Raises Unavailable, Lost, Refused."""
+        """A watch has begun. `revision` is that of its server, which may be behind others. Raises Unavailable, CallLost, CallRefused."""
         if revision < self._log.revision:
             await self._head()
         if self._fault:
@@ -412,7 +410,7 @@ class EtcdStore:
         self._publish(shown, reached)
 
     async def _load(self) -> tuple[States, Revision]:
-        """(All states, their revision). Raises Lost, Refused."""
+        """(All states, their revision). Raises CallLost, CallRefused."""
         while True:
             states, revision, start = States(), 0, self._first
             try:
@@ -428,7 +426,7 @@ class EtcdStore:
                     if not page.more:
                         return states, revision
                     start = page.kvs[-1].key + b"\0"
-            except Refused as error:
+            except CallRefused as error:
                 if str(error) != COMPACTED:  # else the pages are too old now
                     raise
 
@@ -447,7 +445,7 @@ class EtcdStore:
             await self._advance(head)
 
     async def _head(self) -> Revision:
-        """The newest revision of etcd. Raises Refused, Lost, and Unavailable, now and from now on, if etcd has gone back.
+        """The newest revision of etcd. Raises CallRefused, CallLost, and Unavailable, now and from now on, if etcd has gone back.
 
         What only looks like etcd may show an older one for a moment: it has to do so ANSWERS_OF_PAST times.
         """
@@ -463,7 +461,7 @@ class EtcdStore:
         raise Unavailable(self._replaced)
 
     async def _advance(self, revision: Revision) -> None:
-        """Reach a revision that etcd has, even if there are no events. Raises Lost, Refused."""
+        """Reach a revision that etcd has, even if there are no events. Raises CallLost, CallRefused."""
         if await self._waits.reached_within(EVENTS_WITHIN, revision):
             return
         for _ in range(3):
@@ -472,7 +470,13 @@ class EtcdStore:
                 if await self._waits.reached_within(PROGRESS_WITHIN, revision):
                     return
         while self._log.revision < revision:
-            await self._waits.reach(await self._write_barrier())
+            try:
+                barrier = await self._write_barrier()
+            except CallRefused:  # there is no space for it; what has events arrives all the same
+                if await self._waits.reached_within(LATE_EVENTS_WITHIN, revision):
+                    return
+                raise
+            await self._waits.reach(barrier)
 
     async def _write_barrier(self) -> Revision:
         response = await self._client.ask(PUT, Message["PutRequest"](key=self._first + BARRIER))
@@ -489,7 +493,7 @@ class EtcdStore:
                     await self._waits.reach(await self._write_barrier())
                 try:
                     return await self._past.events(prefix, after, upto)
-                except Lost:  # the next attempt has another server, and another token of the user
+                except CallLost:  # the next attempt has another server, and another token of the user
                     return await self._past.events(prefix, after, upto)
 
     @contextmanager
@@ -500,6 +504,6 @@ class EtcdStore:
         except Gone as gone:
             self._log.compacted = max(self._log.compacted, gone.revision)
             raise Compacted(self._log.compacted) from None
-        except (Lost, Refused, TimeoutError) as error:
+        except (CallLost, CallRefused, TimeoutError) as error:
             self._require_open()
             raise Unavailable(f"etcd: {_reason(error)}") from None

@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from noxu_storage.etcd_advice import advised
-from noxu_storage.etcd_client import NO_TLS, Client, Tls, User
-from noxu_storage.etcd_layout import Layout, end_of
-from noxu_storage.etcd_messages import RANGE, Call, Message
-from noxu_storage.etcd_past import COMPACTED, COPYING, INCOMPLETE, PAGE
-from noxu_storage.grpc_status import Lost, Refused
+from noxu_storage.etcd.channel import NO_TLS, TlsFiles
+from noxu_storage.etcd.client import EtcdClient, EtcdUser
+from noxu_storage.etcd.errors import CallLost, CallRefused, advised
+from noxu_storage.etcd.history import COMPACTED, COPYING, INCOMPLETE, PAGE
+from noxu_storage.etcd.layout import Layout, end_of
+from noxu_storage.etcd.messages import RANGE, Message, Method
 from noxu_storage.states import States
 from noxu_storage.types import (
     Key,
@@ -33,7 +33,7 @@ from noxu_storage.types import (
 class EtcdState:
     """The keys under the prefix of a layout at `revision`; `total` is their number, with those that are not of a store."""
 
-    def __init__(self, client: Client, layout: Layout, revision: Revision, total: int) -> None:
+    def __init__(self, client: EtcdClient, layout: Layout, revision: Revision, total: int) -> None:
         self.client = client
         self.layout = layout
         self.revision = revision
@@ -62,15 +62,15 @@ class EtcdState:
 async def opened(
     servers: Sequence[str],
     layout: Layout,
-    tls: Tls = NO_TLS,
-    user: User | None = None,
+    tls: TlsFiles = NO_TLS,
+    user: EtcdUser | None = None,
     revision: Revision = 0,
     *,
     incomplete: bool = False,
 ) -> AsyncIterator[EtcdState]:
     """The state at a revision (0: now). `incomplete`: also one that is being copied. Raises OpenError."""
     try:
-        client = Client(servers, tls, user)
+        client = EtcdClient(servers, tls, user)
     except (OSError, ValueError) as error:
         raise OpenError(f"etcd: {advised(reason(error))}") from None
     try:
@@ -90,15 +90,15 @@ async def opened(
         await client.close()
 
 
-async def repeated(client: Client, call: Call, request: Any) -> Any:
+async def repeated(client: EtcdClient, method: Method, request: Any) -> Any:
     """The response to a call that may be executed more than once. Raises Unavailable."""
     try:
-        return await client.ask(call, request)
-    except Refused as refused:
+        return await client.ask(method, request)
+    except CallRefused as refused:
         if str(refused) == COMPACTED:
             raise Unavailable("etcd has been compacted meanwhile; start again") from None
         raise Unavailable(advised(str(refused))) from None
-    except Lost as lost:
+    except CallLost as lost:
         raise Unavailable(advised(str(lost) or "no answer")) from None
 
 
@@ -120,8 +120,8 @@ class EtcdSnapshot:
 async def snapshot(
     servers: Sequence[str],
     layout: Layout,
-    tls: Tls = NO_TLS,
-    user: User | None = None,
+    tls: TlsFiles = NO_TLS,
+    user: EtcdUser | None = None,
     progress: Progress = no_progress,
 ) -> EtcdSnapshot:
     """Read everything. Raises OpenError, Unavailable."""

@@ -18,24 +18,38 @@ repeated, etcd and the log are asked whether it happened:
 
 **No space.** etcd executes transactions that were proposed before it noticed that its space is used up, and answers them, too,
 with the error NO_SPACE. So the log is asked as after a lost connection.
+
+**Leases.** etcd deletes the keys of a lease when it expires, and the watch brings the deletions like any others. A lease for
+each key would cost etcd as much as the key, so consecutive writes share one, as with upstream's lease manager
+(storage/etcd3/lease_manager.go): it lasts a little longer than the keys have to, and gets further keys as long as it lasts
+long enough for them. With a lifetime of an hour (the reuse is 5 % of it, at most a minute):
+
+    12:00:00    first write: a lease of 3600 + 60 s is granted      expires 13:01:00
+    12:00:59    write: 3601 s are left, the lease is used again
+    12:01:01    write: 3599 s are left, a new lease is granted      expires 13:02:01
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final, NamedTuple
 
-from noxu_storage.etcd_advice import advised
-from noxu_storage.etcd_client import ANSWER_WITHIN, CONNECT_WITHIN, FIRST_DELAY, MAX_REQUEST, Client, pause
-from noxu_storage.etcd_layout import Layout, values_of
-from noxu_storage.etcd_messages import RANGE, TXN, Message, transaction
-from noxu_storage.etcd_waits import Waits
-from noxu_storage.grpc_status import Lost, Refused
+from noxu_storage.etcd.client import ANSWER_WITHIN, CONNECT_WITHIN, FIRST_DELAY, MAX_REQUEST, EtcdClient, pause
+from noxu_storage.etcd.errors import CallLost, CallRefused, advised
+from noxu_storage.etcd.layout import Layout, values_of
+from noxu_storage.etcd.messages import LEASE_GRANT, RANGE, TXN, Message, transaction
 from noxu_storage.log import Log
-from noxu_storage.types import Conflict, Key, KeyValue, OutcomeUnknown, Revision, TooLarge, Unavailable
+from noxu_storage.types import Closed, Conflict, Key, KeyValue, OutcomeUnknown, Revision, TooLarge, Unavailable
 
 MAX_WRITES: Final = 1_000  # writes under way; more wait
+WAIT_WITHIN: Final = 30.0  # seconds in which the watch brings what etcd has
+REUSED_FOR: Final = 60  # seconds at most in which a lease gets further keys
+REUSED_PERCENT: Final = 5  # of the lifetime of its keys
+MAX_KEYS: Final = 1_000  # that a lease gets: deleting many keys at once delays others
 MAX_ANSWERED: Final = 10_000  # revisions that are remembered as answered
 RESOLVE_WITHIN: Final = (
     2 * ANSWER_WITHIN
@@ -63,7 +77,7 @@ class Writes:
 
     def __init__(
         self,
-        client: Client,
+        client: EtcdClient,
         layout: Layout,
         log: Log,
         waits: Waits,
@@ -80,7 +94,12 @@ class Writes:
         self._writing = 0
         self._idle = asyncio.Event()
         self._idle.set()
+        self._newest: Revision = 0
         self._answered: dict[Revision, None] = {}  # the newest writes that were answered
+
+    def newest(self) -> Revision:
+        """The revision of the newest write that etcd has executed: its event is on its way."""
+        return self._newest
 
     async def idle(self) -> None:
         """Wait until no write is under way."""
@@ -115,13 +134,13 @@ class Writes:
                     return own
                 response = await self._client.call(TXN, request, within=ANSWER_WITHIN)
                 break
-            except Refused as refused:
+            except CallRefused as refused:
                 if str(refused) == NO_SPACE and (own := await self._happened_though_refused(write)):
                     return own
                 if uncertain:
                     raise OutcomeUnknown(f"etcd: {advised(str(refused))}") from None
                 raise _refusal(refused) from None
-            except Lost as lost:
+            except CallLost as lost:
                 uncertain |= lost.sent
                 limit = RESOLVE_WITHIN if uncertain else CONNECT_WITHIN
                 if asyncio.get_running_loop().time() - begin > limit:
@@ -132,6 +151,7 @@ class Writes:
             if write.value is None and not response.responses[0].response_delete_range.deleted:
                 raise Conflict(write.key, None)  # kine lets a deletion of what does not exist succeed
             revision = self._record(response.header.revision)
+            self._newest = max(self._newest, revision)
             await self._waits.reach(revision)
             return revision
         current = await self._winner(write, response)
@@ -153,7 +173,7 @@ class Writes:
     async def _happened(self, write: _Write) -> Revision:
         """The revision at which etcd has executed a write without an answer; 0: it has not executed it.
 
-        Raises Lost, Refused, OutcomeUnknown, TimeoutError.
+        Raises CallLost, CallRefused, OutcomeUnknown, TimeoutError.
         """
         found = await self._client.call(RANGE, Message["RangeRequest"](key=write.at), within=ANSWER_WITHIN)
         if found.kvs:
@@ -166,7 +186,7 @@ class Writes:
         """As `_happened`, for a write that was answered with NO_SPACE. Raises OutcomeUnknown, TimeoutError."""
         try:
             return await self._happened(write)
-        except (Lost, Refused):
+        except (CallLost, CallRefused):
             raise OutcomeUnknown(f"etcd: {advised(NO_SPACE)}") from None
 
     def _own(self, write: _Write) -> Revision:
@@ -189,6 +209,101 @@ class Writes:
         return revision
 
 
-def _refusal(refused: Refused) -> TooLarge | Unavailable:
+def _refusal(refused: CallRefused) -> TooLarge | Unavailable:
     text = str(refused)
     return TooLarge(text) if any(each in text for each in TOO_LARGE) else Unavailable(advised(text))
+
+
+class Waits:
+    """Waits until the log shows a revision: a write waits for its own event, a read for what others have written before it.
+
+    `wake` has to be called when the log has grown.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._waits: list[tuple[Revision, int, asyncio.Future[None]]] = []  # a heap
+        self._numbers = count()
+        self._before = 0  # the numbers of waits that have not begun after the last expiry are less
+        self._expiry: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def reach(self, revision: Revision) -> None:
+        """Wait until the log shows a revision. Raises Closed, TimeoutError after WAIT_WITHIN to twice that."""
+        if revision <= self._log.revision:
+            await asyncio.sleep(0)  # waiting watches get the event before its writer continues
+            return
+        if self._closed:
+            raise Closed("the store is closed")
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._waits, (revision, next(self._numbers), future))
+        if self._expiry is None:
+            self._expire()
+        await future
+
+    async def reached_within(self, seconds: float, revision: Revision) -> bool:
+        """Whether the log shows a revision after so many seconds at most. Raises Closed."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.reach(revision)
+        except TimeoutError:
+            return self._log.revision >= revision
+        return True
+
+    def wake(self) -> None:
+        while self._waits and self._waits[0][0] <= self._log.revision:
+            future = heappop(self._waits)[2]
+            if not future.done():
+                future.set_result(None)
+
+    def close(self) -> None:
+        """End all waits, and those that begin later: the log does not grow any more."""
+        self._closed = True
+        if self._expiry is not None:
+            self._expiry.cancel()
+        while self._waits:
+            future = heappop(self._waits)[2]
+            if not future.done():
+                future.set_exception(Closed("the store is closed"))
+
+    def _expire(self) -> None:
+        """End the waits that began before the last call, and call again after WAIT_WITHIN. One timer for all waits."""
+        for _, number, future in self._waits:
+            if number < self._before and not future.done():
+                future.set_exception(TimeoutError())
+        self._before = next(self._numbers)
+        loop = asyncio.get_running_loop()
+        self._expiry = loop.call_later(WAIT_WITHIN, self._expire) if self._waits else None
+
+
+class _Lease:
+    def __init__(self, number: int, expires: float) -> None:
+        self.number = number
+        self.expires = expires
+        self.keys = 0
+
+
+class Leases:
+    """The leases of one store."""
+
+    def __init__(self, client: EtcdClient, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._monotonic = monotonic
+        self._newest: dict[int, _Lease] = {}  # by lifetime
+        self._granting = asyncio.Lock()
+
+    async def lease(self, lifetime: int) -> int:
+        """The lease for a key that has to exist for so many seconds. Raises CallLost, CallRefused."""
+        async with self._granting:
+            now = self._monotonic()
+            found = self._newest.get(lifetime)
+            if found is None or now + lifetime >= found.expires or found.keys >= MAX_KEYS:
+                seconds = lifetime + min(lifetime * REUSED_PERCENT // 100, REUSED_FOR)
+                granted = await self._client.call(LEASE_GRANT, Message["LeaseGrantRequest"](TTL=seconds))
+                found = self._newest[lifetime] = _Lease(granted.ID, now + seconds)
+            found.keys += 1
+            return found.number
+
+    def forget(self) -> None:
+        """Grant new leases: etcd may have lost the newest ones."""
+        self._newest.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu_storage.etcd_advice import advised
+from noxu_storage.etcd.errors import advised
 
 CONNECT = "cannot connect to 127.0.0.1:2379: "
 
@@ -20,12 +20,14 @@ CONNECT = "cannot connect to 127.0.0.1:2379: "
         ("etcdserver: request timed out", "do most members of etcd run"),
         ("Deadline Exceeded", "do most members of etcd run"),
         ("etcdserver: no leader", "do most members of etcd run"),
-        (CONNECT + "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate", "--etcd-cafile has to name the CA"),
-        (CONNECT + "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: Hostname mismatch", "use a name in --etcd-servers"),
-        (CONNECT + "[SSL: SSLV3_ALERT_BAD_CERTIFICATE] sslv3 alert bad certificate", "--etcd-certfile and --etcd-keyfile"),
+        (CONNECT + "certificate verify failed: unable to get local issuer certificate", "--etcd-cafile has to name the CA"),
+        (CONNECT + "certificate verify failed: Hostname mismatch", "use a name in --etcd-servers"),
+        (CONNECT + "Tls handshake failed: SSLV3_ALERT_BAD_CERTIFICATE", "--etcd-certfile and --etcd-keyfile"),
+        (CONNECT + "the server has closed the connection after the handshake of TLS", "--etcd-certfile and --etcd-keyfile"),
         ("[X509: KEY_VALUES_MISMATCH] key values mismatch", "--etcd-keyfile is not the key of --etcd-certfile"),
         ("[X509: NO_CERTIFICATE_OR_CRL_FOUND] no certificate or crl found", "files in PEM"),
-        (CONNECT + "[SSL: WRONG_VERSION_NUMBER] wrong version number", "is its URL rightly http:// or https://?"),
+        (CONNECT + "the server has closed the connection during the handshake of TLS", "is its URL rightly http:// or https://?"),
+        (CONNECT + "the server does not speak TLS", "is its URL rightly http:// or https://?"),
         (CONNECT + "the server has closed the connection", "is its URL rightly http:// or https://?"),
         (CONNECT + "the server does not speak HTTP/2", "is this etcd"),
         (CONNECT + "Connection refused", "does etcd run"),

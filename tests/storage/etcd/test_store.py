@@ -39,19 +39,21 @@ from tests.etcd_server import EtcdServer
 from tests.optional import require_program
 from tests.timing import eventually_async, hang_guard
 
-pytest.importorskip("hpack", reason="package: hpack")
+pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
 
-from noxu_storage import etcd as module
-from noxu_storage import etcd_client, etcd_past, etcd_writes
-from noxu_storage.etcd import EtcdStore, has_correct_progress
-from noxu_storage.etcd_advice import advised
-from noxu_storage.etcd_client import Client, Tls, User
-from noxu_storage.etcd_compaction import COMPACTION_KEY
-from noxu_storage.etcd_layout import PlainLayout
-from noxu_storage.etcd_messages import COMPACT, PUT, RANGE, TXN, Call, Message
-from noxu_storage.grpc_status import Lost, Refused
+from noxu_storage.etcd import client as etcd_client
+from noxu_storage.etcd import history as etcd_history
+from noxu_storage.etcd import store as etcd_store
+from noxu_storage.etcd import writes as etcd_writes
+from noxu_storage.etcd.channel import TlsFiles
+from noxu_storage.etcd.client import EtcdClient, EtcdUser
+from noxu_storage.etcd.errors import CallLost, CallRefused, advised
+from noxu_storage.etcd.history import COMPACTION_KEY
+from noxu_storage.etcd.layout import PlainLayout
+from noxu_storage.etcd.messages import COMPACT, PUT, RANGE, TXN, Message, Method
+from noxu_storage.etcd.store import EtcdStore, has_correct_progress
 
-DELETE_RANGE = Call("/etcdserverpb.KV/DeleteRange", "DeleteRangeRequest", "DeleteRangeResponse")
+DELETE_RANGE = Method("/etcdserverpb.KV/DeleteRange", "DeleteRangeRequest", "DeleteRangeResponse")
 Collect = Callable[..., Awaitable[list[Event]]]
 
 
@@ -69,9 +71,9 @@ def prefix() -> str:
 
 
 @pytest.fixture
-async def raw(etcd: EtcdServer) -> AsyncIterator[Client]:
+async def raw(etcd: EtcdServer) -> AsyncIterator[EtcdClient]:
     """Another program that uses etcd."""
-    client = Client([etcd.url])
+    client = EtcdClient([etcd.url])
     yield client
     await client.close()
 
@@ -100,7 +102,7 @@ def own_etcd(tmp_path: Path) -> Iterator[EtcdServer]:
         yield server
 
 
-async def put_raw(client: Client, *items: tuple[str, bytes]) -> Revision:
+async def put_raw(client: EtcdClient, *items: tuple[str, bytes]) -> Revision:
     """Put keys in one transaction."""
     puts = [
         Message["RequestOp"](request_put=Message["PutRequest"](key=key.encode(), value=value)) for key, value in items
@@ -108,12 +110,12 @@ async def put_raw(client: Client, *items: tuple[str, bytes]) -> Revision:
     return int((await client.call(TXN, Message["TxnRequest"](success=puts))).header.revision)
 
 
-async def get_raw(client: Client, key: str) -> bytes | None:
+async def get_raw(client: EtcdClient, key: str) -> bytes | None:
     found = (await client.call(RANGE, Message["RangeRequest"](key=key.encode()))).kvs
     return found[0].value if found else None
 
 
-async def compact_raw(client: Client, revision: Revision) -> None:
+async def compact_raw(client: EtcdClient, revision: Revision) -> None:
     await client.call(COMPACT, Message["CompactionRequest"](revision=revision))
 
 
@@ -175,7 +177,7 @@ async def test_both_stores_have_the_same_history(
 # Gaps, and transactions of others.
 
 
-async def test_writes_of_others_in_etcd_are_gaps(raw: Client, store: EtcdStore, collect: Collect) -> None:
+async def test_writes_of_others_in_etcd_are_gaps(raw: EtcdClient, store: EtcdStore, collect: Collect) -> None:
     start = store.revision
     first = await store.put(A, b"1", expected=0)
     for _ in range(5):
@@ -189,7 +191,7 @@ async def test_writes_of_others_in_etcd_are_gaps(raw: Client, store: EtcdStore, 
         assert await collect(store, after=after, upto=second, prefix=THINGS) == expected
 
 
-async def test_catching_up_reaches_revisions_without_events(raw: Client, store: EtcdStore) -> None:
+async def test_catching_up_reaches_revisions_without_events(raw: EtcdClient, store: EtcdStore) -> None:
     elsewhere = await put_raw(raw, ("/elsewhere", b"v"))
     watch = store.watch(after=store.revision)
     await asyncio.gather(*(store.catch_up() for _ in range(10)))
@@ -200,7 +202,7 @@ async def test_catching_up_reaches_revisions_without_events(raw: Client, store: 
     assert await store.count(EVERYTHING) == 0
 
 
-async def test_a_transaction_of_several_keys_is_one_batch(raw: Client, store: EtcdStore, prefix: str) -> None:
+async def test_a_transaction_of_several_keys_is_one_batch(raw: EtcdClient, store: EtcdStore, prefix: str) -> None:
     watch = store.watch(after=store.revision)
     keys = [f"{prefix}example.com/things/default/{name}" for name in "ab"]
     revision = await put_raw(raw, (keys[0], b"1"), (keys[1], b"2"))
@@ -213,7 +215,7 @@ async def test_a_transaction_of_several_keys_is_one_batch(raw: Client, store: Et
     "name", ["things", "example.com/things", "example.com/things/a/b/c", "example.com/things/default/"]
 )
 async def test_keys_that_are_not_of_the_store_are_left_out(
-    raw: Client, store: EtcdStore, prefix: str, name: str
+    raw: EtcdClient, store: EtcdStore, prefix: str, name: str
 ) -> None:
     revision = await put_raw(raw, (prefix + name, b"v"))
     await eventually_async(lambda: store.revision >= revision)
@@ -244,8 +246,8 @@ async def test_a_store_opened_again_has_states_and_history(etcd: EtcdServer, pre
 async def test_a_store_reads_all_keys_of_a_large_prefix(
     etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PAGE", 7)
-    monkeypatch.setattr(etcd_past, "PAGE", 7)
+    monkeypatch.setattr(etcd_store, "PAGE", 7)
+    monkeypatch.setattr(etcd_history, "PAGE", 7)
     async with opened(etcd.url, prefix) as store:
         await asyncio.gather(*(store.put(thing(f"{number:03}"), b"v", expected=0) for number in range(50)))
         revision = store.revision
@@ -259,7 +261,7 @@ async def test_a_store_reads_all_keys_of_a_large_prefix(
 
 
 async def test_history_that_others_have_compacted_is_gone(
-    etcd: EtcdServer, raw: Client, prefix: str, store: EtcdStore
+    etcd: EtcdServer, raw: EtcdClient, prefix: str, store: EtcdStore
 ) -> None:
     start = store.revision
     first = await store.put(A, b"1", expected=0)
@@ -277,7 +279,7 @@ async def test_history_that_others_have_compacted_is_gone(
 
 @pytest.mark.parametrize("back", [0, 1, 5])
 async def test_a_store_that_is_opened_knows_what_is_compacted(
-    etcd: EtcdServer, raw: Client, prefix: str, back: int
+    etcd: EtcdServer, raw: EtcdClient, prefix: str, back: int
 ) -> None:
     for _ in range(10):
         newest = await put_raw(raw, ("/elsewhere", b"v"))
@@ -294,7 +296,9 @@ async def test_a_store_in_a_new_etcd_has_compacted_nothing(own_etcd: EtcdServer,
 # Compaction in turns.
 
 
-async def test_servers_take_turns_in_compacting(etcd: EtcdServer, raw: Client, prefix: str, store: EtcdStore) -> None:
+async def test_servers_take_turns_in_compacting(
+    etcd: EtcdServer, raw: EtcdClient, prefix: str, store: EtcdStore
+) -> None:
     async with opened(etcd.url, prefix) as other:
         for own in (store, other):  # they learn the turn
             await own.compact_in_turn(own.revision)
@@ -332,7 +336,7 @@ async def test_a_value_that_etcd_does_not_take_is_refused_with_its_text(
 class Failing:
     """A client whose transactions are lost `times` times, before or after etcd has executed them."""
 
-    def __init__(self, client: Client, times: int, *, executed: bool) -> None:
+    def __init__(self, client: EtcdClient, times: int, *, executed: bool) -> None:
         self._client = client
         self._times = times
         self._executed = executed
@@ -346,7 +350,7 @@ class Failing:
         self._times -= 1
         if self._executed:
             await self._client.call(call, request, **options)
-        raise Lost("lost", sent=True)
+        raise CallLost("lost", sent=True)
 
 
 @pytest.mark.parametrize("executed", [False, True], ids=["before etcd", "after etcd"])
@@ -364,7 +368,7 @@ async def test_a_write_whose_answer_is_lost_happens_once(store: EtcdStore, kind:
 
 
 async def test_a_write_whose_answer_is_lost_and_that_another_came_before_conflicts(
-    raw: Client, store: EtcdStore, prefix: str
+    raw: EtcdClient, store: EtcdStore, prefix: str
 ) -> None:
     revision = await put_raw(raw, (f"{prefix}example.com/things/default/a", b"other"))
     store._writes._client = Failing(store._client, 1, executed=False)  # type: ignore[assignment]
@@ -375,7 +379,7 @@ async def test_a_write_whose_answer_is_lost_and_that_another_came_before_conflic
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["", "and deleted by another client"])
 async def test_what_was_created_without_an_answer_is_not_created_again(
-    store: EtcdStore, raw: Client, deleted: bool
+    store: EtcdStore, raw: EtcdClient, deleted: bool
 ) -> None:
     """The second create would succeed, because the key is absent again."""
     start = store.revision
@@ -384,7 +388,7 @@ async def test_what_was_created_without_an_answer_is_not_created_again(
         async def call(self, call: Any, request: Any, **options: Any) -> Any:
             try:
                 return await super().call(call, request, **options)
-            except Lost:
+            except CallLost:
                 if deleted:
                     await raw.call(DELETE_RANGE, Message["DeleteRangeRequest"](key=store._layout.key(A)))
                 raise
@@ -408,8 +412,8 @@ async def test_a_write_that_is_refused_because_there_is_no_space(store: EtcdStor
         async def call(self, call: Any, request: Any, **options: Any) -> Any:
             try:
                 return await super().call(call, request, **options)
-            except Lost:
-                raise Refused("RESOURCE_EXHAUSTED", etcd_writes.NO_SPACE) from None
+            except CallLost:
+                raise CallRefused("RESOURCE_EXHAUSTED", etcd_writes.NO_SPACE) from None
 
     expected = 0 if kind == "create" else await store.put(A, b"1", expected=0)
     before, start = await store.get(A), store.revision
@@ -440,7 +444,7 @@ async def test_a_write_that_is_refused_because_there_is_no_space(store: EtcdStor
 async def test_a_write_that_etcd_refuses(store: EtcdStore, code: str, message: str, error: type[Exception]) -> None:
     class Refusing:
         async def call(self, *arguments: Any, **options: Any) -> Any:
-            raise Refused(code, message)
+            raise CallRefused(code, message)
 
     store._writes._client = Refusing()  # type: ignore[assignment]
     with pytest.raises(error) as refused:
@@ -464,9 +468,9 @@ async def test_an_etcd_that_does_not_answer_fails_reads_and_writes_in_the_same_t
     assert etcd_writes.RESOLVE_WITHIN == 2 * etcd_client.ANSWER_WITHIN
     assert etcd_client.ASK_WITHIN <= etcd_client.ANSWER_WITHIN  # so the second attempt of a read is the last one
     asked: list[float] = []
-    call = Client._call
+    call = EtcdClient._call
 
-    async def recorded(self: Client, of: Any, request: Any, within: float, token: Any) -> Any:
+    async def recorded(self: EtcdClient, of: Any, request: Any, within: float, token: Any) -> Any:
         asked.append(within)
         return await call(self, of, request, 0.05, token)
 
@@ -474,7 +478,7 @@ async def test_an_etcd_that_does_not_answer_fails_reads_and_writes_in_the_same_t
         old = await store.put(A, b"1", expected=0)
         own_etcd.pause()
         try:
-            monkeypatch.setattr(Client, "_call", recorded)
+            monkeypatch.setattr(EtcdClient, "_call", recorded)
             monkeypatch.setattr(etcd_writes, "RESOLVE_WITHIN", 0.06)
             monkeypatch.setattr(etcd_client, "ASK_WITHIN", 0.0)
             for work in (
@@ -543,7 +547,7 @@ async def test_a_write_without_a_connection_is_refused(
 
 
 async def test_a_store_that_compaction_overtakes_while_it_is_cut_off_begins_again(
-    etcd: EtcdServer, raw: Client, prefix: str, store: EtcdStore, monkeypatch: pytest.MonkeyPatch
+    etcd: EtcdServer, raw: EtcdClient, prefix: str, store: EtcdStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its watches end, and its states are those of etcd."""
     await store.put(A, b"1", expected=0)
@@ -566,7 +570,7 @@ async def test_a_store_whose_etcd_has_gone_back_refuses_everything(
     own_etcd: EtcdServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has lost what was answered. In a new etcd the revisions of this store mean something else."""
-    monkeypatch.setattr(module, "BETWEEN_ANSWERS", 0.001)
+    monkeypatch.setattr(etcd_store, "BETWEEN_ANSWERS", 0.001)
     async with opened(own_etcd.url, prefix) as store:
         revision = await store.put(A, b"1", expected=0)
         await store.put(A, b"2", expected=revision)
@@ -586,11 +590,11 @@ async def test_a_store_whose_etcd_has_gone_back_refuses_everything(
 async def test_an_etcd_that_shows_an_older_revision_for_a_moment_has_not_gone_back(
     store: EtcdStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BETWEEN_ANSWERS", 0.001)
+    monkeypatch.setattr(etcd_store, "BETWEEN_ANSWERS", 0.001)
     revision, call = await store.put(A, b"1", expected=0), store._client._call
     shown = [revision - 1, revision - 1]
 
-    async def late(asked: Call, *arguments: Any) -> Any:
+    async def late(asked: Method, *arguments: Any) -> Any:
         answer = await call(asked, *arguments)
         if asked is RANGE and shown:
             answer.header.revision = shown.pop()
@@ -612,7 +616,7 @@ async def test_reading_all_states_may_take_longer_than_the_first_answer(
             await asyncio.sleep(0.1)
             return await super()._load()
 
-    monkeypatch.setattr(module, "OPEN_WITHIN", 0.05)
+    monkeypatch.setattr(etcd_store, "OPEN_WITHIN", 0.05)
     store = await Large.open([etcd.url], PlainLayout(prefix))
     assert await store.count(EVERYTHING) == 0
     await store.close()
@@ -630,7 +634,7 @@ async def test_older_events_are_read_again_if_a_server_goes_away(
         def once(**options: Any) -> Any:
             if not lost:
                 lost.append(options)
-                raise Lost("the server has closed the connection", sent=False)
+                raise CallLost("the server has closed the connection", sent=False)
             return watch(**options)
 
         store._client.watch = once  # type: ignore[method-assign]
@@ -639,14 +643,14 @@ async def test_older_events_are_read_again_if_a_server_goes_away(
 
 
 @pytest.mark.parametrize("what", [RANGE, PUT], ids=["a question", "a barrier"])
-async def test_what_may_happen_twice_is_asked_again(store: EtcdStore, raw: Client, what: Call) -> None:
+async def test_what_may_happen_twice_is_asked_again(store: EtcdStore, raw: EtcdClient, what: Method) -> None:
     """A member has gone away: the reader gets the answer of another one."""
     call, lost = store._client._call, []
 
-    async def once(asked: Call, *arguments: Any) -> Any:
+    async def once(asked: Method, *arguments: Any) -> Any:
         if asked is what and not lost:
             lost.append(asked)
-            raise Lost("the server has closed the connection", sent=True)
+            raise CallLost("the server has closed the connection", sent=True)
         return await call(asked, *arguments)
 
     store._client._call = once  # type: ignore[method-assign]
@@ -722,11 +726,11 @@ async def test_a_server_with_tls_is_verified_and_asks_for_a_certificate(tmp_path
 
     try:
         await eventually_async(listens)
-        store = await EtcdStore.open([url], PlainLayout(prefix), Tls(tmp_path / "ca", *identity))
+        store = await EtcdStore.open([url], PlainLayout(prefix), TlsFiles(tmp_path / "ca", *identity))
         revision = await store.put(A, b"x" * 200_000, expected=0)
         assert await store.get(A) == KeyValue(A, b"x" * 200_000, revision)
         await store.close()
-        for wrong in (Tls(tmp_path / "other", *identity), Tls(tmp_path / "ca")):
+        for wrong in (TlsFiles(tmp_path / "other", *identity), TlsFiles(tmp_path / "ca")):
             with pytest.raises(OpenError, match="cannot read from etcd at https:"):
                 await EtcdStore.open([url], PlainLayout(prefix), wrong)
     finally:
@@ -754,11 +758,11 @@ async def test_a_user_with_access_to_the_prefix_reads_and_writes(
     await etcdctl("role", "grant-permission", "--prefix=true", "noxu", "readwrite", prefix)
     await etcdctl("role", "grant-permission", "noxu", "readwrite", COMPACTION_KEY.decode())
     await etcdctl("auth", "enable")
-    for unknown in (None, User("noxu", "wrong"), User("other", "secret")):
+    for unknown in (None, EtcdUser("noxu", "wrong"), EtcdUser("other", "secret")):
         with pytest.raises(OpenError, match=r"etcdserver: (user name is empty|authentication failed)") as refused:
             await EtcdStore.open([own_etcd.url], PlainLayout(prefix), user=unknown)
         assert "secret" not in str(refused.value)
-    store = await EtcdStore.open([own_etcd.url], PlainLayout(prefix), user=User("noxu", "secret of noxu"))
+    store = await EtcdStore.open([own_etcd.url], PlainLayout(prefix), user=EtcdUser("noxu", "secret of noxu"))
     start = store.revision
     first = await store.put(A, b"1", expected=0)
     own_etcd.kill()  # tokens are in its memory
@@ -789,7 +793,7 @@ def test_progress_is_used_from_the_versions_on_that_send_it_correctly(version: s
     assert has_correct_progress(version) == correct
 
 
-async def test_progress_of_an_older_version_is_not_used(store: EtcdStore, raw: Client) -> None:
+async def test_progress_of_an_older_version_is_not_used(store: EtcdStore, raw: EtcdClient) -> None:
     """etcd 3.5.1 may send progress before events that precede it."""
     await eventually_async(lambda: store._stream is not None)
     correct = has_correct_progress((await store._client.versions())[0])
@@ -818,13 +822,13 @@ async def test_progress_of_an_older_version_is_not_used(store: EtcdStore, raw: C
 )
 def test_the_url_of_a_server(url: str, found: tuple[str, int, bool] | None) -> None:
     if found is not None:
-        assert etcd_client.server(url) == found
+        assert etcd_client.server_url(url) == found
     else:
         with pytest.raises(ValueError, match="is not a URL of etcd"):
-            etcd_client.server(url)
+            etcd_client.server_url(url)
 
 
-async def test_a_barrier_is_no_key_of_the_store(store: EtcdStore, raw: Client, prefix: str) -> None:
+async def test_a_barrier_is_no_key_of_the_store(store: EtcdStore, raw: EtcdClient, prefix: str) -> None:
     await raw.call(PUT, Message["PutRequest"](key=f"{prefix}\1barrier".encode()))
     await store.catch_up()
     assert await store.count(EVERYTHING) == 0

@@ -8,15 +8,18 @@ from uuid import uuid4
 
 import pytest
 
-pytest.importorskip("hpack", reason="package: hpack")
+pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
 
-from noxu_storage import etcd_check, etcd_client, etcd_copy, etcd_state
-from noxu_storage.etcd import EtcdStore
-from noxu_storage.etcd_client import Client
-from noxu_storage.etcd_layout import PlainLayout
-from noxu_storage.etcd_messages import PUT, RANGE, TXN, Message
-from noxu_storage.etcd_past import BARRIER
-from noxu_storage.grpc_status import Lost
+from noxu_storage.etcd import check as etcd_check
+from noxu_storage.etcd import client as etcd_client
+from noxu_storage.etcd import copy as etcd_copy
+from noxu_storage.etcd import state as etcd_state
+from noxu_storage.etcd.client import EtcdClient
+from noxu_storage.etcd.errors import CallLost
+from noxu_storage.etcd.history import BARRIER
+from noxu_storage.etcd.layout import PlainLayout
+from noxu_storage.etcd.messages import PUT, RANGE, TXN, Message
+from noxu_storage.etcd.store import EtcdStore
 from noxu_storage.types import EVERYTHING, Key, KeyValue, OpenError, Unavailable
 from tests.etcd_server import EtcdServer
 
@@ -30,7 +33,7 @@ def states(names: str) -> list[KeyValue]:
 class Target:
     """A prefix of etcd."""
 
-    def __init__(self, url: str, client: Client) -> None:
+    def __init__(self, url: str, client: EtcdClient) -> None:
         self.url = url
         self.client = client
         self.layout = PlainLayout(f"/registry/{uuid4()}/")
@@ -132,7 +135,7 @@ async def test_what_is_too_large_is_refused_alone(size: int, target: Target) -> 
     assert await target.values() == {"a": b"a"}
 
 
-class Flaky(Client):
+class Flaky(EtcdClient):
     """Executes each transaction, and loses the first answers."""
 
     losing = 0
@@ -141,7 +144,7 @@ class Flaky(Client):
         response = await super().call(call, request, within)
         if call is TXN and self.losing:
             self.losing -= 1
-            raise Lost("no answer", sent=True)
+            raise CallLost("no answer", sent=True)
         return response
 
 

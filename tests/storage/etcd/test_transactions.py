@@ -18,13 +18,13 @@ import pytest
 
 from noxu_storage.types import Conflict, Key
 
-pytest.importorskip("hpack", reason="package: hpack")
+pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
 
 from google.protobuf import text_format
 
-from noxu_storage.etcd import EtcdStore
-from noxu_storage.etcd_layout import PlainLayout
-from noxu_storage.etcd_messages import LEASE_GRANT, TXN, Call, Message
+from noxu_storage.etcd.layout import PlainLayout
+from noxu_storage.etcd.messages import LEASE_GRANT, TXN, Message, Method
+from noxu_storage.etcd.store import EtcdStore
 
 KEY = Key("g/things", "default/", "a")
 
@@ -33,10 +33,10 @@ class Recorder:
     """Answers like an etcd in which every transaction fails, or succeeds and deletes nothing."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[Call, Any]] = []
+        self.sent: list[tuple[Method, Any]] = []
         self.succeeds = False
 
-    async def call(self, call: Call, request: Any, **options: Any) -> Any:
+    async def call(self, call: Method, request: Any, **options: Any) -> Any:
         if isinstance(request, bytes):
             request = Message[call.request].FromString(request)
         self.sent.append((call, request))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu_storage.etcd_layout import LOOP_LIMIT, PlainLayout, end_of, is_regular, stored, values_of
+from noxu_storage.etcd.layout import LOOP_LIMIT, PlainLayout, end_of, is_regular, stored, values_of
 from noxu_storage.types import Key, Prefix
 
 LAYOUT = PlainLayout("/p/")

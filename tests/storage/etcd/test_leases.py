@@ -14,14 +14,14 @@ from noxu_storage.types import Event, Key, Prefix, Unavailable
 from tests.etcd_server import EtcdServer
 from tests.timing import hang_guard
 
-pytest.importorskip("hpack", reason="package: hpack")
+pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
 
-from noxu_storage.etcd import EtcdStore
-from noxu_storage.etcd_client import Client
-from noxu_storage.etcd_layout import PlainLayout
-from noxu_storage.etcd_leases import MAX_KEYS, Leases
-from noxu_storage.etcd_messages import LEASE_GRANT, LEASE_REVOKE, RANGE, Call, Message
-from noxu_storage.grpc_status import Lost
+from noxu_storage.etcd.client import EtcdClient
+from noxu_storage.etcd.errors import CallLost
+from noxu_storage.etcd.layout import PlainLayout
+from noxu_storage.etcd.messages import LEASE_GRANT, LEASE_REVOKE, RANGE, Message, Method
+from noxu_storage.etcd.store import EtcdStore
+from noxu_storage.etcd.writes import MAX_KEYS, Leases
 
 HOUR: Final = 3600
 
@@ -34,11 +34,11 @@ class Etcd:
         self.now = 100.0
         self.lost = False
 
-    async def call(self, call: Call, request: Any) -> Any:
+    async def call(self, call: Method, request: Any) -> Any:
         assert call is LEASE_GRANT
         await asyncio.sleep(0)
         if self.lost:
-            raise Lost("no answer", sent=True)
+            raise CallLost("no answer", sent=True)
         self.granted.append(request.TTL)
         return Message["LeaseGrantResponse"](ID=len(self.granted), TTL=request.TTL)
 
@@ -87,7 +87,7 @@ async def test_after_a_failure_and_when_it_is_forgotten_a_lease_is_granted_anew(
     etcd = Etcd()
     leases = etcd.leases()
     etcd.lost = True
-    with pytest.raises(Lost):
+    with pytest.raises(CallLost):
         await leases.lease(HOUR)
     etcd.lost = False
     assert await leases.lease(HOUR) == 1
@@ -107,14 +107,14 @@ async def opened(url: str, prefix: str) -> AsyncIterator[EtcdStore]:
         await store.close()
 
 
-async def lease_of(client: Client, store: EtcdStore, key: Key) -> int:
+async def lease_of(client: EtcdClient, store: EtcdStore, key: Key) -> int:
     request = Message["RangeRequest"](key=store._layout.key(key))
     return int((await client.call(RANGE, request)).kvs[0].lease)
 
 
 async def test_what_expires_is_deleted_and_watches_show_it(etcd: EtcdServer) -> None:
     """A lease that is revoked deletes its keys as one that has expired."""
-    client = Client([etcd.url])
+    client = EtcdClient([etcd.url])
     async with opened(etcd.url, f"/tests/{uuid4()}/") as store, hang_guard():
         first = await store.put(EVENT, b"1", expected=0)
         await store.put(THING, b"1", expected=0)
@@ -138,7 +138,7 @@ async def test_what_expires_is_deleted_and_watches_show_it(etcd: EtcdServer) -> 
 
 
 async def test_a_lease_that_was_lost_fails_one_write_only(etcd: EtcdServer) -> None:
-    client = Client([etcd.url])
+    client = EtcdClient([etcd.url])
     async with opened(etcd.url, f"/tests/{uuid4()}/") as store:
         await store.put(EVENT, b"1", expected=0)
         await client.call(LEASE_REVOKE, Message["LeaseRevokeRequest"](ID=await lease_of(client, store, EVENT)))

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("google.protobuf", reason="package: google.protobuf")
 
-from noxu_storage.etcd_messages import TARGET_MOD, Message, delete_operation, put_operation, transaction
+from noxu_storage.etcd.messages import TARGET_MOD, Message, delete_operation, put_operation, transaction
 
 
 def expected_transaction(key: bytes, revision: int, operation: Any) -> Any:

@@ -16,15 +16,15 @@ from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
-from noxu_storage.etcd_advice import advised
-from noxu_storage.etcd_client import MAX_REQUEST, NO_TLS, Client, Tls, User
-from noxu_storage.etcd_layout import Layout, end_of
-from noxu_storage.etcd_leases import Leases
-from noxu_storage.etcd_messages import RANGE, TARGET_MOD, TXN, Message
-from noxu_storage.etcd_past import BARRIER, COPYING
-from noxu_storage.etcd_state import repeated
-from noxu_storage.grpc_status import Lost, Refused
-from noxu_storage.types import Key, KeyValue, OpenError, Revision, Unavailable, reason
+from noxu_storage.etcd.channel import NO_TLS, TlsFiles
+from noxu_storage.etcd.client import MAX_REQUEST, EtcdClient, EtcdUser
+from noxu_storage.etcd.errors import CallLost, CallRefused, advised
+from noxu_storage.etcd.history import BARRIER, COPYING
+from noxu_storage.etcd.layout import Layout, end_of
+from noxu_storage.etcd.messages import RANGE, TARGET_MOD, TXN, Message
+from noxu_storage.etcd.state import repeated
+from noxu_storage.etcd.writes import Leases
+from noxu_storage.types import Key, KeyValue, OpenError, Revision, TooLarge, Unavailable, reason
 
 NO_LIFETIMES: Final[Mapping[str, int]] = MappingProxyType({})
 AT_ONCE: Final = 64  # transactions under way
@@ -34,7 +34,7 @@ TOO_LARGE: Final = "etcdserver: request is too large"
 class EtcdWriter:
     """Takes states. `refused` are those that etcd does not take, and why; `unchanged` is the number of those that were there."""
 
-    def __init__(self, client: Client, layout: Layout, lifetimes: Mapping[str, int], *, replace: bool) -> None:
+    def __init__(self, client: EtcdClient, layout: Layout, lifetimes: Mapping[str, int], *, replace: bool) -> None:
         """`replace`: replace other values of the same keys, which are refused otherwise. `lifetimes`: see `EtcdStore`."""
         self.unchanged = 0
         self.refused: dict[Key, str] = {}
@@ -84,15 +84,11 @@ class EtcdWriter:
         lifetime = self._lifetimes.get(key.collection)
         try:
             return await self._leases.lease(lifetime) if lifetime else 0
-        except (Lost, Refused) as error:
+        except (CallLost, CallRefused) as error:
             raise Unavailable(f"etcd: {advised(str(error))}") from None
 
 
-class TooLarge(Exception):
-    """etcd takes no value of this size."""
-
-
-async def put_if(client: Client, key: bytes, value: bytes, expected: Revision, lease: int = 0) -> Any:
+async def put_if(client: EtcdClient, key: bytes, value: bytes, expected: Revision, lease: int = 0) -> Any:
     """The response to a transaction that puts a value if the key is at a revision (0: does not exist), and else reads it.
 
     Raises TooLarge, Unavailable.
@@ -103,20 +99,22 @@ async def put_if(client: Client, key: bytes, value: bytes, expected: Revision, l
         failure=[Message["RequestOp"](request_range=Message["RangeRequest"](key=key))],
     )
     if request.ByteSize() > MAX_REQUEST:
-        raise TooLarge
+        raise TooLarge(TOO_LARGE)
     try:
         return await repeated(client, TXN, request)
     except Unavailable as error:
         if str(error) == TOO_LARGE:
-            raise TooLarge from None
+            raise TooLarge(TOO_LARGE) from None
         raise
 
 
 @asynccontextmanager
-async def connected(servers: Sequence[str], tls: Tls = NO_TLS, user: User | None = None) -> AsyncIterator[Client]:
+async def connected(
+    servers: Sequence[str], tls: TlsFiles = NO_TLS, user: EtcdUser | None = None
+) -> AsyncIterator[EtcdClient]:
     """Raises OpenError."""
     try:
-        client = Client(servers, tls, user)
+        client = EtcdClient(servers, tls, user)
     except (OSError, ValueError) as error:
         raise OpenError(f"etcd: {advised(reason(error))}") from None
     try:
@@ -125,13 +123,13 @@ async def connected(servers: Sequence[str], tls: Tls = NO_TLS, user: User | None
         await client.close()
 
 
-async def interrupted(client: Client, layout: Layout) -> bytes | None:
+async def interrupted(client: EtcdClient, layout: Layout) -> bytes | None:
     """What an interrupted copy said about itself; None if there is none. Raises Unavailable."""
     response = await repeated(client, RANGE, Message["RangeRequest"](key=layout.prefix + COPYING))
     return bytes(response.kvs[0].value) if response.kvs else None
 
 
-async def count(client: Client, layout: Layout) -> int:
+async def count(client: EtcdClient, layout: Layout) -> int:
     """The number of keys under a prefix that are not the store's own. Raises Unavailable."""
     everything = Message["RangeRequest"](key=layout.prefix, range_end=end_of(layout.prefix), count_only=True)
     total = int((await repeated(client, RANGE, everything)).count)
@@ -144,7 +142,12 @@ async def count(client: Client, layout: Layout) -> int:
 
 @asynccontextmanager
 async def copying(
-    client: Client, layout: Layout, description: bytes, lifetimes: Mapping[str, int] = NO_LIFETIMES, *, replace: bool
+    client: EtcdClient,
+    layout: Layout,
+    description: bytes,
+    lifetimes: Mapping[str, int] = NO_LIFETIMES,
+    *,
+    replace: bool,
 ) -> AsyncIterator[EtcdWriter]:
     """Mark the prefix while the context is open, and afterwards if it is left with an error.
 

@@ -70,7 +70,7 @@ MESSAGES: Final[dict[str, str]] = {
 }  # fmt: skip
 
 
-class Call(NamedTuple):
+class Method(NamedTuple):
     """A method of etcd's API."""
 
     path: str
@@ -78,17 +78,17 @@ class Call(NamedTuple):
     response: str
 
 
-RANGE: Final = Call("/etcdserverpb.KV/Range", "RangeRequest", "RangeResponse")
-PUT: Final = Call("/etcdserverpb.KV/Put", "PutRequest", "PutResponse")
-TXN: Final = Call("/etcdserverpb.KV/Txn", "TxnRequest", "TxnResponse")
-COMPACT: Final = Call("/etcdserverpb.KV/Compact", "CompactionRequest", "CompactionResponse")
-WATCH: Final = Call("/etcdserverpb.Watch/Watch", "WatchRequest", "WatchResponse")
-LEASE_GRANT: Final = Call("/etcdserverpb.Lease/LeaseGrant", "LeaseGrantRequest", "LeaseGrantResponse")
-LEASE_REVOKE: Final = Call("/etcdserverpb.Lease/LeaseRevoke", "LeaseRevokeRequest", "LeaseRevokeResponse")
-AUTHENTICATE: Final = Call("/etcdserverpb.Auth/Authenticate", "AuthenticateRequest", "AuthenticateResponse")
-STATUS: Final = Call("/etcdserverpb.Maintenance/Status", "StatusRequest", "StatusResponse")
-HASH_KV: Final = Call("/etcdserverpb.Maintenance/HashKV", "HashKVRequest", "HashKVResponse")
-ALARM: Final = Call("/etcdserverpb.Maintenance/Alarm", "AlarmRequest", "AlarmResponse")
+RANGE: Final = Method("/etcdserverpb.KV/Range", "RangeRequest", "RangeResponse")
+PUT: Final = Method("/etcdserverpb.KV/Put", "PutRequest", "PutResponse")
+TXN: Final = Method("/etcdserverpb.KV/Txn", "TxnRequest", "TxnResponse")
+COMPACT: Final = Method("/etcdserverpb.KV/Compact", "CompactionRequest", "CompactionResponse")
+WATCH: Final = Method("/etcdserverpb.Watch/Watch", "WatchRequest", "WatchResponse")
+LEASE_GRANT: Final = Method("/etcdserverpb.Lease/LeaseGrant", "LeaseGrantRequest", "LeaseGrantResponse")
+LEASE_REVOKE: Final = Method("/etcdserverpb.Lease/LeaseRevoke", "LeaseRevokeRequest", "LeaseRevokeResponse")
+AUTHENTICATE: Final = Method("/etcdserverpb.Auth/Authenticate", "AuthenticateRequest", "AuthenticateResponse")
+STATUS: Final = Method("/etcdserverpb.Maintenance/Status", "StatusRequest", "StatusResponse")
+HASH_KV: Final = Method("/etcdserverpb.Maintenance/HashKV", "HashKVRequest", "HashKVResponse")
+ALARM: Final = Method("/etcdserverpb.Maintenance/Alarm", "AlarmRequest", "AlarmResponse")
 
 
 def _described(messages: dict[str, str]) -> descriptor_pb2.FileDescriptorProto:
