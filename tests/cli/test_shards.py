@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.commands.shards import Shard, batches, merged, split
+from noxu.commands.results import Shard, batches, merged, split
 from noxu.manifests.documents import Document
 from noxu.manifests.positions import Text
 

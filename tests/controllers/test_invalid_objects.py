@@ -23,7 +23,7 @@ from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import Revalidation, revalidate
-from noxu.testing.handle import documents
+from noxu.testing.sources import documents
 from noxu.values import Json, Object
 from tests.timing import eventually_async, hang_guard, loop_turns
 

@@ -26,9 +26,9 @@ import pytest
 
 import noxu
 from noxu import cli
+from noxu.commands.findings import Rules
 from noxu.commands.in_memory import validate
-from noxu.commands.outcomes import Rules
-from noxu.commands.shards import Shard
+from noxu.commands.results import Shard
 from noxu.manifests.documents import documents_of, split
 from noxu.security.audit_policy import load
 from noxu.security.static_tokens import parse

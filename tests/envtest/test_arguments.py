@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.envtest.arguments import FlagError, parse
+from noxu.envtest.flags import FlagError, parse
 
 READ = {
     "a value after =": (["--secure-port=1"], {"secure-port": ["1"]}),

@@ -10,10 +10,9 @@ import pytest
 
 from noxu.config import Config, Etcd, Requests
 from noxu.envtest import configuration
-from noxu.envtest.arguments import Arguments, parse
 from noxu.envtest.configuration import Refused, configure
 from noxu.envtest.data_directory import DataDirectory, OtherEtcd
-from noxu.envtest.flags import HONOURED
+from noxu.envtest.flags import HONOURED, Arguments, parse
 
 REQUIRED = [
     *("--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=https://issuer"),

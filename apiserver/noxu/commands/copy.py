@@ -4,6 +4,10 @@ The source is read at one revision. Values are copied as they are, so uids, time
 layout translates them where etcd has another form. A new file keeps resourceVersions, too. A new file appears when it is
 complete, an existing one changes in one transaction, and under a prefix of etcd an interrupted copy is marked as such: the
 same command completes it, from the same revision. Nothing is deleted, and nothing is replaced without --merge.
+
+`noxu snapshot`: copy stored objects at one revision into a new file, which `noxu copy` restores.
+
+`noxu check`: verify a data file, or what etcd has.
 """
 
 from __future__ import annotations
@@ -21,7 +25,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from noxu.commands import progress
 from noxu.config import DEFAULT_EVENT_TTL, Etcd, StartError
 from noxu.process import stores
+from noxu.registry import stored_objects
 from noxu.registry.stored_objects import is_temporary
+from noxu_storage.check import Problem, check
 from noxu_storage.snapshot import Snapshot, snapshot
 from noxu_storage.state_file import existing_file, new_file
 from noxu_storage.types import (
@@ -37,6 +43,7 @@ from noxu_storage.types import (
 
 if TYPE_CHECKING:
     from noxu_storage.etcd_state import EtcdState
+
 
 PAGE: Final = 256  # states that are written at a time
 SHOWN: Final = 100  # messages about what is not copied; more are counted
@@ -61,7 +68,7 @@ class Outcome(NamedTuple):
     refused: dict[str, str]
 
 
-def run(options: argparse.Namespace) -> int:
+def run_copy(options: argparse.Namespace) -> int:
     """Exit status 0: everything is copied; 1: something is not."""
     source, destination = options.source, options.destination
     try:
@@ -230,3 +237,57 @@ def _name(key: Key) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# -- noxu snapshot -----------------------------------------------------------------------------------------------------
+
+
+def run_snapshot(options: argparse.Namespace) -> int:
+    """Exit status 0: everything is copied; 1: something is not."""
+    return run_copy(options)
+
+
+# -- noxu check --------------------------------------------------------------------------------------------------------
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Exit status 0: no problems; 1: problems, or nothing can be verified."""
+    try:
+        if options.etcd is not None:
+            problems = _check_etcd(options.etcd, options.quiet)
+        else:
+            problems = _check_file(options.file, options.quiet)
+    except (OpenError, StartError, Unavailable) as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return 1
+    for problem in problems:
+        print(f"  {problem}")
+    count = len(problems)
+    print(f"{count} problem{'s' if count > 1 else ''} found" if count else "no problems found")
+    return 1 if count else 0
+
+
+def _check_file(path: Path, quiet: bool) -> Sequence[Problem]:
+    with progress.shown("check", "rows", quiet=quiet) as show:
+        report = check(path / stores.FILE if path.is_dir() else path, show, stored_objects.problem)
+    print(
+        f"{report.path}: format {report.version}, revision {report.revision}, compacted to {report.compacted}, "
+        f"{report.keys} keys, {report.rows} rows"
+    )
+    return report.problems
+
+
+def _check_etcd(options: Etcd, quiet: bool) -> Sequence[Problem]:
+    """Raises StartError, OpenError, Unavailable."""
+    access = stores.etcd_access(options)
+    from noxu_storage import etcd_check
+
+    with progress.shown("check", "keys", quiet=quiet) as show:
+        report = asyncio.run(etcd_check.check(*access, verify=stored_objects.problem, progress=show))
+    for remark in report.remarks:
+        print(f"noxu: {remark}", file=sys.stderr)
+    print(
+        f"{', '.join(options.servers)}, {options.prefix}: etcd {', '.join(report.versions)}, revision {report.revision}, "
+        f"compacted to {report.compacted}, {report.keys} keys, {report.others} keys of other forms"
+    )
+    return report.problems

@@ -18,11 +18,9 @@ from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.commands import export_files, progress
-from noxu.commands.api_client import ApiClient, RequestError
-from noxu.commands.export_files import Exported, ForeignFile
-from noxu.commands.exported import NEVER, cleaned, is_made_by_servers, rank
-from noxu.commands.places import State, Unusable, opened
+from noxu.commands import exported, progress
+from noxu.commands.exported import NEVER, Exported, ForeignFile, cleaned, is_made_by_servers, rank
+from noxu.commands.places import ApiClient, RequestError, State, Unusable, opened
 from noxu.config import StartError
 from noxu.control_plane import WITHOUT_CONTROLLERS, assemble, running
 from noxu.crd import conditions
@@ -123,13 +121,13 @@ def _write(options: argparse.Namespace, found: Sequence[Exported]) -> list[str]:
     """Write the objects. Returns files of a former export. Raises ForeignFile, OSError."""
     if options.to is None:
         sys.stdout.flush()
-        for part in export_files.stream(found):
+        for part in exported.stream(found):
             sys.stdout.buffer.write(part)
         return []
-    if options.to.suffix in export_files.SUFFIXES and not options.to.is_dir():
-        export_files.write_file(options.to, found)
+    if options.to.suffix in exported.SUFFIXES and not options.to.is_dir():
+        exported.write_file(options.to, found)
         return []
-    return [str(path) for path in export_files.write_folder(options.to, found)]
+    return [str(path) for path in exported.write_folder(options.to, found)]
 
 
 def _notes(found: Sequence[Exported], left: Left, stale: Sequence[str]) -> Iterator[str]:

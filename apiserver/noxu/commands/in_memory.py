@@ -14,11 +14,10 @@ from typing import Final, TypeVar
 
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
-from noxu.commands.former import restore_definitions, restore_objects
-from noxu.commands.outcomes import Outcome, Rules
+from noxu.commands.findings import Outcome, Rules
 from noxu.commands.progress import each
-from noxu.commands.shards import Shard
-from noxu.commands.updates import Configurations, Update
+from noxu.commands.results import Shard
+from noxu.commands.updates import Configurations, Update, restore_definitions, restore_objects
 from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, running
 from noxu.crd import conditions, lint
 from noxu.features import Features

@@ -23,9 +23,9 @@ from noxu.process.signals import Interrupted
 if TYPE_CHECKING:
     import argparse
 
-    from noxu.commands.cache import Cache
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.manifests.documents import Document, Read
+    from noxu.manifests.manifest_cache import Cache
     from noxu_storage.types import Progress
 
 _NO_NAMESPACE: Final = expression(r'namespaces ".*" not found$')
@@ -82,13 +82,13 @@ def _cache(options: argparse.Namespace) -> Cache | None:
     """The cache of parsed manifests and valid definitions; None if it is not needed."""
     if options.no_cache or not options.config.files:
         return None
-    from noxu.commands.cache import Cache, user_directory  # it knows YAML
+    from noxu.manifests.manifest_cache import Cache, user_directory  # it knows YAML
 
     return Cache(user_directory())
 
 
 def _reader(cache: Cache) -> Read:
-    from noxu.commands.packed_files import reader
+    from noxu.manifests.manifest_cache import reader
 
     return reader(cache)
 

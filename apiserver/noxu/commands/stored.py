@@ -18,9 +18,8 @@ from typing import Final, NamedTuple, Protocol
 from noxu.api import codec
 from noxu.api.field import FieldError
 from noxu.commands import progress
-from noxu.commands.api_client import ApiClient, RequestError
 from noxu.commands.findings import FOUND, UNREADABLE
-from noxu.commands.places import State, Unusable, opened
+from noxu.commands.places import ApiClient, RequestError, State, Unusable, opened
 from noxu.config import StartError
 from noxu.crd import conditions, defaults, types
 from noxu.crd.versions import served_versions, storage_version

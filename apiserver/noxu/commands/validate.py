@@ -15,14 +15,12 @@ from functools import partial
 from typing import Final
 
 from noxu.api import codec
-from noxu.commands import findings, inputs, outcomes, progress, reports, results, shards
-from noxu.commands.cache import Cache, user_directory
-from noxu.commands.findings import Checked
-from noxu.commands.outcomes import Outcome, Rules
+from noxu.commands import findings, progress, reports, results
+from noxu.commands.findings import Checked, Outcome, Rules
 from noxu.commands.reports import Style
-from noxu.commands.results import Check, Results
-from noxu.commands.shards import Shard
+from noxu.commands.results import Check, Results, Shard
 from noxu.manifests.documents import Document
+from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 
@@ -45,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
     cache = Cache(None if options.no_cache else user_directory())
     with progress.shown("validate", quiet=options.quiet) as report:
         with _not_collected():
-            documents, old = inputs.read(options, cache.split), inputs.former(options.old, cache.split)
+            documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
         found = _outcomes(options, documents, old, cache, report)
     cache.tidy()
     checked = [outcome.checked for outcome in found]
@@ -94,7 +92,7 @@ def _outcomes(
     found = Results[Outcome]()
     accepted = []
     for document in documents:
-        if (certain := inputs.decided(options, document)) is not None:
+        if (certain := findings.decided(options, document)) is not None:
             found[id(document)] = Outcome(document, document.namespace, certain.result, certain=certain.findings)
         else:
             accepted.append(document)
@@ -103,9 +101,9 @@ def _outcomes(
         report(len(found) + count, len(documents))
 
     check = _check(Rules(options.strict, options.features, options.ignore_unknown_kinds))
-    for members in inputs.rounds(accepted) if options.independent else [accepted]:
-        shared = inputs.shared_with(members, accepted) if options.independent else []
-        results.add(found, check, shards.split(members, shared, old), cache, options.jobs, written)
+    for members in findings.rounds(accepted) if options.independent else [accepted]:
+        shared = findings.shared_with(members, accepted) if options.independent else []
+        results.add(found, check, results.split(members, shared, old), cache, options.jobs, written)
     return found.of(documents)
 
 
@@ -114,8 +112,8 @@ def _check(rules: Rules) -> Check[Outcome]:
         name="validate",
         find=partial(_write, rules),
         depends=tuple(rules),
-        as_json=outcomes.as_json,
-        from_json=outcomes.from_json,
+        as_json=findings.outcome_as_json,
+        from_json=findings.from_json,
         reads_text=False,
         kept=lambda outcome: outcome.error is None or outcome.error.code in _KEPT,
     )

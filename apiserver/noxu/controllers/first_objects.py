@@ -17,7 +17,7 @@ be stored, because another server was faster or the store failed, are created as
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.clock import Clock
@@ -29,9 +29,6 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.resource import Resource
 from noxu.values import Object
 from noxu_storage.types import Key
-
-if TYPE_CHECKING:
-    from noxu.controllers.controller import Reconciler
 
 NOW: Final = "{now}"
 _UID: Final = "{uid}"
@@ -51,13 +48,21 @@ class FirstObject(NamedTuple):
     every: float | None = None
 
 
+class Creating(Protocol):
+    """Of a controller, what it creates in a new store, and the keys whose objects are stored, with their times."""
+
+    fresh: dict[Any, float | None]
+
+    def first_objects(self) -> Iterable[FirstObject]: ...
+
+
 def template(manifest: Object, manager: str) -> bytes:
     """What is stored of a complete manifest by a field manager."""
     return codec.encode(default_objects.stored(manifest, _UID, NOW, manager), sort_keys=False)
 
 
 async def create(
-    controllers: Iterable[Reconciler[Any]], persistence: Persistence, clock: Clock, identifiers: Identifiers
+    controllers: Iterable[Creating], persistence: Persistence, clock: Clock, identifiers: Identifiers
 ) -> None:
     """Store the first objects of controllers that are not started yet. Their keys become fresh."""
     wanted = [(controller, first) for controller in controllers for first in controller.first_objects()]

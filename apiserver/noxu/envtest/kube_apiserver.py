@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from noxu.config import KUBERNETES_VERSION, StartError
 from noxu.envtest import configuration, data_directory, flags
-from noxu.envtest.arguments import Arguments, FlagError, parse
 from noxu.envtest.etcd import parent
+from noxu.envtest.flags import Arguments, FlagError, parse
 from noxu.go.text import quote
 
 if TYPE_CHECKING:

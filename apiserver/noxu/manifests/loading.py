@@ -31,6 +31,7 @@ from noxu.crd.unchanged import digest_of
 from noxu.crd.valid_specs import ValidSpecs
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
+from noxu.manifests.wording import plain, without_rule
 from noxu.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import LOOP_LIMIT
@@ -309,8 +310,6 @@ async def _writing_together(errors: list[str]) -> AsyncIterator[_Together]:
 
 def refusals(document: Document, error: ApiError) -> list[str]:
     """The texts of an error in plain words, with the file and the lines: one for each field that is invalid."""
-    from noxu.manifests.wording import plain, without_rule  # most servers load no object that is refused
-
     causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
     if not causes or not all(cause.get("field") for cause in causes):
         value = codec.decode_stored(document.packed) if document.packed else document.value

@@ -25,7 +25,7 @@ from types import CoroutineType, FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from noxu.testing.errors import EXPECTED, hidden
-from noxu.testing.runner import Runner
+from noxu.testing.session import Runner
 
 T = TypeVar("T")
 P = ParamSpec("P")

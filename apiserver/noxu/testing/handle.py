@@ -1,6 +1,10 @@
 """A server for a test: in this process, in memory, on a free port, stopped at the end of the test.
 
 It runs in a thread of its own, so sync and async tests can use it.
+
+Where the objects of a test come from.
+
+The type of the fixture `make_noxu`, for annotations.
 """
 
 from __future__ import annotations
@@ -9,10 +13,10 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, cast
 from weakref import WeakSet
 
 from noxu import features
@@ -26,25 +30,23 @@ from noxu.manifests.documents import LoadError
 from noxu.process import limits as process_limits
 from noxu.process.kubeconfig import Access, write_kubeconfig
 from noxu.process.server import Server
-from noxu.testing import addresses, calls, spelling, users
+from noxu.testing import addresses, calls, users
 from noxu.testing.addresses import Address
 from noxu.testing.calls import Answered
-from noxu.testing.circumstances import time_of
 from noxu.testing.client import USER_AGENT, Client
 from noxu.testing.errors import hidden
 from noxu.testing.registration import Registration
-from noxu.testing.runner import Runner
-from noxu.testing.session import Session
-from noxu.testing.source_paths import Source as Source
-from noxu.testing.source_paths import names, several
+from noxu.testing.session import Runner, Session
+from noxu.testing.sources import Source as Source
 from noxu.testing.sources import documents as documents
+from noxu.testing.sources import names, several
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
+from noxu.testing.waiting import time_of
 from noxu.values import Object
 
 if TYPE_CHECKING:
     from noxu.testing.calls import AwaitableNone, AwaitableObjects, AwaitableRequests
-    from noxu.testing.factory import AwaitableNoxu
 
 __tracebackhide__ = hidden
 
@@ -268,8 +270,8 @@ class Noxu(Registration, Verbs):
         client has the answer. The newest 10,000 are kept. Raises UnknownKind, and ValueError for a verb, a subresource, a code,
         a namespace or a user that nothing has.
         """
-        spelling.verb(verb)
-        spelling.code(code)
+        addresses.verb(verb)
+        addresses.code(code)
         resource = None
         if what:
             address = addresses.of_any(self._session.catalog, what, name, namespace)
@@ -280,7 +282,7 @@ class Noxu(Registration, Verbs):
             "name": name or None,
             "namespace": namespace,
             "verb": verb or None,
-            "subresource": spelling.subresource(subresource, self._session.catalog, resource),
+            "subresource": addresses.subresource(subresource, self._session.catalog, resource),
             "code": code or None,
             "user": user or None,
             "by_handle": by_handle,
@@ -308,7 +310,7 @@ class Noxu(Registration, Verbs):
         authorization allows. Raises ValueError for a group `system:…` that Kubernetes does not have.
         """
         assert self._directory is not None
-        groups = spelling.groups(groups)
+        groups = addresses.groups(groups)
         self._made += 1
         self._named.add(name)
         return users.make(self._server, self._directory / USERS / str(self._made), name, groups, uid, self._session_of)
@@ -360,8 +362,40 @@ def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:
     """The groups of each user. Raises ValueError."""
     if not isinstance(users, Mapping):
         return dict.fromkeys(names(users), ())
-    return {name: spelling.groups(groups) for name, groups in users.items()}
+    return {name: addresses.groups(groups) for name, groups in users.items()}
 
 
 def _features(gates: Mapping[str, bool]) -> Features:
     return features.parse_gates([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])
+
+
+# -- the fixture that makes servers ------------------------------------------------------------------------------------
+
+
+class MakeNoxu(Protocol):
+    """Starts a server, which runs until the end of the test. In a coroutine it is awaited. The arguments are those of `Noxu`."""
+
+    def __call__(
+        self,
+        *,
+        manifests: Iterable[Source] = (),
+        gates: Mapping[str, bool] | None = None,
+        profile: Profile = "local",
+        data: str | os.PathLike[str] | None = None,
+        users: Users = (),
+        strict: bool = False,
+        tls: bool = False,
+        controllers: Iterable[str] | None = None,
+        disable_admission_plugins: Iterable[str] = (),
+        enable_admission_plugins: Iterable[str] = (),
+        authentication: Authentication = DEFAULT_AUTHENTICATION,
+        authorization_modes: Iterable[str] | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> AwaitableNoxu: ...
+
+
+if TYPE_CHECKING:
+
+    class AwaitableNoxu(Noxu):
+        def __await__(self) -> Generator[object, None, Noxu]: ...

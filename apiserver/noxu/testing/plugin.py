@@ -11,6 +11,15 @@ are for all servers.
 
 The report of a failed test shows the last requests and why writes were refused. A call that a coroutine does not await
 fails its test. Every pytest run imports this module, whether it uses a server or not: it imports little.
+
+Modules of this package are imported as they are, in a pytest run, too.
+
+Pytest rewrites the assertions of all modules in the distribution of a plugin, for better messages, and compiles each module
+for that when it is first imported. The server has hundreds of modules, and its assertions are for its authors: rewriting
+them takes three times as long as the server's start. So a finder stands before pytest's, which imports them as every other
+program does, from the bytecode that their installation has compiled.
+
+The plugin installs it when pytest loads it. The few modules that this imports are rewritten.
 """
 
 from __future__ import annotations
@@ -20,23 +29,39 @@ import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import pytest
 
-from noxu.testing import unrewritten
+_OURS: Final = ("noxu.", "noxu_storage")
 
-unrewritten.install()
+
+class Finder:
+    """A finder of `sys.meta_path`: the standard one, for the modules of this package alone."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, path, target) if name.startswith(_OURS) else None
+
+
+def import_as_installed() -> None:
+    """Import the modules of this package without other finders, from now on."""
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Finder)
+
+
+import_as_installed()
 
 from typing import NamedTuple  # noqa: E402 - not rewritten
 
-from noxu.testing.source_paths import Source, names, path_of, several  # noqa: E402
+from noxu.testing.sources import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:
-    from noxu.testing.factory import MakeNoxu
-    from noxu.testing.handle import Noxu
+    from noxu.testing.handle import MakeNoxu, Noxu
 
 
 def __tracebackhide__(info: Any) -> bool:  # noqa: N807 - pytest's name

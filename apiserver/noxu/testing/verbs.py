@@ -18,15 +18,14 @@ from noxu.manifests.documents import Document, LoadError
 from noxu.registry import explain
 from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
-from noxu.testing import addresses, calls, spelling
+from noxu.testing import addresses, calls
 from noxu.testing.addresses import Address
 from noxu.testing.calls import Answered
 from noxu.testing.client import FIELD_MANAGER, ApiWarning, Reply, UnknownFieldWarning
 from noxu.testing.conditions import CREATE, DELETE, Condition
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.session import Session
-from noxu.testing.source_paths import path_of
-from noxu.testing.sources import Source, documents
+from noxu.testing.sources import Source, documents, path_of
 from noxu.testing.waiting import Several, Waiting
 from noxu.testing.watching import Watch
 from noxu.values import Object, copy
@@ -371,7 +370,7 @@ class Verbs:
         """
         resource, namespace, name = addresses.of_any(self._session.catalog, what, name, namespace)
         if name:
-            fields = ",".join(filter(None, (f"metadata.name={name}", spelling.selector(fields, "fields"))))
+            fields = ",".join(filter(None, (f"metadata.name={name}", addresses.selector(fields, "fields"))))
         query = selectors(labels, fields) | ({"resourceVersion": since} if since else {})
         path = Address(resource, namespace).path()
         subject = f"{resource.group_resource}{f' {name}' if name else ''}"
@@ -527,7 +526,7 @@ def _warning(resource: Resource, text: str) -> ApiWarning:
 def selectors(labels: str | Mapping[str, str], fields: str | Mapping[str, str]) -> dict[str, str]:
     """The query of selectors. Raises TypeError, ValueError."""
     found = {
-        "labelSelector": spelling.selector(labels, "labels"),
-        "fieldSelector": spelling.selector(fields, "fields"),
+        "labelSelector": addresses.selector(labels, "labels"),
+        "fieldSelector": addresses.selector(fields, "fields"),
     }
     return {name: value for name, value in found.items() if value}

@@ -18,7 +18,7 @@ from noxu.api import codec
 from noxu.testing import calls
 from noxu.testing.client import Client, error_from_status
 from noxu.testing.errors import WaitTimeout, hidden
-from noxu.testing.runner import Runner
+from noxu.testing.session import Runner
 from noxu.values import Object
 
 __tracebackhide__ = hidden
