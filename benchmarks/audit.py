@@ -22,7 +22,7 @@ from noxu.clock import SYSTEM_CLOCK
 from noxu.http import auditing
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Audit
+from noxu.http.filters import RecordAudit
 from noxu.http.request import parse_target
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import RotatingFile, Rotation
@@ -59,7 +59,7 @@ def exchange_of() -> Exchange:
 
 async def record_requests(log: AuditLog, between: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     """The processor time of a request in the loop, and in all threads."""
-    filter_, sink, answer = Audit(log), auditing.sink(log), Answer(BODY)
+    filter_, sink, answer = RecordAudit(log), auditing.sink(log), Answer(BODY)
     in_loop, in_all = float("inf"), float("inf")
     exchange = exchange_of()
     for _ in range(ROUNDS):
@@ -68,7 +68,7 @@ async def record_requests(log: AuditLog, between: Callable[[], Awaitable[object]
             exchange.record, exchange.is_judged = None, False
             filter_.enter(exchange)
             record: Any = exchange.record
-            auditing.observe_body(exchange, record, BODY)
+            exchange.body = BODY
             auditing.observed(exchange, record, answer)
             sink(exchange)
         in_loop = min(in_loop, (time.thread_time() - start) / CALLS)

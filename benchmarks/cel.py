@@ -22,11 +22,11 @@ import yaml
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.kubernetes import rules
 from noxu.cel.kubernetes.schema_rules import SchemaRules
-from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.kubernetes.validation import RuleValidator
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.values import from_json_or_failed
 from noxu.crd import types, update, validation
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.registry import stages, write
 from noxu.registry.custom import versions_of
 from noxu.registry.draft import Action, Body, WriteRequest, draft_of
@@ -98,7 +98,7 @@ def evaluation_times() -> Iterator[str]:
         assert generated is not None, rule
         cost = program.evaluate(variables).cost
         assert generated(VALUE, None, PER_CALL_LIMIT, int) == cost, rule
-        validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": [{"rule": rule}]}), root=False)
+        validator = RuleValidator(parse({**SCHEMA, "x-kubernetes-validations": [{"rule": rule}]}), root=False)
         for _ in range(10):
             assert not validator.validate(VALUE).errors
         times = (

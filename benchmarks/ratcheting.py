@@ -17,7 +17,7 @@ from noxu.features import Features
 from noxu.registry import custom, stages
 from noxu.registry.draft import Action, WriteRequest, draft_of
 from noxu.registry.resource import Resource
-from noxu.schema.ratcheting import validate_update
+from noxu.schema.validation import validate_update
 
 ROUNDS = 40
 RUNS = 25

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from benchmarks import samples
 from benchmarks.samples import sample
 from noxu.schema import listtype, patterns
-from noxu.schema.ratcheting import validate_update
 from noxu.schema.structural import parse
-from noxu.schema.validation import validate
+from noxu.schema.validation import validate, validate_update
 from noxu.values import Json
 
 ROUNDS = 7

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, Action, option_parameters, routes
+from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, PathAction, option_parameters, routes
 from noxu.http import negotiation
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
@@ -217,7 +217,7 @@ def _nodes() -> tuple[ast.AST, ...]:
     root = Path(negotiation.__file__).parents[1]
     paths = sorted(path for part in _PARTS for path in (root / part).rglob("*.py"))
     assert paths
-    own = [path for path in paths if path.name != "webhook_client.py"]  # the server is the client there
+    own = [path for path in paths if path.name != "webhooks.py"]  # the server is the client there
     return tuple(node for path in own for node in ast.walk(ast.parse(path.read_text())))
 
 
@@ -342,16 +342,16 @@ def _paths() -> Iterator[str]:
     )
 
 
-def _verb(action: Action) -> str:
+def _verb(action: PathAction) -> str:
     return {"post": "create", "put": "update", "watchlist": "watch"}.get(action.name, action.name)
 
 
-def _actions() -> list[tuple[str, Action]]:
+def _actions() -> list[tuple[str, PathAction]]:
     """By the verb of the catalog; what built-in kinds or custom resources have not published is understood for both."""
     return [(_verb(action), action) for actions in (CUSTOM, BUILT_IN) for action in actions.values()]
 
 
-def _options(action: Action) -> dict[str, tuple[str, str]]:
+def _options(action: PathAction) -> dict[str, tuple[str, str]]:
     """The query parameters of a verb: type and text."""
     without = BUILT_IN["deletecollection"].without if action.name == "deletecollection" else action.without
     found = (parameter for struct in action.options for parameter in option_parameters(struct))
@@ -379,7 +379,7 @@ def _parameters() -> Iterator[str]:
 
 
 def _media_types() -> Iterator[str]:
-    def offered(endpoint: negotiation.Endpoint, kind: str = "") -> str:
+    def offered(endpoint: negotiation.Representations, kind: str = "") -> str:
         targets = [target for target in endpoint.offers if (target[2] if target else "") == kind]
         return _codes(text for text in negotiation.MEDIA_TYPES if text in endpoint.offers[targets[0]])
 

@@ -20,8 +20,6 @@ from typing import Final, NoReturn
 import pytest
 from packaging.requirements import Requirement
 
-from noxu.schema import patterns
-
 SHARED: Final = Path(__file__).parents[2] / "shared"  # a folder next to the checkout
 SCRIPTS: Final = sysconfig.get_path("scripts")  # where packages with programs have installed them
 PROJECT: Final = Path(__file__).parents[1] / "pyproject.toml"
@@ -100,9 +98,6 @@ def needs_program(name: str) -> pytest.MarkDecorator:
 
 def needs_platform(feature: str, *, present: bool) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not present, reason=_platform(feature))
-
-
-needs_re2: Final = pytest.mark.skipif(not patterns.engine(), reason="package: re2")
 
 
 def skip_without_data(name: str) -> NoReturn:

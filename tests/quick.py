@@ -48,7 +48,7 @@ SLOW: dict[str, int] = {
     "tests/schema/test_completion.py::test_references_that_multiply_stop": 0,
     "tests/schema/test_listtype.py::test_list_type_validation_stops": 0,
     "tests/schema/test_listtype.py::test_time": 0,
-    "tests/schema/test_ratcheting.py::test_time": 0,
+    "tests/schema/test_validation_ratcheting.py::test_time": 0,
     "tests/schema/test_validation.py::test_a_small_value_with_many_errors": 1,
     "tests/testing/test_plugin.py": 4,
     "tests/testing/test_recipes.py": 4,

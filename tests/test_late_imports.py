@@ -30,7 +30,7 @@ LATE: Final = {
     "requests": ("noxu.http.application", "noxu.http.handlers"),
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
     "WebSockets": ("aiohttp.web_ws",),
-    "calls of webhooks": ("aiohttp.client", "noxu.http.webhook_client", "noxu.webhook.client"),
+    "calls of webhooks": ("aiohttp.client",),
     "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
     "schemas": ("noxu.schema.compiled", "noxu.cel.program"),
     "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),

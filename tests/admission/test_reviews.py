@@ -10,7 +10,7 @@ import pytest
 
 from noxu.admission import reviews
 from noxu.api.errors import ApiError
-from noxu.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
+from noxu.api.json_patches import MAX_JSON_PATCH_OPERATIONS
 from noxu.webhook.client import CallFailed, Reply
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"

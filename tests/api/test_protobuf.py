@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noxu.api.protobuf import MAGIC, decode, encode, open_envelope
+from noxu.go.protobuf import BYTES, VARINT, tag_bytes, varint_bytes
 from noxu.go.structs import STRING, Field, Struct
-from noxu.go.wire import BYTES, VARINT, tag_bytes, varint_bytes
 from noxu.kinds.scheme import struct_of
 from noxu.values import Json, Object
 

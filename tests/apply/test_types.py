@@ -35,10 +35,10 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Scalar,
     Struct,
     Union,
-    Write,
 )
 from noxu.schema.structural import parse
 from noxu.values import Object
@@ -188,7 +188,7 @@ def test_owner_references_are_atomic_items_by_uid() -> None:
 
 # --- struct tables ---
 
-ALWAYS = Write.ALWAYS
+ALWAYS = Presence.ALWAYS
 PORT = Struct("Port").define(
     Field("port", INT32, 1, ALWAYS), Field("protocol", Scalar("v1.Protocol", lambda value: value, ""), 2)
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.types import Type
 from noxu.cel.values.values import ABSENT

@@ -16,7 +16,7 @@ import pytest
 
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.types import Type
 from noxu.cel.values.numbers import Uint
@@ -272,7 +272,7 @@ def read_type(given: Message) -> Type:
             return {one.name: one for one in (types.TIMESTAMP, types.DURATION)}[value.decode()]
         case "abstract_type", dict():
             params = (read_type(one) for one in value.get("parameter_types", []) if isinstance(one, dict))
-            return Type(types.Kind.OPAQUE, text(value, "name"), tuple(params))
+            return Type(types.TypeKind.OPAQUE, text(value, "name"), tuple(params))
     raise AssertionError(given)
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from noxu.cel.kubernetes import rules
 from noxu.cel.kubernetes.schema_rules import SchemaRules
-from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.kubernetes.validation import RuleValidator
 from noxu.crd import types, update, validation
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import parse
 from noxu.values import Object
@@ -53,7 +53,7 @@ def test_the_errors_and_warnings_of_an_object(row: Object, generated: bool, monk
     monkeypatch.setattr(rules, "_GENERATE_AFTER", 1 if generated else 10**9)
     schema, old = parse(row["schema"]), row.get("old")
     correlation = Correlated(row["object"], old, schema) if old is not None else None
-    validator = Validator(schema)
+    validator = RuleValidator(schema)
     if generated:
         validator.validate(row["object"], old)
     result = validator.validate(row["object"], old, correlation=correlation)

@@ -17,7 +17,7 @@ from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.generation.codegen import FALLBACK_ERRORS
 from noxu.cel.kubernetes import rules
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.types.types import Type, display
 from noxu.cel.values.numbers import Uint

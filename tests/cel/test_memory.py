@@ -17,11 +17,11 @@ from noxu.cel import memory
 from noxu.cel.checking.environment import STORED
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.errors import MAX_MESSAGE, CelError, MemoryExceeded, shortened
-from noxu.cel.evaluation.interpreter import Outcome
+from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.kubernetes.admission import Composition, Purpose
 from noxu.cel.kubernetes.patches import PatchError, apply_configuration, json_patch
 from noxu.cel.kubernetes.rules import expression
-from noxu.cel.kubernetes.validation import Validator
+from noxu.cel.kubernetes.validation import RuleValidator
 from noxu.cel.library import patches
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.values import from_json, untyped
@@ -188,8 +188,8 @@ def compiled(text: str) -> Any:
     return rule.program
 
 
-def outcome(text: str) -> Outcome:
-    found: Outcome = compiled(text).evaluate({"self": from_json(VALUE, parse(SCHEMA))})
+def outcome(text: str) -> EvaluationResult:
+    found: EvaluationResult = compiled(text).evaluate({"self": from_json(VALUE, parse(SCHEMA))})
     return found
 
 
@@ -269,7 +269,7 @@ def test_the_last_index_of_a_long_text_is_the_last() -> None:
 
 def test_a_rule_that_makes_too_much_is_an_error_and_the_last_rule() -> None:
     rules = [{"rule": f"{SHARED} == {SHARED}"}, {"rule": "false"}]
-    validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
+    validator = RuleValidator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
     for _ in range(6):  # interpreted, then generated
         result = validator.validate(VALUE)
         (error,) = result.errors
@@ -278,7 +278,7 @@ def test_a_rule_that_makes_too_much_is_an_error_and_the_last_rule() -> None:
 
 def test_values_of_one_rule_do_not_count_for_the_next() -> None:
     rules = [{"rule": "self.numbers.reverse().size() > 0"}] * 20
-    validator = Validator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
+    validator = RuleValidator(parse({**SCHEMA, "x-kubernetes-validations": rules}), root=False)
     for _ in range(6):
         assert validator.validate(VALUE).errors == []
 

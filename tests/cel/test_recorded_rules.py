@@ -12,8 +12,8 @@ import pytest
 from noxu.api.errors import aggregate
 from noxu.cel.kubernetes.schema_rules import SchemaRules
 from noxu.crd import types, update, validation
-from noxu.crd.defaults import default as default_crd
 from noxu.crd.schemas import RULES
+from noxu.crd.types import default as default_crd
 from noxu.registry import stages
 from noxu.registry.custom import versions_of
 from noxu.registry.resource import Resource

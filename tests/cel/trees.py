@@ -5,11 +5,11 @@ from __future__ import annotations
 from noxu.cel.syntax.ast import (
     Call,
     Comprehension,
-    Entry,
     Expr,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Message,
     Missing,
@@ -45,5 +45,5 @@ def shown(node: Expr) -> str:
     raise AssertionError(node)
 
 
-def _entries(entries: list[Entry]) -> str:
+def _entries(entries: list[MapEntry]) -> str:
     return ", ".join(f"{'?' if one.optional else ''}{shown(one.key)}: {shown(one.value)}" for one in entries)

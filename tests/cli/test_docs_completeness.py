@@ -10,9 +10,10 @@ from typing import Final
 from noxu.config import Requests
 from noxu.http.filters import chain
 from noxu.http.unsent import Unsent
-from noxu.registry.access import allow_everything
+from noxu.registry.access import ALLOWED, ANONYMOUS, User
 from noxu.security.audit_log import AuditLog
 from noxu.security.audit_policy import EVERYTHING
+from noxu.security.credentials import Credentials
 from tests.security.lines import Lines
 
 ROOT: Final = Path(__file__).parents[2]
@@ -61,14 +62,21 @@ def test_the_architecture_shows_the_layers_of_the_contract() -> None:
     ]
 
 
+class Everyone:
+    """Knows no user."""
+
+    def authenticate(self, given: Credentials, warnings: list[str]) -> User:
+        return ANONYMOUS
+
+
 def test_the_architecture_shows_the_filters_in_order() -> None:
     diagram = section("docs/architecture.md", "A request").split("```")[1].replace("│", " ")
     shown = max(re.findall(r"\w+(?:\s+→ \w+)+", diagram), key=len)
     audit_log = AuditLog(EVERYTHING, Lines())
     filters = chain(
         own_names=frozenset(),
-        authenticator=None,
-        authorize=allow_everything,
+        authenticator=Everyone(),
+        authorize=lambda _: ALLOWED,
         traces=None,
         unsent=Unsent(),
         audit_log=audit_log,

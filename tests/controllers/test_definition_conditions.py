@@ -6,8 +6,8 @@ import pytest
 
 from noxu.controllers.definitions import advance, set_structure
 from noxu.crd import types, update, v1beta1
-from noxu.crd.accepted_names import AcceptedNames
-from noxu.crd.defaults import default
+from noxu.crd.conditions import AcceptedNames
+from noxu.crd.types import default
 from noxu.values import Object
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

@@ -17,8 +17,8 @@ from noxu.controllers import definition_status
 from noxu.controllers.definition_status import at_revision, to_change, with_status
 from noxu.controllers.definitions import advance
 from noxu.crd import types, update
-from noxu.crd.accepted_names import AcceptedNames
-from noxu.crd.defaults import default
+from noxu.crd.conditions import AcceptedNames
+from noxu.crd.types import default
 from noxu.go.text import compact_json
 from noxu.registry import entry as entries
 from noxu.registry import ownership

@@ -9,8 +9,8 @@ import pytest
 
 from noxu.api.field import FieldError
 from noxu.crd import types, update, validation
-from noxu.crd.defaults import default
 from noxu.crd.schemas import RuleCheckers
+from noxu.crd.types import default
 from noxu.values import Object
 
 Build = Callable[..., Object]

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from noxu.crd import conditions
-from noxu.crd.accepted_names import AcceptedNames
-from noxu.crd.conditions import Condition, Naming, names_conditions
+from noxu.crd.conditions import AcceptedNames, Condition, Naming, names_conditions
 from noxu.values import Json, Object
 
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"

@@ -8,7 +8,7 @@ import pytest
 
 from noxu.crd import types
 from noxu.crd.default_values import default_errors, has_unknown_fields
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.crd.validation import validate
 from noxu.schema.structural import parse
 from noxu.values import Json, Object

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from noxu.crd import types
-from noxu.crd.defaults import default
 from noxu.crd.lint import as_written, fix, lint_crd, more_errors, remarks
+from noxu.crd.types import default
 from noxu.values import Json, Object
 from tests.optional import SHARED, skip_without_data
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from noxu.crd.defaults import default
 from noxu.crd.internal import internal
 from noxu.crd.strictness import Strictness
-from noxu.crd.types import decode
+from noxu.crd.types import decode, default
 from noxu.crd.validation import validate_status_update
 from noxu.values import Json, Object
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from noxu.crd import types
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.crd.update import prepare_for_create, prepare_for_status_update, prepare_for_update, warnings
 from noxu.values import Json, Object
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from noxu.crd import types, v1beta1
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.crd.update import prepare_for_create
 from noxu.crd.validation import validate
 from noxu.values import Json, Object

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from noxu.discovery import gzip_pieces, openapi, openapi_paths
-from noxu.discovery.openapi import INDEX, VERSION, Document, Form, Key, Published
+from noxu.discovery import openapi, openapi_paths
+from noxu.discovery.openapi import INDEX, VERSION, DocumentForm, DocumentKey, Published, PublishedDocument
 from noxu.discovery.openapi_schemas import V2, V3
-from noxu.go import wire
+from noxu.go import protobuf
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
@@ -58,13 +58,13 @@ def published() -> Published:
     return Published(lambda: next(moments))
 
 
-def read(document: Document) -> JsonObject:
+def read(document: PublishedDocument) -> JsonObject:
     found: JsonObject = json.loads(document.body)
     return found
 
 
-def at(group_version: str, form: Form = Form.JSON) -> Key:
-    return Key(V3, f"apis/{group_version}", form)
+def at(group_version: str, form: DocumentForm = DocumentForm.JSON) -> DocumentKey:
+    return DocumentKey(V3, f"apis/{group_version}", form)
 
 
 def bare(value: Any) -> Any:
@@ -100,7 +100,7 @@ def test_scalable_resources_publish_the_scale_schemas(published: Published) -> N
 
 
 def test_a_document_of_built_in_kinds(published: Published) -> None:
-    found = read(published.build(catalog_of(), Key(V3, "api/v1")))
+    found = read(published.build(catalog_of(), DocumentKey(V3, "api/v1")))
     assert found["info"]["title"] == "Kubernetes"
     assert "/api/v1/namespaces/{namespace}/configmaps/{name}" in found["paths"]
     assert "io.k8s.api.core.v1.ConfigMapList" in found["components"]["schemas"]
@@ -108,7 +108,7 @@ def test_a_document_of_built_in_kinds(published: Published) -> None:
 
 
 def test_v2_has_everything(published: Published) -> None:
-    found = read(published.build(catalog_of(crd(versions=("v1", "v2"))), Key(V2)))
+    found = read(published.build(catalog_of(crd(versions=("v1", "v2"))), DocumentKey(V2)))
     assert found["swagger"] == "2.0"
     names = ("com.example.v1.Widget", "com.example.v2.WidgetList", "io.k8s.api.core.v1.Secret", META + "Status")
     assert all(name in found["definitions"] for name in names)
@@ -126,7 +126,7 @@ def references(value: Any) -> set[str]:
 
 def test_every_reference_leads_somewhere(published: Published) -> None:
     catalog = catalog_of(crd(), crd("Gadget", subresources={"status": {}}))
-    keys = [Key(V2), *(Key(V3, path) for path in read(published.build(catalog, INDEX))["paths"])]
+    keys = [DocumentKey(V2), *(DocumentKey(V3, path) for path in read(published.build(catalog, INDEX))["paths"])]
     for key in keys:
         found = read(published.build(catalog, key))
         for reference in references(found):
@@ -136,7 +136,7 @@ def test_every_reference_leads_somewhere(published: Published) -> None:
 
 
 def test_the_document_of_the_version(published: Published) -> None:
-    found = read(published.build(catalog_of(), Key(V3, VERSION)))
+    found = read(published.build(catalog_of(), DocumentKey(V3, VERSION)))
     assert list(found["paths"]) == ["/version/"]
     (schema,) = found["components"]["schemas"].values()
     assert "gitVersion" in schema["required"]
@@ -158,12 +158,12 @@ def test_v2_does_not_escape_html(published: Published) -> None:
         "type": "object",
         "properties": {"n": {"type": "number", "maximum": 1e21, "description": "a < b & \u2028"}},
     }
-    body = published.build(catalog_of(crd(schema={"openAPIV3Schema": schema})), Key(V2)).body
+    body = published.build(catalog_of(crd(schema={"openAPIV3Schema": schema})), DocumentKey(V2)).body
     assert '"n":{"description":"a < b & \u2028","type":"number","maximum":1e+21}'.encode() in body
 
 
 def test_the_order_of_keys_in_v2(published: Published) -> None:
-    found = read(published.build(catalog_of(crd()), Key(V2)))
+    found = read(published.build(catalog_of(crd()), DocumentKey(V2)))
     assert list(found) == ["swagger", "info", "paths", "definitions", "parameters"]
     assert list(found["definitions"]) == sorted(found["definitions"])
     assert list(found["parameters"]) == sorted(found["parameters"])
@@ -178,7 +178,7 @@ def test_the_index_names_each_document_by_its_hash(published: Published) -> None
     assert list(found) == sorted(found)
     assert {"api/v1", "apis/example.com/v1", "apis/other.com/v1beta1", "apis/other.com/v1", "version"} <= found.keys()
     for path, entry in found.items():
-        document = published.build(catalog, Key(V3, path))
+        document = published.build(catalog, DocumentKey(V3, path))
         assert re.fullmatch("[0-9A-F]{128}", document.hash)
         assert entry == {"serverRelativeURL": f"/openapi/v3/{path}?hash={document.hash}"}
     assert len({entry["serverRelativeURL"].rpartition("=")[2] for entry in found.values()}) == len(found)
@@ -237,7 +237,7 @@ def test_versions_that_are_not_served_are_not_published(published: Published) ->
     catalog = catalog_of(hidden)
     assert published.exists(catalog, "apis/example.com/v1")
     assert not published.exists(catalog, "apis/example.com/v2")
-    assert "com.example.v2.Widget" not in read(published.build(catalog, Key(V2)))["definitions"]
+    assert "com.example.v2.Widget" not in read(published.build(catalog, DocumentKey(V2)))["definitions"]
 
 
 @pytest.mark.parametrize("path", ["", "api", "apis", "apis/example.com", "apis/example.com/v9", "api/v2", "versions"])
@@ -256,8 +256,10 @@ def test_documents_do_not_depend_on_the_order_of_definitions() -> None:
 # -- what is kept -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", [INDEX, Key(V2), at("example.com/v1"), at("example.com/v1", Form.PROTOBUF)])
-def test_documents_are_built_on_demand_and_cached(published: Published, key: Key) -> None:
+@pytest.mark.parametrize(
+    "key", [INDEX, DocumentKey(V2), at("example.com/v1"), at("example.com/v1", DocumentForm.PROTOBUF)]
+)
+def test_documents_are_built_on_demand_and_cached(published: Published, key: DocumentKey) -> None:
     catalog = catalog_of(crd())
     assert published.kept(catalog, key) is None
     built = published.build(catalog, key)
@@ -269,8 +271,8 @@ def test_the_index_builds_none_of_the_documents_it_names(published: Published) -
     catalog = catalog_of(crd())
     published.build(catalog, INDEX)
     for path in ("apis/example.com/v1", "api/v1"):
-        for form in Form:
-            assert published.kept(catalog, Key(V3, path, form)) is None
+        for form in DocumentForm:
+            assert published.kept(catalog, DocumentKey(V3, path, form)) is None
 
 
 def test_a_limited_number_of_bytes_is_kept(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,28 +288,30 @@ def test_a_limited_number_of_bytes_is_kept(published: Published, monkeypatch: py
     kept = [n for n in range(8) if published.kept(catalog, at(f"g{n}.com/v1")) is not None]
     assert (kept, published.kept(catalog, INDEX) is not None) == ([1, 6, 7], True)
     monkeypatch.setattr(openapi, "MAX_KEPT", 0)
-    assert published.build(catalog, Key(V2)) is published.kept(catalog, Key(V2))
+    assert published.build(catalog, DocumentKey(V2)) is published.kept(catalog, DocumentKey(V2))
     assert [key for key in published._kept if key.path] == []
 
 
 def test_parts_beyond_the_limit_are_made_again(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openapi, "MAX_PARTS", 100_000)
     old = catalog_of(crd(), crd("Gadget"))
-    first = published.build(old, Key(V2))
+    first = published.build(old, DocumentKey(V2))
     assert 0 < published._parts_size <= 100_000
-    again = published.build(old.with_definition("widgets.example.com", versions_of(crd(), 0)), Key(V2))
+    again = published.build(old.with_definition("widgets.example.com", versions_of(crd(), 0)), DocumentKey(V2))
     assert (again.body, again is first) == (first.body, False)
 
 
 def test_a_new_definition_does_not_change_the_documents_of_other_groups(published: Published) -> None:
     old = catalog_of(crd())
     published.build(old, INDEX)
-    before = {path: published.build(old, Key(V3, path)) for path in ("apis/example.com/v1", "api/v1", "version")}
+    before = {
+        path: published.build(old, DocumentKey(V3, path)) for path in ("apis/example.com/v1", "api/v1", "version")
+    }
     new = old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
     for path, document in before.items():
-        assert published.kept(new, Key(V3, path)) is document is not None
+        assert published.kept(new, DocumentKey(V3, path)) is document is not None
     assert published.kept(new, INDEX) is None
-    assert published.kept(new, Key(V2)) is None
+    assert published.kept(new, DocumentKey(V2)) is None
     assert "apis/other.com/v1" in read(published.build(new, INDEX))["paths"]
 
 
@@ -330,12 +334,12 @@ def test_deleting_a_definition_removes_its_documents(published: Published) -> No
     assert not published.exists(new, "apis/other.com/v1")
     assert "apis/other.com/v1" not in read(published.build(new, INDEX))["paths"]
     assert published.kept(old, at("other.com/v1")) is None, "and their memory is free"
-    assert "com.other.v1.Gadget" not in read(published.build(new, Key(V2)))["definitions"]
+    assert "com.other.v1.Gadget" not in read(published.build(new, DocumentKey(V2)))["definitions"]
 
 
 def test_only_the_changed_parts_of_v2_are_rebuilt(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
     old = catalog_of(crd())
-    published.build(old, Key(V2))
+    published.build(old, DocumentKey(V2))
     built: list[str] = []
     parts = openapi._resource_parts
     monkeypatch.setattr(
@@ -344,18 +348,18 @@ def test_only_the_changed_parts_of_v2_are_rebuilt(published: Published, monkeypa
         lambda resource, style, *, cbor: built.append(resource.kind) or parts(resource, style, cbor=cbor),
     )
     new = old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
-    assert "com.other.v1.Gadget" in read(published.build(new, Key(V2)))["definitions"]
+    assert "com.other.v1.Gadget" in read(published.build(new, DocumentKey(V2)))["definitions"]
     assert built == ["Gadget"]
 
 
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", DocumentForm)
 def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
-    published: Published, monkeypatch: pytest.MonkeyPatch, form: Form
+    published: Published, monkeypatch: pytest.MonkeyPatch, form: DocumentForm
 ) -> None:
     compressed: list[int] = []
-    blocks = gzip_pieces._blocks
-    monkeypatch.setattr(gzip_pieces, "_blocks", lambda group: compressed.append(len(group)) or blocks(group))
-    key, old = Key(V2, form=form), catalog_of(crd(), crd("Gadget", "other.com"))
+    blocks = openapi._blocks
+    monkeypatch.setattr(openapi, "_blocks", lambda group: compressed.append(len(group)) or blocks(group))
+    key, old = DocumentKey(V2, form=form), catalog_of(crd(), crd("Gadget", "other.com"))
     counts = []
     for catalog in (old, old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "new.com"), 0))):
         compressed.clear()
@@ -369,17 +373,19 @@ def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
 
 def test_both_forms_have_one_hash(published: Published) -> None:
     catalog = catalog_of(crd())
-    for key in (Key(V2), at("example.com/v1"), Key(V3, VERSION)):
+    for key in (DocumentKey(V2), at("example.com/v1"), DocumentKey(V3, VERSION)):
         plain = published.build(catalog, key)
-        protobuf = published.build(catalog, key._replace(form=Form.PROTOBUF))
+        protobuf = published.build(catalog, key._replace(form=DocumentForm.PROTOBUF))
         assert protobuf.body != plain.body
         assert (protobuf.hash, protobuf.made) == (plain.hash, plain.made)
 
 
 def test_many_threads_get_one_document(published: Published) -> None:
     catalog = catalog_of(crd())
-    found: list[Document] = []
-    threads = [threading.Thread(target=lambda: found.append(published.build(catalog, Key(V2)))) for _ in range(4)]
+    found: list[PublishedDocument] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(published.build(catalog, DocumentKey(V2)))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -404,10 +410,10 @@ def children(data: bytes, number: int) -> list[bytes]:
     """The fields of that number, all of which have a length."""
     found, pos = [], 0
     while pos < len(data):
-        given, kind, pos = wire.tag(data, pos, len(data))
-        after = wire.skip(kind, data, pos, len(data))
+        given, kind, pos = protobuf.read_tag(data, pos, len(data))
+        after = protobuf.skip_field(kind, data, pos, len(data))
         if given == number:
-            end, start = wire.length(data, pos, len(data))
+            end, start = protobuf.read_length(data, pos, len(data))
             found.append(data[start:end])
         pos = after
     return found
@@ -415,8 +421,8 @@ def children(data: bytes, number: int) -> list[bytes]:
 
 def test_v2_as_protobuf_has_the_same_paths_definitions_and_parameters(published: Published) -> None:
     catalog = catalog_of(crd())
-    plain = read(published.build(catalog, Key(V2)))
-    body = published.build(catalog, Key(V2, form=Form.PROTOBUF)).body
+    plain = read(published.build(catalog, DocumentKey(V2)))
+    body = published.build(catalog, DocumentKey(V2, form=DocumentForm.PROTOBUF)).body
     assert children(body, 1) == [b"2.0"]
     for number, inside, keyword in ((8, 2, "paths"), (9, 1, "definitions"), (10, 1, "parameters")):
         (message,) = children(body, number)
@@ -426,7 +432,7 @@ def test_v2_as_protobuf_has_the_same_paths_definitions_and_parameters(published:
 def test_v3_as_protobuf_has_the_same_paths_and_schemas(published: Published) -> None:
     catalog = catalog_of(crd())
     plain = read(published.build(catalog, at("example.com/v1")))
-    body = published.build(catalog, at("example.com/v1", Form.PROTOBUF)).body
+    body = published.build(catalog, at("example.com/v1", DocumentForm.PROTOBUF)).body
     (paths,), (components,) = children(body, 4), children(body, 5)
     assert list(named(paths, 1)) == list(plain["paths"])
     (schemas,) = children(components, 1)

@@ -9,7 +9,7 @@ import yaml
 
 from noxu.api import codec
 from noxu.discovery import openapi_proto as proto
-from noxu.go import wire
+from noxu.go import protobuf
 
 JsonObject = dict[str, Any]
 
@@ -251,7 +251,7 @@ PARAMETERS: JsonObject = {"x": {"in": "query", "name": "x", "type": "string"}}
 
 
 def document(
-    writer: proto.Writer, head: JsonObject, *, path: JsonObject | None = None, schema: JsonObject | None = None
+    writer: proto.ProtoWriter, head: JsonObject, *, path: JsonObject | None = None, schema: JsonObject | None = None
 ) -> bytes:
     """A document with the path /p, or with the definition A."""
     paths = [] if path is None else [writer.path_entry("/p", writer.path_item(path))]
@@ -286,16 +286,16 @@ def fields(data: bytes) -> dict[int, list[bytes | int]]:
     found: dict[int, list[bytes | int]] = {}
     pos = 0
     while pos < len(data):
-        number, kind, pos = wire.tag(data, pos, len(data))
+        number, kind, pos = protobuf.read_tag(data, pos, len(data))
         value: bytes | int
-        if kind == wire.BYTES:
-            after, pos = wire.length(data, pos, len(data))
+        if kind == protobuf.BYTES:
+            after, pos = protobuf.read_length(data, pos, len(data))
             value = data[pos:after]
             pos = after
-        elif kind == wire.FIXED64:
+        elif kind == protobuf.FIXED64:
             value, pos = data[pos : pos + 8], pos + 8
         else:
-            value, pos = wire.varint(data, pos, len(data))
+            value, pos = protobuf.read_varint(data, pos, len(data))
         found.setdefault(number, []).append(value)
     return found
 

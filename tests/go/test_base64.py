@@ -3,7 +3,7 @@
 import pytest
 
 from noxu.go.base64 import canonical, decode, decoded_length, encode
-from noxu.go.structs import BYTES, Field, Struct, Write
+from noxu.go.structs import BYTES, Field, Presence, Struct
 from noxu.go.structs import decode as decode_struct
 
 ACCEPTED = [
@@ -54,7 +54,7 @@ def test_the_length_is_known_without_decoding(length: int) -> None:
     assert decoded_length(encode(bytes(length))) == length
 
 
-HOLDER = Struct("Holder").define(Field("first", BYTES), Field("second", BYTES, 0, Write.ALWAYS))
+HOLDER = Struct("Holder").define(Field("first", BYTES), Field("second", BYTES, 0, Presence.ALWAYS))
 IN_STRUCTS = [
     ("text is made canonical", {"first": "Zh=="}, {"first": "Zg==", "second": None}, ""),
     ("an array of numbers is bytes, too", {"first": [102, None]}, {"first": "ZgA=", "second": None}, ""),

@@ -24,9 +24,9 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Struct,
     Union,
-    Write,
 )
 from noxu.values import Object
 from tests.timing import cpu_seconds
@@ -39,29 +39,29 @@ CHOICE = Union(
 PART = Struct("Part").define(Field("name", STRING, 1), Field("count", INT32, 2))
 THING = Struct("Thing").define(
     Field("text", STRING, 1),
-    Field("maybe", STRING, 2, Write.POINTER),
-    Field("always", STRING, 3, Write.ALWAYS),
+    Field("maybe", STRING, 2, Presence.POINTER),
+    Field("always", STRING, 3, Presence.ALWAYS),
     Field("flag", BOOL, 4),
     Field("small", INT32, 5),
     Field("large", INT64, 6),
-    Field("real", NUMBER, 7, Write.POINTER),
+    Field("real", NUMBER, 7, Presence.POINTER),
     Field("data", BYTES, 8),
     Field("when", TIME, 9),
     Field("exactly", MICRO_TIME, 10),
-    Field("either", INT_OR_STRING, 11, Write.POINTER),
+    Field("either", INT_OR_STRING, 11, Presence.POINTER),
     Field("any", RAW_EXTENSION, 12),
-    Field("part", PART, 13, Write.ALWAYS),
+    Field("part", PART, 13, Presence.ALWAYS),
     Field("parts", List(PART), 14),
     Field("names", List(STRING), 15),
     Field("labels", Map(STRING), 16),
     Field("blobs", Map(BYTES), 17),
     Field("byName", Map(PART), 18),
     Field("extra", Map(List(STRING, "v1.Extra", wrapped=True)), 19),
-    Field("choice", CHOICE, 20, Write.POINTER),
+    Field("choice", CHOICE, 20, Presence.POINTER),
     Field("inner", STRING, 1, inline="Outer.Inner", within=(21, 2)),
     Field("outer", STRING, 1, inline="Outer", within=(21,)),
-    Field("none", BYTES, 22, Write.ALWAYS),
-    Field("null", INT64, 23, Write.NULL),
+    Field("none", BYTES, 22, Presence.ALWAYS),
+    Field("null", INT64, 23, Presence.NULL),
     Field("notInProtobuf", STRING),
 )
 ZERO: Object = {"always": "", "part": {}, "none": None, "null": None}
@@ -296,7 +296,7 @@ def outcome(work: Callable[[], Object]) -> Object | str:
 
 
 NODE = Struct("Node")
-NODE.define(Field("next", NODE, 1, Write.POINTER), Field("all", List(NODE), 2), Field("name", STRING, 3))
+NODE.define(Field("next", NODE, 1, Presence.POINTER), Field("all", List(NODE), 2), Field("name", STRING, 3))
 
 
 def nested(depth: int) -> bytes:

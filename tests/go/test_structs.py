@@ -22,9 +22,9 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Struct,
     Union,
-    Write,
     arrange,
     decode,
     json_type,
@@ -50,7 +50,7 @@ OUTER = Struct("Outer", package="example").define(
     Field("exact", MICRO_TIME),
     Field("port", INT_OR_STRING),
     Field("kind", named("v1.Kind")),
-    Field("pointer", STRING, write=Write.POINTER),
+    Field("pointer", STRING, write=Presence.POINTER),
     Field("inner", INNER),
     Field("list", List(INNER)),
     Field("texts", List(STRING, "v1.Texts")),
@@ -147,11 +147,11 @@ def test_unknown_fields_are_limited() -> None:
 
 WRITES = Struct("Writes").define(
     Field("omit", STRING),
-    Field("pointer", STRING, write=Write.POINTER),
-    Field("always", STRING, write=Write.ALWAYS),
-    Field("inner", INNER, write=Write.ALWAYS),
-    Field("list", List(STRING), write=Write.ALWAYS),
-    Field("null", STRING, write=Write.NULL),
+    Field("pointer", STRING, write=Presence.POINTER),
+    Field("always", STRING, write=Presence.ALWAYS),
+    Field("inner", INNER, write=Presence.ALWAYS),
+    Field("list", List(STRING), write=Presence.ALWAYS),
+    Field("null", STRING, write=Presence.NULL),
 )
 
 
@@ -163,7 +163,7 @@ def test_when_fields_are_written() -> None:
 
 
 NODE = Struct("Node")
-NODE.define(Field("next", NODE, write=Write.POINTER))
+NODE.define(Field("next", NODE, write=Presence.POINTER))
 
 
 def nested(levels: int) -> Object:

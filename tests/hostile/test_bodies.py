@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noxu.api import cbor, codec, patch_bodies
+from noxu.api import cbor, codec, json_patches
 from noxu.api.errors import ApiError
 from noxu.api.meta import GroupVersionKind
 from tests.timing import cpu_seconds
@@ -21,11 +21,11 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "yaml": lambda body: codec.read_object(body, codec.YAML, FOO).value,
     "json, ignoring": lambda body: codec.read_object(body, codec.JSON, FOO, strict=False).value,
     "yaml, ignoring": lambda body: codec.read_object(body, codec.YAML, FOO, strict=False).value,
-    "json patch": lambda body: patch_bodies.json_patch(patch_bodies.read_patch(body), strict=True),
-    "json patch, ignoring": lambda body: patch_bodies.json_patch(patch_bodies.read_patch(body), strict=False),
-    "merge patch": lambda body: patch_bodies.merge_patch(patch_bodies.read_patch(body), strict=True),
-    "merge patch, ignoring": lambda body: patch_bodies.merge_patch(patch_bodies.read_patch(body), strict=False),
-    "apply": lambda body: patch_bodies.read_apply(body).value,
+    "json patch": lambda body: json_patches.json_patch(json_patches.read_patch(body), strict=True),
+    "json patch, ignoring": lambda body: json_patches.json_patch(json_patches.read_patch(body), strict=False),
+    "merge patch": lambda body: json_patches.merge_patch(json_patches.read_patch(body), strict=True),
+    "merge patch, ignoring": lambda body: json_patches.merge_patch(json_patches.read_patch(body), strict=False),
+    "apply": lambda body: json_patches.read_apply(body).value,
     "cbor": lambda body: cbor.read_object(body, FOO, typed=False),
     "cbor of a built-in kind": lambda body: cbor.read_object(body, FOO, typed=True),
     "apply in cbor": cbor.read_apply,

@@ -17,8 +17,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from noxu.controllers.certificate_issuing import Refused, SigningCA, issue
-from noxu.go.der import BIT_STRING, IDENTIFIER, INTEGER, OCTET_STRING, SEQUENCE, SET, encode
-from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION, UNIT
+from noxu.go.x509 import (
+    BIT_STRING,
+    COMMON_NAME,
+    IDENTIFIER,
+    INTEGER,
+    OCTET_STRING,
+    ORGANIZATION,
+    SEQUENCE,
+    SET,
+    UNIT,
+    encode_element,
+)
 from noxu.security.certificates import new_authority
 from noxu.security.client_certificates import read
 from tests.admission.cluster import Cluster, of_kind
@@ -26,7 +36,7 @@ from tests.admission.cluster import Cluster, of_kind
 SIGNER = "kubernetes.io/kube-apiserver-client"
 MASTERS = "system:masters"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-ECDSA = encode(SEQUENCE, encode(IDENTIFIER, bytes.fromhex("2a8648ce3d040302")))
+ECDSA = encode_element(SEQUENCE, encode_element(IDENTIFIER, bytes.fromhex("2a8648ce3d040302")))
 EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
 UTF8, NUMERIC, T61, IA5, UNIVERSAL, BMP = 0x0C, 0x12, 0x14, 0x16, 0x1C, 0x1E
 
@@ -43,17 +53,23 @@ def authority() -> SigningCA:
 
 
 def attribute(kind: bytes, text: bytes, tag: int = UTF8) -> bytes:
-    return encode(SEQUENCE, encode(IDENTIFIER, kind), encode(tag, text))
+    return encode_element(SEQUENCE, encode_element(IDENTIFIER, kind), encode_element(tag, text))
 
 
 def signed(*sets: bytes, name: bytes = b"eve", attributes: bytes = b"") -> bytes:
     """A request in DER with a good signature. Its subject has these sets, and the common name behind them."""
-    subject = encode(SEQUENCE, *sets, encode(SET, attribute(COMMON_NAME, name)))
+    subject = encode_element(SEQUENCE, *sets, encode_element(SET, attribute(COMMON_NAME, name)))
     form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    info = encode(
-        SEQUENCE, encode(INTEGER, b"\0"), subject, key().public_key().public_bytes(*form), encode(0xA0, attributes)
+    info = encode_element(
+        SEQUENCE,
+        encode_element(INTEGER, b"\0"),
+        subject,
+        key().public_key().public_bytes(*form),
+        encode_element(0xA0, attributes),
     )
-    return encode(SEQUENCE, info, ECDSA, encode(BIT_STRING, b"\0" + key().sign(info, ec.ECDSA(hashes.SHA256()))))
+    return encode_element(
+        SEQUENCE, info, ECDSA, encode_element(BIT_STRING, b"\0" + key().sign(info, ec.ECDSA(hashes.SHA256())))
+    )
 
 
 def pem(der: bytes, kind: str = "CERTIFICATE REQUEST") -> bytes:
@@ -62,33 +78,33 @@ def pem(der: bytes, kind: str = "CERTIFICATE REQUEST") -> bytes:
 
 def of(*groups: bytes, tag: int = UTF8) -> bytes:
     """A request for these groups, each in a set of its own."""
-    return signed(*(encode(SET, attribute(ORGANIZATION, group, tag)) for group in groups))
+    return signed(*(encode_element(SET, attribute(ORGANIZATION, group, tag)) for group in groups))
 
 
 def extension(kind: bytes, value: bytes) -> bytes:
-    return encode(SEQUENCE, encode(IDENTIFIER, kind), encode(OCTET_STRING, value))
+    return encode_element(SEQUENCE, encode_element(IDENTIFIER, kind), encode_element(OCTET_STRING, value))
 
 
 def asking(*extensions: bytes) -> bytes:
-    asked = encode(SET, encode(SEQUENCE, *extensions))
-    return signed(attributes=encode(SEQUENCE, encode(IDENTIFIER, EXTENSION_REQUEST), asked))
+    asked = encode_element(SET, encode_element(SEQUENCE, *extensions))
+    return signed(attributes=encode_element(SEQUENCE, encode_element(IDENTIFIER, EXTENSION_REQUEST), asked))
 
 
 M = MASTERS.encode()
 GOOD, EVIL = pem(of(b"dev")), pem(of(M))
 ONE_LINE = EVIL.replace(b"\n", b"")
-DIRECTORY_NAME = encode(0xA4, encode(SEQUENCE, encode(SET, attribute(ORGANIZATION, M))))
-CA = extension(b"\x55\x1d\x13", encode(SEQUENCE, encode(0x01, b"\xff")))
-NAMES = extension(b"\x55\x1d\x11", encode(SEQUENCE, encode(0x82, b"a.b"), DIRECTORY_NAME))
+DIRECTORY_NAME = encode_element(0xA4, encode_element(SEQUENCE, encode_element(SET, attribute(ORGANIZATION, M))))
+CA = extension(b"\x55\x1d\x13", encode_element(SEQUENCE, encode_element(0x01, b"\xff")))
+NAMES = extension(b"\x55\x1d\x11", encode_element(SEQUENCE, encode_element(0x82, b"a.b"), DIRECTORY_NAME))
 REQUESTS: list[tuple[str, bytes, str]] = [
     ("a group", GOOD, "dev"),
     ("no group", pem(signed()), ""),
     ("an empty group", pem(of(b"")), ""),
     ("the masters", EVIL, "refused"),
     ("the masters, second of two", pem(of(b"dev", M)), "refused"),
-    ("the masters, second of a set", pem(signed(encode(SET, attribute(ORGANIZATION, b"dev"), attribute(ORGANIZATION, M)))), "refused"),
-    ("the masters in the set of the unit", pem(signed(encode(SET, attribute(UNIT, b"dev"), attribute(ORGANIZATION, M)))), "refused"),
-    ("the masters as a unit", pem(signed(encode(SET, attribute(UNIT, M)))), ""),
+    ("the masters, second of a set", pem(signed(encode_element(SET, attribute(ORGANIZATION, b"dev"), attribute(ORGANIZATION, M)))), "refused"),
+    ("the masters in the set of the unit", pem(signed(encode_element(SET, attribute(UNIT, b"dev"), attribute(ORGANIZATION, M)))), "refused"),
+    ("the masters as a unit", pem(signed(encode_element(SET, attribute(UNIT, M)))), ""),
     ("the masters in capitals", pem(of(b"System:Masters")), "System:Masters"),
     ("the masters with a NUL", pem(of(M + b"\0", tag=IA5)), MASTERS + "\0"),
     ("the masters as a T61String", pem(of(M, tag=T61)), "refused"),
@@ -101,10 +117,10 @@ REQUESTS: list[tuple[str, bytes, str]] = [
     ("the masters as an OCTET STRING", pem(of(M, tag=OCTET_STRING)), "refused"),
     ("the masters as an integer", pem(of(M, tag=INTEGER)), "refused"),
     ("invalid UTF-8", pem(of(M + b"\xff")), "refused"),
-    ("the masters as a type in a longer form", pem(signed(encode(SET, attribute(b"\x55\x80\x04\x0a", M)))), "refused"),
+    ("the masters as a type in a longer form", pem(signed(encode_element(SET, attribute(b"\x55\x80\x04\x0a", M)))), "refused"),
     ("the masters with a length in a longer form", pem(of(M).replace(b"\x0c\x0e" + M, b"\x0c\x81\x0e" + M)), "refused"),
-    ("two common names", pem(signed(encode(SET, attribute(COMMON_NAME, b"bob")))), ""),
-    ("a common name in a set twice", pem(signed(encode(SET, attribute(COMMON_NAME, b"bob") * 2))), ""),
+    ("two common names", pem(signed(encode_element(SET, attribute(COMMON_NAME, b"bob")))), ""),
+    ("a common name in a set twice", pem(signed(encode_element(SET, attribute(COMMON_NAME, b"bob") * 2))), ""),
     ("a space before the first", b" " + EVIL + GOOD, "dev"),
     ("a NUL before the first", b"\0" + EVIL + GOOD, "dev"),
     ("a form feed before the first", b"\f" + EVIL + GOOD, "dev"),
@@ -170,7 +186,7 @@ def test_names_of_other_kinds_are_not_in_the_certificate() -> None:
 
 def test_a_node_may_have_a_long_name() -> None:
     name = b"system:node:" + b"n" * 200
-    request = pem(signed(encode(SET, attribute(ORGANIZATION, b"system:nodes")), name=name))
+    request = pem(signed(encode_element(SET, attribute(ORGANIZATION, b"system:nodes")), name=name))
     found = issue(request, f"{SIGNER}-kubelet", ["digital signature", "client auth"], None, authority(), NOW)
     certificate = x509.load_pem_x509_certificate(found).public_bytes(serialization.Encoding.DER)
     assert read(certificate).common_name == name.decode()

@@ -252,7 +252,8 @@ def test_clients_that_do_not_read_do_not_keep_others_out(
     noxu.apply(definition("drops"), LARGE)
     monkeypatch.setattr(unsent, "MIN_STALLED", 0.0)
     in_flight = next(each for each in noxu._server.app.filters if isinstance(each, filters.InFlight))
-    monkeypatch.setattr(in_flight, "_limits", (2, 2))
+    for limit in (in_flight.reading, in_flight.mutating):
+        monkeypatch.setattr(limit, "maximum", 2)
     with not_reading(target, GET_LARGE) as first, not_reading(target, GET_LARGE) as second:
         eventually(lambda: len(noxu._server.app.unsent._stalled) == 2)
         assert target.send("GET", MAPS).status == 429
@@ -340,10 +341,8 @@ def test_health_checks_are_answered_beyond_the_limit_of_reads(target: Target, mo
         raise errors.page_not_found()
 
     monkeypatch.setattr(routing, "handler_of", lambda *_: slow)
-    gate = filters.InFlight(Unsent(), limit=2)
-    enter, finish = gate.enter, gate.finish
+    enter = filters.InFlight(Unsent(), limit=2).enter
     monkeypatch.setattr(filters.InFlight, "enter", lambda _, exchange: enter(exchange))
-    monkeypatch.setattr(filters.InFlight, "finish", lambda _, exchange: finish(exchange))
     read = f"GET {MAPS}/a HTTP/1.1\r\n".encode() + HOST + b"\r\n"
     with in_flight(target, 2, read):
         try:

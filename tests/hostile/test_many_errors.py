@@ -10,7 +10,7 @@ import pytest
 
 from noxu.api.errors import MAX_REPORTED_ERRORS, MAX_REPORTED_TEXT
 from noxu.crd import types, update, validation
-from noxu.crd.defaults import default
+from noxu.crd.types import default
 from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import JSON, Reply, Target, custom_resource, definition, path_of
 from tests.timing import cpu_seconds

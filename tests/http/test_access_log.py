@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from noxu.http import access_log
+from noxu.http.metrics import access_log
 from tests.http.exchanges import MAPS, serving_app
 
 
@@ -23,7 +23,7 @@ class Lines:
 
 def written() -> tuple[Any, Lines]:
     lines: Any = Lines()
-    return access_log.sink(lines, "json", now=lambda: 0.0), lines
+    return access_log(lines, "json", now=lambda: 0.0), lines
 
 
 def logged(**parts: Any) -> dict[str, Any]:

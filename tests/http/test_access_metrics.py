@@ -1,4 +1,4 @@
-"""The numbers of authentication and authorization: what the filters count, and under which names."""
+"""The numbers of authentication and authorization: what is counted, and under which names."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.http.access_metrics import BUCKETS, AccessMetrics
 from noxu.http.filters import Authenticate, Authorize
-from noxu.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
+from noxu.http.metrics import ACCESS_SECONDS, AccessMetrics
+from noxu.registry.access import ALLOWED, Attributes, Decision, User
 from noxu.security.credentials import Credentials
+from tests.http.exchanges import serving_app
 from tests.http.test_filters import parsed
+from tests.timing import eventually_async
 
 
 def numbers(metrics: AccessMetrics) -> dict[str, Any]:
@@ -58,12 +60,13 @@ async def test_the_authentication_of(headers: dict[str, str], result: str, users
     metrics = AccessMetrics()
     exchange = parsed(**headers)
     try:
-        waiting = Authenticate(Known(waits=waits), metrics).enter(exchange)
+        waiting = Authenticate(Known(waits=waits)).enter(exchange)
         assert (waiting is not None) == waits
         if waiting is not None:
             await waiting
     except ApiError:
         assert result != "success"
+    metrics.count(exchange)
     found = numbers(metrics)
     assert found["authentication_attempts"] == {result: 1}
     assert sum(found["authentication_duration_seconds"].pop(result)) == 1
@@ -86,24 +89,54 @@ def test_a_request_that_is(decision: Decision, result: str) -> None:
     def decide(_: Attributes) -> Decision:
         return decision
 
+    exchange = parsed()
     try:
-        Authorize(decide, metrics).enter(parsed())
+        Authorize(decide).enter(exchange)
     except ApiError:
         assert not decision.allowed
+    metrics.count(exchange)
     found = numbers(metrics)
     assert found["authorization_attempts_total"] == {result: 1}
     assert sum(found["authorization_duration_seconds"][result]) == 1
 
 
-def test_a_mode_that_allows_everything_is_counted() -> None:
+async def test_a_mode_that_allows_everything_is_counted() -> None:
+    async with serving_app() as served:
+        await served.send("GET", "/version")
+        await eventually_async(lambda: len(served.exchanges) == 1)
     metrics = AccessMetrics()
-    Authorize(allow_everything, metrics).enter(parsed())
+    metrics.count(served.exchanges[0])
     assert numbers(metrics)["authorization_attempts_total"] == {"allowed": 1}
 
 
-@pytest.mark.parametrize(("seconds", "bucket"), [(0.0, 0), (0.001, 0), (0.0011, 1), (0.002, 1), (100.0, len(BUCKETS))])
-def test_the_bucket_of(seconds: float, bucket: int) -> None:
+def test_a_request_that_was_refused_before_it_was_asked_is_not_counted() -> None:
     metrics = AccessMetrics()
-    metrics.decided(ALLOWED, seconds)
+    metrics.count(parsed())
+    assert numbers(metrics)["authentication_attempts"] == numbers(metrics)["authorization_attempts_total"] == {}
+
+
+def test_who_acts_as_another_user_is_counted_under_the_own_name() -> None:
+    metrics, exchange = AccessMetrics(), parsed()
+    exchange.authentication, exchange.impersonator, exchange.user = "success", User("kubelet"), User("admin")
+    metrics.count(exchange)
+    assert numbers(metrics)["authenticated_user_requests"] == {"kubelet": 1}
+
+
+def test_a_watch_counts_while_it_is_open() -> None:
+    metrics, exchange = AccessMetrics(), parsed()
+    exchange.authentication, exchange.decision = "success", ALLOWED
+    for open_, count in (([], 0), ([exchange], 1), ([], 0)):
+        families = {family.name: family.numbers for family in metrics.families(open_)}
+        assert sum(number for _, number in families["authentication_attempts"]) == count  # type: ignore[misc]
+        assert sum(number for _, number in families["authorization_attempts_total"]) == count  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bucket"), [(0.0, 0), (0.001, 0), (0.0011, 1), (0.002, 1), (100.0, len(ACCESS_SECONDS))]
+)
+def test_the_bucket_of(seconds: float, bucket: int) -> None:
+    metrics, exchange = AccessMetrics(), parsed()
+    exchange.decision, exchange.authorization_seconds = ALLOWED, seconds
+    metrics.count(exchange)
     counts = numbers(metrics)["authorization_duration_seconds"]["allowed"]
     assert [n for n, count in enumerate(counts) if count] == [bucket]

@@ -16,7 +16,7 @@ from noxu.api import errors
 from noxu.http import filters, routing
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu_storage.types import StoreError
 from tests.http.conftest import widgets
 from tests.http.exchanges import MAPS, Handler, ServedApp, serving_app
@@ -179,20 +179,18 @@ async def test_a_sink_that_fails_is_logged_and_costs_nothing(caplog: pytest.LogC
 # -- filters ----------------------------------------------------------------------------------------------------------
 
 
-class Noted(Filter):
-    """Writes down that it is entered, left and finished; `fails` when it is."""
+class Noted(RequestFilter):
+    """Writes down that it is entered and left; `fails` when it is."""
 
     def __init__(self, name: str, notes: list[str], fails: str = "") -> None:
         self._name, self._notes, self._fails = name, notes, fails
 
     def enter(self, exchange: Exchange) -> None:
         self._note("enter")
+        exchange.leaving.append(self._leave)
 
-    def leave(self, exchange: Exchange) -> None:
+    def _leave(self, exchange: Exchange) -> None:
         self._note("leave")
-
-    def finish(self, exchange: Exchange) -> None:
-        self._note("finish")
 
     def _note(self, event: str) -> None:
         self._notes.append(f"{event} {self._name}")
@@ -202,15 +200,14 @@ class Noted(Filter):
             raise KeyError("x")
 
 
-COMPLETE: Final = "enter a, enter b, enter c, leave c, leave b, leave a, finish c, finish b, finish a"
+COMPLETE: Final = "enter a, enter b, enter c, leave c, leave b, leave a"
 PASSAGES: list[tuple[str, list[str], int, str]] = [
     ("all pass", ["", "", ""], 200, COMPLETE),
-    ("one refuses", ["", "refuse", ""], 400, "enter a, enter b, leave a, finish a"),
+    ("one refuses", ["", "refuse", ""], 400, "enter a, enter b, leave a"),
     ("the first refuses", ["refuse", "", ""], 400, "enter a"),
-    ("one has a bug when it is entered", ["", "enter", ""], 500, "enter a, enter b, leave a, finish a"),
+    ("one has a bug when it is entered", ["", "enter", ""], 500, "enter a, enter b, leave a"),
     ("one has a bug when it is left", ["", "leave", ""], 200, COMPLETE),
     ("all have it", ["leave"] * 3, 200, COMPLETE),
-    ("all have a bug when they are finished", ["finish"] * 3, 200, COMPLETE),
 ]
 
 
@@ -224,30 +221,67 @@ async def test_filters_are_entered_in_order_and_left_in_reverse_order(
     monkeypatch.setattr(filters, "chain", lambda **parts: (*own(**parts), *noted))
     async with serving_app() as served:
         assert (await served.send("GET", "/version")).code == code
-        await eventually_async(
-            lambda: len(served.exchanges) == 1
-        )  # the client has its answer before the filters finish
+        await eventually_async(lambda: len(served.exchanges) == 1)
         assert ", ".join(notes) == expected
         assert [exchange.code for exchange in served.exchanges] == [code]
 
 
-async def test_a_filter_that_only_leaves_is_left_if_the_next_one_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    notes: list[str] = []
-
-    class Leaving(Filter):
-        def leave(self, exchange: Exchange) -> None:
-            notes.append(f"{exchange.error and exchange.error.message}")
+async def test_what_is_left_finds_the_error_and_may_add_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Leaving(RequestFilter):
+        def enter(self, exchange: Exchange) -> None:
+            exchange.leaving.append(
+                lambda left: left.headers.append(("X-Error", str(left.error and left.error.message)))
+            )
 
     own = filters.chain
     added = (Leaving(), Noted("b", [], "refuse"))
     monkeypatch.setattr(filters, "chain", lambda **parts: (*own(**parts), *added))
     async with serving_app() as served:
-        assert (await served.send("GET", "/version")).code == 400
-    assert notes == ["no"]
+        reply = await served.send("GET", "/version")
+    assert (reply.code, reply.headers["X-Error"]) == (400, "no")
+
+
+async def test_warnings_become_headers_behind_those_of_filters(
+    served: ServedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def warn(exchange: Exchange) -> Answer:
+        exchange.outcome.warnings += ["a", 'b"', "a"]
+        exchange.headers.append(("X", "y"))
+        return Answer(b"{}")
+
+    answering(monkeypatch, warn)
+    headers = (await served.send("GET", MAPS)).headers
+    assert [(name, value) for name, value in headers.items() if name in ("X", "Warning")] == [
+        ("X", "y"), ("Warning", '299 - "a"'), ("Warning", '299 - "b\\""')
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "ends", [None, errors.bad_request("no"), KeyError("a bug")], ids=["answered", "refused", "bug"]
+)
+async def test_the_room_of_a_large_request_is_given_back_once(
+    served: ServedApp, monkeypatch: pytest.MonkeyPatch, ends: Exception | None
+) -> None:
+    given_back: list[int] = []
+    rooms = served.app.backend.large_requests
+    leave = rooms.leave
+    monkeypatch.setattr(rooms, "leave", lambda weight: (given_back.append(weight), leave(weight)))
+
+    async def take_room(exchange: Exchange) -> Answer:
+        await exchange.read_body()
+        if ends is not None:
+            raise ends
+        return Answer(b"{}")
+
+    answering(monkeypatch, take_room)
+    await served.send("POST", MAPS, {"a": "x" * 20_000})
+    assert given_back == [20_009]
+    await served.send("POST", MAPS, {})
+    assert given_back == [20_009]
 
 
 async def test_a_filter_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Waiting(Filter):
+    class Waiting(RequestFilter):
         async def _wait(self) -> None:
             await asyncio.sleep(0)
             raise errors.bad_request("after a while")

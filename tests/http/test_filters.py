@@ -14,21 +14,18 @@ from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.config import Requests
 from noxu.http import filters
-from noxu.http.access_metrics import AccessMetrics
 from noxu.http.answer import Answered
 from noxu.http.exchange import Exchange
 from noxu.http.filters import (
     Authenticate,
     Authorize,
+    CheckOrigin,
     Cors,
-    Deadline,
-    Filter,
     InFlight,
-    LargeRequestRoom,
-    Origin,
-    Target,
+    ParseTarget,
+    RequestFilter,
+    SetDeadline,
     Tracing,
-    Warnings,
 )
 from noxu.http.traces import Traces
 from noxu.http.unsent import Unsent
@@ -50,58 +47,10 @@ def exchange_of(
 
 
 def parsed(*arguments: Any, **more: Any) -> Exchange:
-    """An exchange that `Target` has seen."""
+    """An exchange that `ParseTarget` has seen."""
     exchange = exchange_of(*arguments, **more)
-    Target().enter(exchange)
+    ParseTarget().enter(exchange)
     return exchange
-
-
-def chain(**parts: Any) -> tuple[Filter, ...]:
-    defaults: dict[str, Any] = {
-        "own_names": frozenset(),
-        "authenticator": None,
-        "authorize": allow_everything,
-        "traces": None,
-        "unsent": Unsent(),
-        "audit_log": AuditLog(EVERYTHING, Lines()),
-        "limits": Requests(cors_allowed_origins=("^https://app$",)),
-        "shares_store": True,
-    }
-    return filters.chain(**defaults | parts)
-
-
-def refusal(filter_: Filter, exchange: Exchange) -> tuple[int, str] | None:
-    """The code and message, or the text, with which a filter refuses; None if it lets the request pass."""
-    try:
-        assert filter_.enter(exchange) is None
-    except ApiError as error:
-        return error.code, error.text or error.message
-    return None
-
-
-def test_the_order_is_upstreams() -> None:
-    assert [type(filter_).__name__ for filter_ in chain()] == [
-        "Target", "Origin", "Deadline", "Warnings", "Cors", "Authenticate", "Audit", "Impersonate", "InFlight", "Fresh",
-        "Authorize", "Tracing",
-        "LargeRequestRoom",
-    ]  # fmt: skip
-
-
-def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
-    assert "Audit" not in [type(filter_).__name__ for filter_ in chain(audit_log=None)]
-
-
-def test_a_server_with_a_store_of_its_own_does_not_wait_for_others() -> None:
-    assert "Fresh" not in [type(filter_).__name__ for filter_ in chain(shares_store=False)]
-
-
-def test_without_allowed_origins_there_is_no_filter_for_them() -> None:
-    assert "Cors" not in [type(filter_).__name__ for filter_ in chain(limits=Requests())]
-
-
-def test_the_docstring_lists_the_filters_in_their_order() -> None:
-    lines = [line.split() for line in (filters.__doc__ or "").splitlines() if line.startswith("    ")]
-    assert [words[0] for words in lines] == [type(filter_).__name__ for filter_ in chain()]
 
 
 class Deny:
@@ -115,21 +64,77 @@ def refuse(attributes: Attributes) -> Decision:
     return Decision(allowed=False)
 
 
+def chain(**parts: Any) -> tuple[RequestFilter, ...]:
+    defaults: dict[str, Any] = {
+        "own_names": frozenset(),
+        "authenticator": Deny(),
+        "authorize": refuse,
+        "traces": None,
+        "unsent": Unsent(),
+        "audit_log": AuditLog(EVERYTHING, Lines()),
+        "limits": Requests(cors_allowed_origins=("^https://app$",)),
+        "shares_store": True,
+    }
+    return filters.chain(**defaults | parts)
+
+
+def refusal(filter_: RequestFilter, exchange: Exchange) -> tuple[int, str] | None:
+    """The code and message, or the text, with which a filter refuses; None if it lets the request pass."""
+    try:
+        assert filter_.enter(exchange) is None
+    except ApiError as error:
+        return error.code, error.text or error.message
+    return None
+
+
+def test_the_order_is_upstreams() -> None:
+    assert [type(filter_).__name__ for filter_ in chain()] == [
+        "ParseTarget", "CheckOrigin", "SetDeadline", "Cors", "Authenticate", "RecordAudit", "Impersonate", "InFlight", "Fresh", "Authorize",
+        "Tracing",
+    ]  # fmt: skip
+
+
+def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
+    assert "RecordAudit" not in [type(filter_).__name__ for filter_ in chain(audit_log=None)]
+
+
+def test_a_server_with_a_store_of_its_own_does_not_wait_for_others() -> None:
+    assert "Fresh" not in [type(filter_).__name__ for filter_ in chain(shares_store=False)]
+
+
+def test_without_allowed_origins_there_is_no_filter_for_them() -> None:
+    assert "Cors" not in [type(filter_).__name__ for filter_ in chain(limits=Requests())]
+
+
+def test_without_an_authenticator_every_client_is_anonymous() -> None:
+    assert "Authenticate" not in [type(filter_).__name__ for filter_ in chain(authenticator=None)]
+    assert parsed(X_User="root").user is ANONYMOUS
+
+
+def test_where_everything_is_allowed_nothing_is_asked() -> None:
+    assert "Authorize" not in [type(filter_).__name__ for filter_ in chain(authorize=allow_everything)]
+
+
+def test_the_docstring_lists_the_filters_in_their_order() -> None:
+    lines = [line.split() for line in (filters.__doc__ or "").splitlines() if line.startswith("    ")]
+    assert [words[0] for words in lines] == [type(filter_).__name__ for filter_ in chain()]
+
+
 def test_an_earlier_refusal_hides_the_later_ones() -> None:
     """A request with every fault; each filter is asked, then taken out of its way."""
     exchange = parsed(target=f"{MAPS}?timeout=x", Host="evil.example", X_Noxu_Trace="1", Impersonate_Group="g")
     found = []
-    for filter_ in chain(authenticator=Deny(), authorize=refuse, audit_log=None, shares_store=False):
+    for filter_ in chain(audit_log=None, shares_store=False):
         refused = refusal(filter_, exchange)
         found.append((type(filter_).__name__, refused[0] if refused else 0))
     assert found == [
-        ("Target", 0), ("Origin", 403), ("Deadline", 400), ("Warnings", 0), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
+        ("ParseTarget", 0), ("CheckOrigin", 403), ("SetDeadline", 400), ("Cors", 0), ("Authenticate", 401), ("Impersonate", 400),
         ("InFlight", 0),
-        ("Authorize", 403), ("Tracing", 400), ("LargeRequestRoom", 0),
+        ("Authorize", 403), ("Tracing", 400),
     ]  # fmt: skip
 
 
-# -- Target -----------------------------------------------------------------------------------------------------------
+# -- ParseTarget -----------------------------------------------------------------------------------------------------------
 
 PARSED: list[tuple[str, str, str, str, str]] = [
     ("a path", "/api/v1/namespaces", "/api/v1/namespaces", "namespaces", "h"),
@@ -174,18 +179,18 @@ MALFORMED: list[tuple[str, str, HttpVersion, tuple[int, str] | None]] = [
     ("target", "version", "expected"), [row[1:] for row in MALFORMED], ids=[row[0] for row in MALFORMED]
 )
 def test_a_malformed_target(target: str, version: HttpVersion, expected: tuple[int, str] | None) -> None:
-    assert refusal(Target(), exchange_of(target=target, version=version)) == expected
+    assert refusal(ParseTarget(), exchange_of(target=target, version=version)) == expected
 
 
 def test_options_of_the_server_as_a_whole_is_answered_to_anyone() -> None:
     exchange = exchange_of("OPTIONS", "*", Host="evil.example")
     with pytest.raises(Answered) as answered:
-        Target().enter(exchange)
+        ParseTarget().enter(exchange)
     answer = answered.value.answer
     assert (answer.status, answer.body, answer.headers, exchange.is_judged) == (200, b"", (), True)
 
 
-# -- Origin -----------------------------------------------------------------------------------------------------------
+# -- CheckOrigin -----------------------------------------------------------------------------------------------------------
 
 ORIGINS: list[tuple[str, str, str | None, bool]] = [
     ("an address of loopback", "127.0.0.1:80", None, True),
@@ -231,7 +236,7 @@ ORIGINS: list[tuple[str, str, str | None, bool]] = [
 @pytest.mark.parametrize(("host", "origin", "passes"), [row[1:] for row in ORIGINS], ids=[row[0] for row in ORIGINS])
 def test_origin(host: str, origin: str | None, passes: bool) -> None:
     exchange = parsed(Host=host, **({} if origin is None else {"Origin": origin}))
-    refused = refusal(Origin(frozenset({"noxu.test"})), exchange)
+    refused = refusal(CheckOrigin(frozenset({"noxu.test"})), exchange)
     assert refused is None if passes else refused is not None and refused[0] == 403
 
 
@@ -239,31 +244,31 @@ def test_origin(host: str, origin: str | None, passes: bool) -> None:
     ("site", "passes"), [("same-origin", True), ("same-site", False), ("none", True), ("cross-site", False)]
 )
 def test_requests_that_a_browser_calls_cross_site_are_refused(site: str, passes: bool) -> None:
-    refused = refusal(Origin(frozenset()), parsed(Host="127.0.0.1", Sec_Fetch_Site=site))
+    refused = refusal(CheckOrigin(frozenset()), parsed(Host="127.0.0.1", Sec_Fetch_Site=site))
     assert refused is None if passes else refused is not None and refused[0] == 403
 
 
 def test_one_of_several_origins_is_not_enough() -> None:
     given = CIMultiDict([("Host", "127.0.0.1"), ("Origin", "http://127.0.0.1"), ("Origin", "http://127.0.0.1:81")])
     exchange = Exchange(make_mocked_request("GET", MAPS, given), None, "id", received=100.0)  # type: ignore[arg-type]
-    Target().enter(exchange)
-    refused = refusal(Origin(frozenset(), AllowedOrigins(["^http://127\\.0\\.0\\.1$"])), exchange)
+    ParseTarget().enter(exchange)
+    refused = refusal(CheckOrigin(frozenset(), AllowedOrigins(["^http://127\\.0\\.0\\.1$"])), exchange)
     assert refused is not None
     assert refused[0] == 403
 
 
 @pytest.mark.parametrize(("origin", "passes"), [("https://noxu.test", True), ("http://noxu.test", False)])
 def test_over_tls_the_scheme_is_another(origin: str, passes: bool) -> None:
-    refused = refusal(Origin(frozenset(), any_host=True), parsed(Host="noxu.test", Origin=origin))
+    refused = refusal(CheckOrigin(frozenset(), any_host=True), parsed(Host="noxu.test", Origin=origin))
     assert (refused is None) == passes
 
 
 def test_the_host_of_a_whole_url_is_checked() -> None:
     exchange = parsed(target=f"http://evil.example{MAPS}", Host="127.0.0.1")
-    assert refusal(Origin(frozenset()), exchange) is not None
+    assert refusal(CheckOrigin(frozenset()), exchange) is not None
 
 
-# -- Deadline ---------------------------------------------------------------------------------------------------------
+# -- SetDeadline ---------------------------------------------------------------------------------------------------------
 
 DEADLINES: list[tuple[str, str, float]] = [
     ("a list", MAPS, 160.0),
@@ -281,7 +286,7 @@ DEADLINES: list[tuple[str, str, float]] = [
 @pytest.mark.parametrize(("target", "deadline"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES])
 def test_the_deadline_of(target: str, deadline: float) -> None:
     exchange = parsed(target=target)
-    assert refusal(Deadline(), exchange) is None
+    assert refusal(SetDeadline(), exchange) is None
     assert exchange.deadline == deadline
 
 
@@ -297,11 +302,11 @@ def test_the_deadline_of(target: str, deadline: float) -> None:
 )
 def test_a_timeout_that_is_no_duration_is_refused_on_every_path(path: str, timeout: str, why: str) -> None:
     text = f"invalid timeout specified in the request URL - time: {why}"
-    assert refusal(Deadline(), parsed(target=f"{path}?timeout={timeout}")) == (400, text)
+    assert refusal(SetDeadline(), parsed(target=f"{path}?timeout={timeout}")) == (400, text)
 
 
 def test_a_watch_ignores_a_timeout_that_is_no_duration() -> None:
-    assert refusal(Deadline(), parsed(target=f"{MAPS}?watch=1&timeout=x")) is None
+    assert refusal(SetDeadline(), parsed(target=f"{MAPS}?watch=1&timeout=x")) is None
 
 
 # -- Authenticate and Authorize ---------------------------------------------------------------------------------------
@@ -318,15 +323,9 @@ def only_reading_for_eve(asked: Attributes) -> Decision:
     return Decision(asked.user.name != "eve" or asked.verb in ("get", "list", "watch"), "not she")
 
 
-def test_without_an_authenticator_every_client_is_anonymous() -> None:
-    exchange = parsed(X_User="root")
-    assert refusal(Authenticate(None, AccessMetrics()), exchange) is None
-    assert exchange.user is ANONYMOUS
-
-
 def test_the_authenticator_reads_the_headers() -> None:
     exchange = parsed(X_User="root")
-    assert refusal(Authenticate(Names(), AccessMetrics()), exchange) is None
+    assert refusal(Authenticate(Names()), exchange) is None
     assert exchange.user == User("root")
 
 
@@ -339,7 +338,7 @@ class Slow:
 
 async def test_the_authenticator_may_have_to_wait() -> None:
     exchange = parsed()
-    waiting = Authenticate(Slow(), AccessMetrics()).enter(exchange)
+    waiting = Authenticate(Slow()).enter(exchange)
     assert exchange.user is ANONYMOUS
     assert waiting is not None
     await waiting
@@ -369,8 +368,8 @@ def test_the_authorizer_sees_the_user_and_the_request(
 ) -> None:
     exchange = parsed(method, target)
     exchange.user = User(name)
-    assert refusal(Authorize(only_reading_for_eve, AccessMetrics()), exchange) == expected
-    assert refusal(Authorize(allow_everything, AccessMetrics()), exchange) is None
+    assert refusal(Authorize(only_reading_for_eve), exchange) == expected
+    assert refusal(Authorize(allow_everything), exchange) is None
 
 
 # -- Cors -------------------------------------------------------------------------------------------------------------
@@ -408,7 +407,7 @@ def test_a_preflight_is_answered_before_its_user_is_known() -> None:
 
 @pytest.mark.parametrize("any_host", [False, True], ids=["without TLS", "over TLS"])
 def test_an_allowed_page_passes_the_check_of_origins_under_our_name_only(any_host: bool) -> None:
-    origin = Origin(frozenset(), PAGES, any_host=any_host)
+    origin = CheckOrigin(frozenset(), PAGES, any_host=any_host)
     assert refusal(origin, parsed(Host="127.0.0.1", Origin=PAGE, Sec_Fetch_Site="cross-site")) is None
     assert refusal(origin, parsed(Host="127.0.0.1", Origin="https://evil.example")) is not None
     rebound = refusal(origin, parsed(Host="evil.example", Origin=PAGE))
@@ -416,6 +415,13 @@ def test_an_allowed_page_passes_the_check_of_origins_under_our_name_only(any_hos
 
 
 # -- InFlight ---------------------------------------------------------------------------------------------------------
+
+
+def answered(exchange: Exchange) -> None:
+    """What `App` does when an answer has been sent."""
+    assert exchange.limit is not None
+    exchange.limit.running -= 1
+
 
 READ, WRITE, FREE = "read", "write", "free"
 KINDS: list[tuple[str, str, str, str]] = [
@@ -450,9 +456,7 @@ def test_the_limit_of(method: str, target: str, kind: str) -> None:
             assert refused is None
             continue
         assert refused == (429, "Too many requests, please try again later.\n")
-        in_flight.leave(first)
-        assert refusal(in_flight, second) == refused  # the answer is not sent yet
-        in_flight.finish(first)
+        answered(first)
         assert refusal(in_flight, second) is None
 
 
@@ -470,7 +474,7 @@ def test_masters_are_never_refused_and_release_what_they_took() -> None:
         assert refusal(in_flight, exchange) is None
     assert refusal(in_flight, parsed()) == (429, "Too many requests, please try again later.\n")
     for exchange in exchanges:
-        in_flight.finish(exchange)
+        answered(exchange)
     assert refusal(in_flight, parsed()) is None
 
 
@@ -521,7 +525,8 @@ def test_writes_are_traced_on_request(method: str, target: str, header: str, tra
     exchange = parsed(method, target, X_Noxu_Trace=header)
     assert refusal(Tracing(traces), exchange) is None
     assert (exchange.trace == []) == traced
-    Tracing(traces).leave(exchange)
+    for leave in exchange.leaving:
+        leave(exchange)
     assert [name for name, _ in exchange.headers] == ["X-Noxu-Trace"] * traced
 
 
@@ -542,38 +547,3 @@ UNTRACED: list[tuple[str, Traces | None, str, str]] = [
 )
 def test_a_trace_that_is_refused(traces: Traces | None, header: str, message: str) -> None:
     assert refusal(Tracing(traces), parsed("POST", X_Noxu_Trace=header)) == (400, message)
-
-
-# -- Warnings and LargeRequestRoom ------------------------------------------------------------------------------------
-
-
-def test_warnings_become_headers() -> None:
-    exchange = parsed()
-    exchange.headers.append(("X", "y"))
-    exchange.outcome.warnings += ["a", 'b"', "a"]
-    Warnings().leave(exchange)
-    assert exchange.headers == [("X", "y"), ("Warning", '299 - "a"'), ("Warning", '299 - "b\\""')]
-
-
-class Rooms:
-    def __init__(self) -> None:
-        self.released: list[int] = []
-
-    def leave(self, weight: int) -> None:
-        self.released.append(weight)
-
-
-class RoomsOnly:
-    def __init__(self) -> None:
-        self.large_requests = Rooms()
-
-
-@pytest.mark.parametrize("held", [0, 20_000])
-def test_the_room_of_a_large_request_is_given_back_once(held: int) -> None:
-    backend = RoomsOnly()
-    exchange = parsed(backend=backend)
-    exchange.room = held
-    for _ in range(2):
-        LargeRequestRoom().leave(exchange)
-    assert backend.large_requests.released == [held] * bool(held)
-    assert not exchange.room

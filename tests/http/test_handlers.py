@@ -13,7 +13,7 @@ from aiohttp.test_utils import make_mocked_request
 from noxu.api.errors import ApiError
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Target
+from noxu.http.filters import ParseTarget
 from noxu.http.routing import find_resource, handler_of
 from noxu.registry.access import User
 from noxu.registry.custom import versions_of
@@ -75,7 +75,7 @@ def exchange_of(
     exchange = Exchange(
         request, backend_of(plane, writer=Recorder(created)), "id", 0.0, user=User("eve"), deadline=60.0
     )
-    Target().enter(exchange)
+    ParseTarget().enter(exchange)
     exchange.resource = find_resource(plane.catalog.current, method, exchange.path, exchange.info)
     return exchange
 

@@ -24,7 +24,7 @@ from noxu.http.negotiation import (
     PROTOBUF,
     YAML,
     Accepted,
-    Endpoint,
+    Representations,
     accepts_gzip,
     as_stream,
     compresses,
@@ -48,7 +48,7 @@ NONE_OF_US = "only the following media types are accepted: application/json, app
 ROUTER = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
 
-def refusal(accept: str, endpoint: Endpoint) -> str:
+def refusal(accept: str, endpoint: Representations) -> str:
     with pytest.raises(ApiError) as raised:
         negotiate(accept, endpoint)
     assert (raised.value.code, raised.value.reason) == (406, "NotAcceptable")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.discovery.openapi import Document, Key, Published
+from noxu.discovery.openapi import DocumentKey, Published, PublishedDocument
 from noxu.http.answer import Answer
 from noxu.http.documents import Documents
 from noxu.http.openapi import OpenAPI
@@ -207,14 +207,14 @@ async def test_documents_are_built_in_a_thread_one_at_a_time(monkeypatch: pytest
     at_once: list[int] = []
     running = 0
 
-    def slow(self: Published, catalog: Catalog, key: Key) -> Document:
+    def slow(self: Published, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
         nonlocal running
         assert threading.current_thread() is not threading.main_thread()
         running += 1
         at_once.append(running)
         time.sleep(0.02)
         running -= 1
-        return Document(b"{}", "H", NOW)
+        return PublishedDocument(b"{}", "H", NOW)
 
     monkeypatch.setattr(Published, "build", slow)
     catalog = catalog_of_one()

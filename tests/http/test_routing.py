@@ -9,7 +9,7 @@ import pytest
 
 from conformance.client import Client
 from noxu.api.errors import ApiError
-from noxu.http import handlers, scale, tokens
+from noxu.http import handlers, subresources
 from noxu.http.handlers import Handler
 from noxu.http.request import resource_info
 from noxu.http.routing import find_resource, handler_of, methods_of
@@ -97,10 +97,10 @@ HANDLED: list[tuple[str, str, str, Handler | int]] = [
     ("a delete of all", "DELETE", IN_DEFAULT, handlers.delete_collection),
     ("a status", "GET", f"{IN_DEFAULT}/a/status", handlers.get),
     ("a patch of a status", "PATCH", f"{IN_DEFAULT}/a/status", handlers.patch),
-    ("a scale", "GET", f"{IN_DEFAULT}/a/scale", scale.get),
-    ("an update of a scale", "PUT", f"{IN_DEFAULT}/a/scale", scale.update),
-    ("a patch of a scale", "PATCH", f"{IN_DEFAULT}/a/scale", scale.patch),
-    ("a token", "POST", "/api/v1/namespaces/default/serviceaccounts/a/token", tokens.create),
+    ("a scale", "GET", f"{IN_DEFAULT}/a/scale", subresources.get_scale),
+    ("an update of a scale", "PUT", f"{IN_DEFAULT}/a/scale", subresources.update_scale),
+    ("a patch of a scale", "PATCH", f"{IN_DEFAULT}/a/scale", subresources.patch_scale),
+    ("a token", "POST", "/api/v1/namespaces/default/serviceaccounts/a/token", subresources.issue_token),
     ("a review", "POST", REVIEWS, handlers.review),
     ("what a namespace finalizes", "PUT", "/api/v1/namespaces/a/finalize", handlers.update),
     ("a delete of a status", "DELETE", f"{IN_DEFAULT}/a/status", 405),

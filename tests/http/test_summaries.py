@@ -9,12 +9,12 @@ import pytest
 
 from conformance.client import Client
 from noxu.http import responses, watch
-from noxu.http.summaries import Summaries
+from noxu.http.responses import Summaries
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.catalog import Catalog
 from noxu.registry.definition import definitions_resource
 from noxu.registry.entry import Entry
-from noxu.tables.cell_budget import MAX_OF_REQUEST, CellBudget, Spent, limited_by
+from noxu.tables.jsonpath import MAX_OF_REQUEST, CellBudget, Spent, limited_by
 from noxu.tables.table import custom_columns
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key

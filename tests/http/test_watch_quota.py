@@ -9,7 +9,7 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.api.selectors import parse_fields, parse_labels
-from noxu.http.watch_quota import COMPARISON_BYTES, TARGET_COPIES, WatchQuota
+from noxu.http.watch_requests import COMPARISON_BYTES, TARGET_COPIES, WatchQuota
 from noxu.registry.listing import Selection
 
 NO_RESOURCE: Any = None

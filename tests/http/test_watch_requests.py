@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from conformance.client import DEFINITIONS
-from noxu.http.watch_quota import WatchQuota
+from noxu.http.watch_requests import WatchQuota
 from noxu.registry.listing import Selection
 from tests.http.conftest import widgets
 from tests.http.exchanges import MAPS, ServedApp, serving_app

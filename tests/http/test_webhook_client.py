@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from noxu.http.webhook_client import WebhookClient
+from noxu.http import webhooks
+from noxu.http.webhooks import WebhookClient
 from noxu.webhook.client import BadAnswer, CallFailed, Endpoint, Reply, Service, describe
 from tests.optional import needs_program
 from tests.timing import hang_guard, longest_block
@@ -101,6 +102,25 @@ def plain(port: int, path: str = "/x") -> Endpoint:
 
 
 # -- what is sent, and what comes back --------------------------------------------------------------------------------
+
+
+async def test_a_thread_imports_aiohttps_client_for_the_first_call(
+    client: WebhookClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    async def imported(name: str) -> None:
+        names.append(name)
+
+    monkeypatch.setattr(webhooks, "imported", imported)
+    async with serving(answering(http())) as port:
+        for _ in range(2):
+            await client(plain(port), b"{}", timeout=27)
+    assert names == ["aiohttp.client"]
+
+
+async def test_a_client_that_was_not_needed_is_closed_at_once() -> None:
+    await WebhookClient().close()
 
 
 async def test_a_review_is_posted_as_upstream_does(client: WebhookClient) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from conformance import kinds
 from noxu.api import protobuf
-from noxu.go.structs import Write, decode
+from noxu.go.structs import Presence, decode
 from noxu.kinds import facts, scheme
 from tests.optional import SHARED, needs_data
 
@@ -58,7 +58,7 @@ def test_every_struct_can_be_read() -> None:
 
 def test_embedded_structs_are_inlined() -> None:
     volume = facts.struct("core/v1.Volume").fields["emptyDir"]
-    assert (volume.inline, volume.within, volume.write) == ("VolumeSource", (2,), Write.POINTER)
+    assert (volume.inline, volume.within, volume.write) == ("VolumeSource", (2,), Presence.POINTER)
     assert list(facts.struct("core/v1.Pod").fields) == ["kind", "apiVersion", "metadata", "spec", "status"]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from noxu.go.structs import INT32, STRING, Field, Struct, Write
+from noxu.go.structs import INT32, STRING, Field, Presence, Struct
 from noxu.kinds.kind import Context, Kind, Label, Subresource, prepare, selected, written
 from noxu.kinds.meta import list_of
 from noxu.values import Object
@@ -14,9 +14,9 @@ from noxu.values import Object
 SPEC = Struct("Spec").define(Field("size", INT32))
 THING = Struct("Thing").define(
     Field("kind", STRING),
-    Field("metadata", Struct("Meta").define(Field("name", STRING), Field("generation", INT32)), write=Write.ALWAYS),
-    Field("spec", SPEC, write=Write.ALWAYS),
-    Field("status", Struct("Status").define(Field("phase", STRING)), write=Write.ALWAYS),
+    Field("metadata", Struct("Meta").define(Field("name", STRING), Field("generation", INT32)), write=Presence.ALWAYS),
+    Field("spec", SPEC, write=Presence.ALWAYS),
+    Field("status", Struct("Status").define(Field("phase", STRING)), write=Presence.ALWAYS),
 )
 KIND = Kind(
     group="example.com",

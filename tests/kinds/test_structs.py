@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.go.structs import List, Map, Scalar, Struct, Type, Union, Write, decode
+from noxu.go.structs import List, Map, Presence, Scalar, Struct, Type, Union, decode
 from noxu.kinds.kind import Kind, written
 from noxu.kinds.scheme import served, struct_of
 from noxu.values import Object
@@ -549,7 +549,7 @@ def test_structs_by_value_are_always_written(kind: Kind) -> None:
     for struct in structs(kind.struct, set()):
         for field in struct.fields.values():
             if isinstance(field.type, Struct):
-                assert field.write is not Write.OMIT_EMPTY, field
+                assert field.write is not Presence.OMIT_EMPTY, field
 
 
 @pytest.mark.parametrize("kind", ALL.values(), ids=ALL)

@@ -10,8 +10,7 @@ import pytest
 
 from noxu.control_plane import running
 from noxu.controllers.controller import Reconciler
-from noxu.observability.checks import POST_START_HOOKS, checks_of
-from noxu.observability.health import Check, Checks, alive
+from noxu.observability.health import POST_START_HOOKS, Check, Checks, alive, checks_of
 from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
 from tests.http.scrapes import serving

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from noxu.observability.health import Checks, Report, alive, report, version
+from noxu.observability.health import Checks, HealthReport, alive, report, version
 
 
 def check(reason: str) -> Callable[[], Awaitable[str]]:
@@ -41,7 +41,7 @@ REPORTS: list[tuple[str, str, bool, list[str], bool, str]] = [
 )
 async def test_the_report_when(failing: str, verbose: bool, excluded: list[str], healthy: bool, text: str) -> None:
     checks = {name: BAD if name in failing else GOOD for name in "ab"}
-    assert await report("readyz", checks, verbose=verbose, excluded=excluded) == Report(healthy, text)
+    assert await report("readyz", checks, verbose=verbose, excluded=excluded) == HealthReport(healthy, text)
 
 
 async def test_the_log_has_the_reason(caplog: pytest.LogCaptureFixture) -> None:

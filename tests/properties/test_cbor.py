@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from noxu.api import codec
 from noxu.go.cbor import _UNCERTAIN, CborError, Heads, _read_fast, _Reader, read
-from noxu.go.cbor_notation import diagnose
-from noxu.go.cbor_writer import item, write
+from noxu.go.cbor_writer import diagnose, item, write
 from noxu.registry.storage_form import as_cbor, as_json
 from tests.optional import require_package
 
@@ -97,6 +96,10 @@ PIECES = [
         "c1",
         "d6",
         "d9d9f7",
+        "d81c",
+        "d81d",
+        "d819",
+        "d90100",
     ]
 ]
 SEQUENCES = st.lists(st.sampled_from(PIECES), max_size=14).map(b"".join)

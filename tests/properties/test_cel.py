@@ -16,7 +16,7 @@ from noxu.cel.errors import CostExceeded
 from noxu.cel.generation.codegen import FALLBACK_ERRORS
 from noxu.cel.kubernetes import rules
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.times import Duration
 from noxu.cel.values.values import LISTS, from_json_or_failed

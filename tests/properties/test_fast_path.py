@@ -37,7 +37,7 @@ def take_readable_path(given: Object, schema: Structural) -> Readable:
     nulls = not equal(value, before)
     try:
         removed += embedded.coerce(value, schema, drop_malformed=False)
-    except embedded.Malformed as malformed:
+    except embedded.MalformedMetadata as malformed:
         return Readable({}, removed, nulls, [str(malformed)])  # refused before defaults are filled in
     default(value, schema)
     errors = validation.validate(value, schema) + embedded.validate(value, schema) + listtype.validate(value, schema)

@@ -12,9 +12,8 @@ from noxu.api.field import FieldError
 from noxu.go.text import compact_json
 from noxu.schema import formats, listtype, patterns
 from noxu.schema.correlation import Correlated
-from noxu.schema.ratcheting import validate_update
 from noxu.schema.structural import parse
-from noxu.schema.validation import validate, validate_default, validator
+from noxu.schema.validation import validate, validate_default, validate_update, validator
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
 names = st.sampled_from(["a", "b", "k", "b.c", "x/y", "kind", ""])

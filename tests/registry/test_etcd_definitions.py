@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noxu.api import codec
-from noxu.crd import defaults, types
+from noxu.crd import types
 from noxu.registry import etcd_definitions
 from noxu.registry.etcd_definitions import from_etcd, to_etcd
 from noxu.values import Json, Object
@@ -59,7 +59,7 @@ def as_written(crd: Object) -> bytes:
     """A definition as the server writes it."""
     decoded = types.decode(crd)
     assert (decoded.error, decoded.unknown) == ("", [])
-    return codec.encode(types.written(defaults.default(decoded.value)), sort_keys=False)
+    return codec.encode(types.written(types.default(decoded.value)), sort_keys=False)
 
 
 def test_the_bytes_are_those_of_apiextensions_apiserver() -> None:

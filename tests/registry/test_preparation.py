@@ -22,7 +22,7 @@ from noxu.registry.entry import key_of
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.stored_schemas import stored_schemas
-from noxu.schema.default_pruning import prune_defaults
+from noxu.schema.pruning import prune_defaults
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
 from tests.clocks import ManualClock

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from noxu.schema.embedded import Malformed, coerce, has_embedded, is_clean, validate
+from noxu.schema.embedded import MalformedMetadata, coerce, has_embedded, is_clean, validate
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
 
@@ -83,7 +83,7 @@ def test_malformed_fields_are_errors_in_requests_and_dropped_from_storage(
     resource: Object, message: str, kept: Object
 ) -> None:
     schema = parse(struct(e=EMBEDDED))
-    with pytest.raises(Malformed) as raised:
+    with pytest.raises(MalformedMetadata) as raised:
         coerce({"e": copy.deepcopy(resource)}, schema, drop_malformed=False)
     assert str(raised.value) == str(raised.value.error) == message
     stored = {"e": copy.deepcopy(resource)}

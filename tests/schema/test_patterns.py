@@ -12,7 +12,6 @@ import pytest
 from noxu.go.regexp_syntax import PatternError
 from noxu.schema import patterns
 from noxu.values import Object
-from tests.optional import needs_re2
 from tests.timing import cpu_seconds
 
 
@@ -147,14 +146,12 @@ def test_a_pattern_that_is_too_large_is_refused(pattern: str) -> None:
         patterns.compile(pattern)
 
 
-@needs_re2
 def test_no_program_takes_longer_than_the_loop_may_be_blocked() -> None:
     """Of the steps of compiling a large pattern, RE2's are those that cannot be interrupted."""
     slowest = "a{1000}" * 77
     assert cpu_seconds(lambda: patterns._program(slowest, slowest)) < 0.05
 
 
-@needs_re2
 def test_a_large_pattern_is_not_cached() -> None:
     """Those who use it keep it."""
     large = r"\pL{9}"

@@ -11,9 +11,8 @@ import pytest
 from noxu.crd.internal import Internal, internal
 from noxu.crd.schemas import schema_errors
 from noxu.crd.strictness import Strictness
-from noxu.schema import digests
-from noxu.schema.digests import MAX_BYTES
-from noxu.schema.structural import keeping, parse
+from noxu.schema import structural
+from noxu.schema.structural import MAX_BYTES, keeping, parse
 from noxu.values import Object
 
 SECRET: Object = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -136,13 +135,13 @@ NESTED: dict[str, Object] = {
 @pytest.mark.parametrize("schema", NESTED.values(), ids=NESTED)
 def test_what_is_nested_is_not_encoded_at_each_level(schema: Object, monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[int] = []
-    encode = digests._encoded
+    encode = structural._encoded
 
     def counted(part: Object) -> bytes | None:
         found = encode(part)
         encoded.append(len(found or b""))
         return found
 
-    monkeypatch.setattr(digests, "_encoded", counted)
+    monkeypatch.setattr(structural, "_encoded", counted)
     parse(schema)
     assert sum(encoded) < 4 * len(json.dumps(schema))

@@ -10,8 +10,8 @@ from noxu.schema.structural import (
     MISSING,
     NO_VALIDATION,
     NoStructuralForm,
-    Rule,
     Structural,
+    ValidationRule,
     has_rules,
     parse,
 )
@@ -35,7 +35,7 @@ SPINE: list[tuple[str, Object, str, Any]] = [
     ("list map keys", {"x-kubernetes-list-map-keys": ["a", "b"]}, "list_map_keys", ("a", "b")),
     ("map type", {"x-kubernetes-map-type": "atomic"}, "map_type", "atomic"),
     ("rules", {"x-kubernetes-validations": [{"rule": "r", "message": "m", "reason": "x", "optionalOldSelf": False}]},
-     "rules", (Rule("r", "m", "", "x", "", False),)),
+     "rules", (ValidationRule("r", "m", "", "x", "", False),)),
 ]  # fmt: skip
 
 VALIDATIONS: list[tuple[str, Object, str, Any]] = [
@@ -121,7 +121,7 @@ def test_junctors_contain_value_validations() -> None:
         assert nested.properties["p"].validation.maximum == 1.0
         assert nested.additional_properties is not None
         assert nested.additional_properties.validation.format == "date"
-        assert nested.rules == (Rule("r"),)
+        assert nested.rules == (ValidationRule("r"),)
         assert nested.forbidden == {}
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.tables.cell_budget import MAX_OF_ROW as MAX_VALUES
+from noxu.tables.jsonpath import MAX_OF_ROW as MAX_VALUES
 from noxu.tables.jsonpath import MAX_RANGES, Bare, PathError, parse
 
 OBJECT = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.go.structs import BOOL, STRING, Field, List, Struct, Write
+from noxu.go.structs import BOOL, STRING, Field, List, Presence, Struct
 from noxu.webhook.client import (
     CallFailed,
     Endpoint,
@@ -21,12 +21,12 @@ from noxu.webhook.client import (
 )
 
 RESPONSE = Struct("AdmissionResponse").define(
-    Field("uid", STRING, write=Write.ALWAYS),
-    Field("allowed", BOOL, write=Write.ALWAYS),
+    Field("uid", STRING, write=Presence.ALWAYS),
+    Field("allowed", BOOL, write=Presence.ALWAYS),
     Field("warnings", List(STRING)),
 )
 REVIEW = Struct("AdmissionReview").define(
-    Field("kind", STRING), Field("apiVersion", STRING), Field("response", RESPONSE, write=Write.POINTER)
+    Field("kind", STRING), Field("apiVersion", STRING), Field("response", RESPONSE, write=Presence.POINTER)
 )
 KIND = ReviewKind("admission.k8s.io", "v1", REVIEW)
 NO_KIND = "couldn't get version/kind; json parse error"

@@ -149,7 +149,7 @@ class Chain:
             with self.metrics.plugin(name, "admit", request.operation):
                 await rules.mutate(request)
             if before is not None:
-                from noxu.api.difference import difference  # few writes are traced
+                from noxu.api.json_patches import difference  # few writes are traced
 
                 if patch := difference(before, draft.new):
                     draft.record(f"plug-in {name}", patch=patch)

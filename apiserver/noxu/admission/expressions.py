@@ -22,9 +22,9 @@ from noxu.cel import (
     AuthorizerDecision,
     CelError,
     Composition,
+    EvaluationResult,
     Expression,
     Memory,
-    Outcome,
     Purpose,
     Value,
     activation,
@@ -138,7 +138,7 @@ class Evaluation:
             raise CelError(f'composited variable "{name}" fails to evaluate: {outcome.error}')
         return outcome.value
 
-    def _evaluate(self, expression: Expression) -> Outcome:
+    def _evaluate(self, expression: Expression) -> EvaluationResult:
         """What it has made counts until the end, as values share their parts; unless its value is a number or the like."""
         left, kept = self._memory.left, self._kept
         outcome = expression.evaluate(self._variables, PER_CALL_LIMIT, self._cpu_budget, self._memory)

@@ -34,15 +34,14 @@ from noxu.admission.expressions import (
 )
 from noxu.admission.inputs import for_conditions, inputs_of, namespace_of
 from noxu.api import errors
-from noxu.api.difference import difference
+from noxu.api.json_patches import difference
 from noxu.apply.merging import merge
 from noxu.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations
 from noxu.apply.typed import join_errors, validate
 from noxu.apply.types import Type
 from noxu.cel import Expression, PatchError, Purpose, Value, apply_configuration, json_patch
 from noxu.cpu_budget import CpuBudget, limited_by
-from noxu.go.fmt import GoValue
-from noxu.go.text import compact_json, quote
+from noxu.go.text import GoValue, compact_json, quote
 from noxu.registry import ownership
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource

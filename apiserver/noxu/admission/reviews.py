@@ -12,7 +12,7 @@ from noxu.admission.attributes import Attributes
 from noxu.admission.inputs import document
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.api.patch_bodies import MAX_JSON_PATCH_OPERATIONS
+from noxu.api.json_patches import MAX_JSON_PATCH_OPERATIONS
 from noxu.apply.patch import PatchFailed, apply_operations
 from noxu.go import base64 as go_base64
 from noxu.go import json as go_json

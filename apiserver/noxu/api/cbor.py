@@ -13,8 +13,8 @@ from noxu.api import codec
 from noxu.api.errors import bad_request
 from noxu.api.meta import GroupVersionKind, parse_api_version
 from noxu.go import cbor
-from noxu.go.cbor_notation import diagnose
-from noxu.go.structs import Struct, Write
+from noxu.go.cbor_writer import diagnose
+from noxu.go.structs import Presence, Struct
 from noxu.values import Json, Object
 
 
@@ -41,7 +41,8 @@ def read_kind(body: bytes, expected: GroupVersionKind, struct: Struct) -> tuple[
 def _fields(struct: Struct) -> Mapping[str, cbor.KnownField]:
     return {
         name: cbor.KnownField(
-            field.write in (Write.POINTER, Write.NULL), _fields(field.type) if isinstance(field.type, Struct) else None
+            field.write in (Presence.POINTER, Presence.NULL),
+            _fields(field.type) if isinstance(field.type, Struct) else None,
         )
         for name, field in struct.fields.items()
     }

@@ -26,6 +26,7 @@ from noxu.api.meta import GroupVersionKind, parse_api_version
 from noxu.cpu_budget import require_imported
 from noxu.expressions import expression
 from noxu.go import json as go_json
+from noxu.go import yaml_writer
 from noxu.go.json import JsonSyntaxError, string_of
 from noxu.go.structs import json_type
 from noxu.go.text import compact_json, quote
@@ -404,8 +405,6 @@ def to_yaml(value: Json) -> bytes:
 
     If it needs too much indentation, it is compact JSON, which is YAML, too.
     """
-    from noxu.go import yaml_writer  # imported late: most servers never write YAML
-
     written = encode(value, sort_keys=True)
     if _has_too_much_indentation(value, len(written)):
         return written + b"\n"

@@ -46,8 +46,8 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Struct,
-    Write,
     arrange,
     decode,
     named,
@@ -58,20 +58,20 @@ from noxu.values import Json, Object
 METADATA: Final[Path] = "metadata"
 
 OWNER_REFERENCE: Final = Struct("OwnerReference").define(
-    Field("apiVersion", STRING, 5, Write.ALWAYS),
-    Field("kind", STRING, 1, Write.ALWAYS),
-    Field("name", STRING, 3, Write.ALWAYS),
-    Field("uid", UID, 4, Write.ALWAYS),
-    Field("controller", BOOL, 6, Write.POINTER),
-    Field("blockOwnerDeletion", BOOL, 7, Write.POINTER),
+    Field("apiVersion", STRING, 5, Presence.ALWAYS),
+    Field("kind", STRING, 1, Presence.ALWAYS),
+    Field("name", STRING, 3, Presence.ALWAYS),
+    Field("uid", UID, 4, Presence.ALWAYS),
+    Field("controller", BOOL, 6, Presence.POINTER),
+    Field("blockOwnerDeletion", BOOL, 7, Presence.POINTER),
 )
 MANAGED_FIELDS_ENTRY: Final = Struct("ManagedFieldsEntry").define(
     Field("manager", STRING, 1),
     Field("operation", named("v1.ManagedFieldsOperationType"), 2),
     Field("apiVersion", STRING, 3),
-    Field("time", TIME, 4, Write.POINTER),
+    Field("time", TIME, 4, Presence.POINTER),
     Field("fieldsType", STRING, 6),
-    Field("fieldsV1", JSON, 7, Write.POINTER),
+    Field("fieldsV1", JSON, 7, Presence.POINTER),
     Field("subresource", STRING, 8),
 )
 OBJECT_META: Final = Struct("ObjectMeta").define(
@@ -83,8 +83,8 @@ OBJECT_META: Final = Struct("ObjectMeta").define(
     Field("resourceVersion", STRING, 6),
     Field("generation", INT64, 7),
     Field("creationTimestamp", TIME, 8),
-    Field("deletionTimestamp", TIME, 9, Write.POINTER),
-    Field("deletionGracePeriodSeconds", INT64, 10, Write.POINTER),
+    Field("deletionTimestamp", TIME, 9, Presence.POINTER),
+    Field("deletionGracePeriodSeconds", INT64, 10, Presence.POINTER),
     Field("labels", Map(STRING), 11),
     Field("annotations", Map(STRING), 12),
     Field(

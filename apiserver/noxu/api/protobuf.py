@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from noxu.api.errors import no_kind_registered
 from noxu.go.protobuf import RAW, RAW_JSON, read
 from noxu.go.protobuf_writer import write
-from noxu.go.structs import STRING, Field, Struct, Write
+from noxu.go.structs import STRING, Field, Presence, Struct
 from noxu.values import Object
 
 MAGIC: Final = b"k8s\x00"
@@ -29,7 +29,7 @@ _TYPE_META: Final = Struct("TypeMeta", package="runtime").define(
     Field("apiVersion", STRING, 1), Field("kind", STRING, 2)
 )
 _UNKNOWN: Final = Struct("Unknown", package="runtime").define(
-    Field("typeMeta", _TYPE_META, 1, Write.ALWAYS),
+    Field("typeMeta", _TYPE_META, 1, Presence.ALWAYS),
     Field("raw", RAW, 2),
     Field("contentEncoding", STRING, 3),
     Field("contentType", STRING, 4),

@@ -38,8 +38,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from noxu.expressions import expression
-from noxu.go.render import Notation, render
-from noxu.go.text import compact_json, float_json, plain, quote
+from noxu.go.text import Notation, compact_json, float_json, plain, quote, render
 from noxu.values import MAX_INT64, MIN_INT64, Json
 
 Element: TypeAlias = str

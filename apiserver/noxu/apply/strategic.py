@@ -25,10 +25,9 @@ from typing import Final
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
-from noxu.go.fmt import default_format, go_type
 from noxu.go.structs import Field, List, Map, Struct, json_type
 from noxu.go.structs import Type as StructType
-from noxu.go.text import quote
+from noxu.go.text import default_format, go_type, quote
 from noxu.values import Json, Object
 
 PATCH: Final = "$patch"

@@ -18,7 +18,7 @@ from noxu.api.errors import reported, shortened
 from noxu.apply.fieldset import EMPTY, MEMBER, SELF, Element, FieldSet, describe, field, item, text
 from noxu.apply.fieldset import value as value_element
 from noxu.apply.types import DEDUCED, MAX_KEPT, MAX_KEPT_KEY, UNTYPED, ListType, MapType, Type
-from noxu.go.fmt import default_format, go_syntax, go_type
+from noxu.go.text import default_format, go_syntax, go_type
 from noxu.values import Json
 
 

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from noxu.apply.fieldset import Element, field, text
-from noxu.go.structs import Field, List, Map, Scalar, Struct, Union, Wire, Write
+from noxu.go.structs import Field, List, Map, Presence, Scalar, Struct, Union, Wire
 from noxu.go.structs import Type as StructType
 from noxu.schema import structural
 from noxu.schema.structural import MISSING, Structural
@@ -281,6 +281,6 @@ def _key_defaults(kind: List, keys: tuple[str, ...]) -> dict[str, Json]:
     defaults = {
         member.name: member.type.zero
         for member in fields
-        if isinstance(member.type, Scalar) and member.write is Write.ALWAYS
+        if isinstance(member.type, Scalar) and member.write is Presence.ALWAYS
     }
     return defaults | {member.name: _GO_DEFAULTS[member.type.go] for member in fields if member.type.go in _GO_DEFAULTS}

@@ -12,7 +12,7 @@ from typing import Final
 from noxu.config import HTTPS_PORT, ServiceName
 from noxu.expressions import expression
 from noxu.features import GATES, parse_gates
-from noxu.go.duration import SECOND, parse_duration
+from noxu.go.time import SECOND, parse_duration
 
 
 def refused(message: str) -> Exception:

@@ -12,74 +12,74 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from noxu.cel.cost.runtime import PER_CALL_LIMIT as PER_CALL_LIMIT
     from noxu.cel.errors import CelError as CelError
-    from noxu.cel.errors import Interrupted as Interrupted
-    from noxu.cel.evaluation.interpreter import Outcome as Outcome
-    from noxu.cel.kubernetes.activation import activation as activation
+    from noxu.cel.errors import TimeExceeded as TimeExceeded
+    from noxu.cel.evaluation.interpreter import EvaluationResult as EvaluationResult
+    from noxu.cel.kubernetes.admission import AwaitedCondition as AwaitedCondition
     from noxu.cel.kubernetes.admission import Composition as Composition
     from noxu.cel.kubernetes.admission import Expression as Expression
     from noxu.cel.kubernetes.admission import Purpose as Purpose
+    from noxu.cel.kubernetes.admission import TypeChecker as TypeChecker
+    from noxu.cel.kubernetes.admission import activation as activation
+    from noxu.cel.kubernetes.admission import compilation_error as compilation_error
     from noxu.cel.kubernetes.admission import match_condition as match_condition
-    from noxu.cel.kubernetes.conditions import Condition as Condition
-    from noxu.cel.kubernetes.conditions import compilation_error as compilation_error
+    from noxu.cel.kubernetes.admission import object_type as object_type
     from noxu.cel.kubernetes.patches import PatchError as PatchError
     from noxu.cel.kubernetes.patches import apply_configuration as apply_configuration
     from noxu.cel.kubernetes.patches import json_patch as json_patch
     from noxu.cel.kubernetes.schema_rules import SchemaRules as SchemaRules
-    from noxu.cel.kubernetes.type_checking import TypeChecker as TypeChecker
-    from noxu.cel.kubernetes.type_checking import object_type as object_type
     from noxu.cel.kubernetes.validation import FailedRule as FailedRule
-    from noxu.cel.kubernetes.validation import Validator as Validator
-    from noxu.cel.library.authorization import Authorize as Authorize
-    from noxu.cel.library.authorization import AuthorizerDecision as AuthorizerDecision
+    from noxu.cel.kubernetes.validation import RuleValidator as RuleValidator
+    from noxu.cel.library.kubernetes import Authorize as Authorize
+    from noxu.cel.library.kubernetes import AuthorizerDecision as AuthorizerDecision
     from noxu.cel.memory import Memory as Memory
     from noxu.cel.types.types import Type as Type
     from noxu.cel.values.values import Value as Value
 
 _HOMES = {
-    "Authorize": "library.authorization",
-    "AuthorizerDecision": "library.authorization",
+    "Authorize": "library.kubernetes",
+    "AuthorizerDecision": "library.kubernetes",
     "CelError": "errors",
     "Composition": "kubernetes.admission",
-    "Condition": "kubernetes.conditions",
+    "AwaitedCondition": "kubernetes.admission",
     "Expression": "kubernetes.admission",
     "FailedRule": "kubernetes.validation",
-    "Interrupted": "errors",
+    "TimeExceeded": "errors",
     "Memory": "memory",
-    "Outcome": "evaluation.interpreter",
+    "EvaluationResult": "evaluation.interpreter",
     "PER_CALL_LIMIT": "cost.runtime",
     "PatchError": "kubernetes.patches",
     "Purpose": "kubernetes.admission",
     "SchemaRules": "kubernetes.schema_rules",
     "Type": "types.types",
-    "TypeChecker": "kubernetes.type_checking",
-    "Validator": "kubernetes.validation",
+    "TypeChecker": "kubernetes.admission",
+    "RuleValidator": "kubernetes.validation",
     "Value": "values.values",
-    "activation": "kubernetes.activation",
+    "activation": "kubernetes.admission",
     "apply_configuration": "kubernetes.patches",
-    "compilation_error": "kubernetes.conditions",
+    "compilation_error": "kubernetes.admission",
     "json_patch": "kubernetes.patches",
     "match_condition": "kubernetes.admission",
-    "object_type": "kubernetes.type_checking",
+    "object_type": "kubernetes.admission",
 }
 
 __all__ = [
     "PER_CALL_LIMIT",
     "Authorize",
     "AuthorizerDecision",
+    "AwaitedCondition",
     "CelError",
     "Composition",
-    "Condition",
+    "EvaluationResult",
     "Expression",
     "FailedRule",
-    "Interrupted",
     "Memory",
-    "Outcome",
     "PatchError",
     "Purpose",
+    "RuleValidator",
     "SchemaRules",
+    "TimeExceeded",
     "Type",
     "TypeChecker",
-    "Validator",
     "Value",
     "activation",
     "apply_configuration",

@@ -40,7 +40,7 @@ class CostExceeded(Cancelled):
         super().__init__(self.MESSAGE)
 
 
-class Interrupted(Cancelled):
+class TimeExceeded(Cancelled):
     """The evaluation exceeded its time limit."""
 
     MESSAGE: Final = "operation interrupted"

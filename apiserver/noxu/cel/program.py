@@ -1,4 +1,12 @@
-"""A program: an expression that was parsed, checked and is ready to be evaluated."""
+"""A program: an expression that was parsed, checked and is ready to be evaluated.
+
+`observed_values` are the values that an expression used, which explain why a rule failed.
+
+    self.minReplicas <= self.maxReplicas   →   self.minReplicas = 5, self.maxReplicas = 2
+
+These are the values of its attributes: variables with their selections and constant indices, and `size(…)` of these. Parts
+that depend on the variable of a macro are left out, because they have a different value in each iteration.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +18,22 @@ from typing import Final
 from noxu.cel.checking import checker
 from noxu.cel.checking.environment import Environment
 from noxu.cel.cost import estimate
-from noxu.cel.cost.ranges import Range
+from noxu.cel.cost.function_estimates import Range
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.errors import Cancelled, CelError
 from noxu.cel.evaluation import constants, interpreter
 from noxu.cel.evaluation.constants import Constants
-from noxu.cel.evaluation.interpreter import Outcome
+from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.generation.codegen import GeneratedRule, Unsupported, generate
 from noxu.cel.memory import Memory
 from noxu.cel.syntax import parser
-from noxu.cel.syntax.ast import Expr, is_deeper
-from noxu.cel.syntax.source import compile_error
+from noxu.cel.syntax.ast import Call, Comprehension, Expr, Ident, Literal, Select, children, compile_error, is_deeper
 from noxu.cel.types.schema_types import DeclType
 from noxu.cel.types.types import Type
-from noxu.cel.values.values import Value
+from noxu.cel.values.conversions import go_value
+from noxu.cel.values.values import JsonList, JsonObject, Value
 from noxu.cpu_budget import CpuBudget
+from noxu.go.text import compact_json, quote
 from noxu.schema.structural import Structural
 
 
@@ -97,7 +106,7 @@ class Program:
         limit: int = PER_CALL_LIMIT,
         cpu_budget: CpuBudget | None = None,
         memory: Memory | None = None,
-    ) -> Outcome:
+    ) -> EvaluationResult:
         """Interpret it. `memory` is shared with other evaluations. Raises what `cpu_budget` raises."""
         folded = self.instantiate()
         if self._is_deep:
@@ -105,7 +114,9 @@ class Program:
                 return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget, memory)
         return interpreter.evaluate(self.tree, self.environment, folded, variables, limit, cpu_budget, memory)
 
-    def evaluate_node(self, node: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT) -> Outcome:
+    def evaluate_node(
+        self, node: Expr, variables: Mapping[str, Value], limit: int = PER_CALL_LIMIT
+    ) -> EvaluationResult:
         """Interpret a node of its tree that does not depend on the variable of a macro."""
         with _deep_stack():
             return interpreter.evaluate(node, self.environment, self.instantiate(), variables, limit)
@@ -118,3 +129,64 @@ class Program:
             return generate(self.tree, self.environment, self.instantiate(), schema, old_self=old_self)
         except Unsupported:
             return None
+
+
+MAX_VALUES: Final = 20
+MAX_LENGTH: Final = 200  # characters of a value
+
+
+def observed_values(program: Program, variables: Mapping[str, Value]) -> dict[str, str]:
+    """The value of each attribute, or its error, by the text of the attribute, in their order in the expression."""
+    found: dict[str, str] = {}
+    for node, text in _attributes(program.tree, frozenset()):
+        if len(found) == MAX_VALUES:
+            break
+        if text not in found:
+            outcome = program.evaluate_node(node, variables, PER_CALL_LIMIT)
+            found[text] = f"error: {outcome.error}" if outcome.error else _shown(outcome.value)
+    return found
+
+
+def _attributes(node: Expr, bound: frozenset[str]) -> Iterator[tuple[Expr, str]]:
+    """The attributes in an expression with their texts, except those that depend on `bound` variables."""
+    text = _text(node, bound)
+    if text and not isinstance(node, Ident):
+        yield node, text
+        return
+    if isinstance(node, Comprehension):
+        inside = bound | {node.variable, node.variable2, node.accumulator}
+        yield from _attributes(node.range, bound)
+        yield from _attributes(node.step, inside)
+        return
+    if isinstance(node, Ident) and text and node.constant is None:
+        yield node, text
+    for child in children(node):
+        yield from _attributes(child, bound)
+
+
+def _text(node: Expr, bound: frozenset[str]) -> str:
+    """The text of an attribute, "" if the expression is not one."""
+    match node:
+        case Ident():
+            return "" if node.name in bound or node.constant is not None else node.name
+        case Select():
+            operand = _text(node.operand, bound)
+            selection = f"{operand}.{node.field}"
+            return operand and (f"has({selection})" if node.test else selection)
+        case Call(function="_[_]", args=[operand, Literal(value=index)]):
+            container = _text(operand, bound)
+            return container and f"{container}[{quote(index) if isinstance(index, str) else index}]"
+        case Call(function="size") if len(node.operands) == 1:
+            container = _text(node.operands[0], bound)
+            return container and f"size({container})"
+    return ""
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, (JsonObject, JsonList)):
+        text = compact_json(value.raw)
+    elif isinstance(value, str):
+        text = quote(value)
+    else:
+        text = go_value(value)
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}…"

@@ -19,9 +19,9 @@ from typing import Final
 from urllib.parse import quote
 
 from noxu.api import codec
-from noxu.api.difference import field_path, steps
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
+from noxu.api.json_patches import field_path, steps
 from noxu.commands import findings, in_memory, reports, results
 from noxu.commands.findings import Checked, Verb
 from noxu.commands.in_memory import STRICT, WARN

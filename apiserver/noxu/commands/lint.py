@@ -24,7 +24,7 @@ from noxu.commands.results import Check, Results, Shard
 from noxu.crd import v1beta1
 from noxu.manifests.documents import Document, is_crd
 from noxu.manifests.manifest_cache import Cache, user_directory
-from noxu.schema.completion import Note
+from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import REMARKS
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
@@ -92,7 +92,11 @@ def _linted(document: Document, value: Json) -> Linted:
     return Linted(
         document,
         Verdict(
-            list(map(findings.from_plain, found)), structural, fixable, [Note(*change) for change in changes], fixed
+            list(map(findings.from_plain, found)),
+            structural,
+            fixable,
+            [CompletionNote(*change) for change in changes],
+            fixed,
         ),
     )
 

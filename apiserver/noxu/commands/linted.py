@@ -9,7 +9,7 @@ from typing import NamedTuple
 from noxu.commands import reports
 from noxu.commands.findings import Checked, Finding
 from noxu.manifests.documents import Document
-from noxu.schema.completion import Note
+from noxu.schema.completion import CompletionNote
 from noxu.values import Object
 
 
@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
     findings: Sequence[Finding]
     is_structural: bool
     is_fixable: bool
-    changes: Sequence[Note] = ()
+    changes: Sequence[CompletionNote] = ()
     fixed: Object | None = None
 
 

@@ -28,8 +28,8 @@ from noxu.commands.places import ApiClient, RequestError, endpoint_from_options
 from noxu.config import DEFAULT_DATA, Config, Etcd, StartError
 from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, Seams, assemble, running
 from noxu.crd import conditions, types
-from noxu.crd.versions import served_versions, storage_version
-from noxu.http.webhook_client import WebhookClient
+from noxu.crd.types import served_versions, storage_version
+from noxu.http.webhooks import WebhookClient
 from noxu.manifests import loading
 from noxu.process import stores
 from noxu.registry.draft import Action, Options, WriteRequest

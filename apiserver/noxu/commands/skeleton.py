@@ -19,7 +19,7 @@ from noxu.commands import findings, reports, results
 from noxu.commands.findings import Checked, Finding
 from noxu.commands.results import Check, Results, Shard
 from noxu.crd import types, v1beta1
-from noxu.go.structs import Decoded, decode
+from noxu.go.structs import DecodedStruct, decode
 from noxu.manifests.documents import NO_KIND, Document, is_crd, joined, split
 from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.schema.skeleton import restriction_1_violations, skeleton
@@ -222,7 +222,7 @@ def _bare_schema(document: Document) -> Object | None:
     return value if isinstance(value, dict) else None
 
 
-def _decoded(crd: Object) -> Decoded:
+def _decoded(crd: Object) -> DecodedStruct:
     return v1beta1.decode(crd) if v1beta1.is_v1beta1(crd) else types.decode(crd)
 
 

@@ -21,8 +21,8 @@ from noxu.commands import progress
 from noxu.commands.findings import FOUND, UNREADABLE
 from noxu.commands.places import ApiClient, RequestError, State, Unusable, opened
 from noxu.config import StartError
-from noxu.crd import conditions, defaults, types
-from noxu.crd.versions import served_versions, storage_version
+from noxu.crd import conditions, types
+from noxu.crd.types import served_versions, storage_version
 from noxu.manifests import loading
 from noxu.manifests.documents import LoadError, checked, is_crd, read_paths
 from noxu.registry import collection_names
@@ -198,7 +198,7 @@ class RunningServer:
 
     def definitions(self) -> Iterator[Object]:
         for crd in self._client.list(f"/apis/{types.GROUP}/{types.VERSION}/{types.RESOURCE}"):
-            yield defaults.default(types.decode(crd).value)
+            yield types.default(types.decode(crd).value)
 
     def objects(self, crd: Object) -> Iterator[Object]:
         version = storage_version(crd)
@@ -232,7 +232,7 @@ def _definitions_in(files: list[Path], report: Report) -> dict[str, Object]:
         if violations := lint_crd(document.value, checkers=SchemaRules):
             listed = "".join(f"\n  {violation}" for violation in violations)
             raise RefusedDefinition(f"{document.source}: servers would refuse {document.name}:{listed}")
-        found[document.name] = defaults.default(types.decode(document.value).value)
+        found[document.name] = types.default(types.decode(document.value).value)
     return found
 
 

@@ -16,9 +16,9 @@ from noxu.cel import SchemaRules
 from noxu.commands import findings
 from noxu.commands.findings import Finding
 from noxu.commands.linted import Verdict, Wanted
-from noxu.crd import bounds, lint
+from noxu.crd import lint
 from noxu.manifests.documents import Document
-from noxu.schema.completion import Note
+from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import explain
 from noxu.values import Object
 
@@ -79,11 +79,11 @@ class _Crd:
         return self._fixed.crd is not None and not (self.repeated and self._fixed.notes)
 
     @property
-    def changes(self) -> list[Note]:
+    def changes(self) -> list[CompletionNote]:
         """What fixing changes."""
         notes = self._fixed.notes
         has_status = notes and any((self.document.value.get("status") or {}).values())
-        return [*notes, Note("status", "dropped, servers set it")] if has_status else notes
+        return [*notes, CompletionNote("status", "dropped, servers set it")] if has_status else notes
 
     @property
     def replacement(self) -> Object | None:
@@ -111,10 +111,10 @@ class _Crd:
     def _advise(self, violation: FieldError) -> str:
         """Advice on how to fix a violation."""
         general = explain(violation)
-        if bounds.EXCEEDS not in violation.detail:
+        if lint.EXCEEDS not in violation.detail:
             return general
         path = lint.as_written(self.document.value, violation.field)
-        return bounds.advice(self.document.value, path, SchemaRules) or general
+        return lint.advice_on_bounds(self.document.value, path, SchemaRules) or general
 
 
 def presentable(fixed: Object, given: Object) -> Object:

@@ -17,10 +17,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from noxu.go import der, distinguished_names
 from noxu.go import x509 as go_x509
-from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION
-from noxu.go.x509 import CertificateRequest
+from noxu.go.x509 import COMMON_NAME, ORGANIZATION, CertificateRequest
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -151,13 +149,15 @@ def _subject(request: CertificateRequest) -> x509.Name:
     """
     from cryptography import x509
 
-    name = distinguished_names.write(request.subject)
-    algorithm = der.encode(der.SEQUENCE, der.encode(der.IDENTIFIER, _ECDSA_WITH_SHA256))
-    nothing = der.encode(der.BIT_STRING, b"\0")
-    key = der.encode(der.SEQUENCE, algorithm, nothing)
-    info = der.encode(der.SEQUENCE, der.encode(der.INTEGER, b"\0"), name, key, der.encode(_ATTRIBUTES))
+    name = go_x509.write_name(request.subject)
+    algorithm = go_x509.encode_element(go_x509.SEQUENCE, go_x509.encode_element(go_x509.IDENTIFIER, _ECDSA_WITH_SHA256))
+    nothing = go_x509.encode_element(go_x509.BIT_STRING, b"\0")
+    key = go_x509.encode_element(go_x509.SEQUENCE, algorithm, nothing)
+    info = go_x509.encode_element(
+        go_x509.SEQUENCE, go_x509.encode_element(go_x509.INTEGER, b"\0"), name, key, go_x509.encode_element(_ATTRIBUTES)
+    )
     with warnings.catch_warnings(action="ignore"):
-        return x509.load_der_x509_csr(der.encode(der.SEQUENCE, info, algorithm, nothing)).subject
+        return x509.load_der_x509_csr(go_x509.encode_element(go_x509.SEQUENCE, info, algorithm, nothing)).subject
 
 
 def _alternative_names(asked: CertificateRequest) -> list[x509.GeneralName]:

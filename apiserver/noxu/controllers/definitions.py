@@ -19,11 +19,9 @@ from noxu.containment import Contained
 from noxu.controllers.controller import Controller
 from noxu.controllers.definition_status import Updated, at_revision, now, to_change, with_status
 from noxu.crd import conditions
-from noxu.crd.accepted_names import AcceptedNames
-from noxu.crd.conditions import Condition
+from noxu.crd.conditions import AcceptedNames, Condition
 from noxu.crd.internal import same
-from noxu.crd.types import NAMES
-from noxu.crd.versions import storage_version
+from noxu.crd.types import NAMES, storage_version
 from noxu.features import Features
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change

@@ -27,7 +27,7 @@ from noxu.clock import Clock
 from noxu.controllers import users
 from noxu.controllers.controller import Controller
 from noxu.crd import conditions, types
-from noxu.crd.versions import storage_version
+from noxu.crd.types import storage_version
 from noxu.go.time import format_time, unix_nanos
 from noxu.registry.catalog import LiveCatalog
 from noxu.registry.change import Change

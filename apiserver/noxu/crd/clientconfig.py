@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from noxu.api.field import FieldError, Path, child, forbidden, index, invalid, not_supported, required
-from noxu.api.hosts import is_loopback
-from noxu.api.names import dns1035_label, dns1123_subdomain
+from noxu.api.names import dns1035_label, dns1123_subdomain, is_loopback
 from noxu.go import base64 as go_base64
 from noxu.go import url as go_url
 from noxu.go import x509

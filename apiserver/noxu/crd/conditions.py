@@ -2,23 +2,30 @@
 
 These are pure functions of CRDs, for controllers. A condition keeps its position, and its lastTransitionTime until its
 status changes.
+
+The accepted names of the definitions of a group, of which each may be accepted once.
+
+Plurals, singulars and short names are names of resources; kinds and list kinds are another set. A definition uses a name
+for several purposes, so names are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections import Counter
+from collections.abc import Container, Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
 from noxu.api.errors import aggregate
 from noxu.api.field import FieldError, invalid
-from noxu.crd.accepted_names import AcceptedNames
 from noxu.crd.types import CONDITION, NAMES
 from noxu.go import base64 as go_base64
 from noxu.go import url as go_url
 from noxu.go import x509
 from noxu.go.structs import arrange
 from noxu.go.text import quote
+from noxu.schema.lint import structural_errors
+from noxu.schema.structural import NoStructuralForm, parse
 from noxu.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"
@@ -203,9 +210,6 @@ def deletion_failed(why: str) -> Condition:
 
 def non_structural(crd: Object) -> Condition | None:
     """The condition NonStructuralSchema of a stored CRD, None if all schemas are structural."""
-    from noxu.schema.lint import structural_errors  # with the first definition
-    from noxu.schema.structural import NoStructuralForm, parse
-
     errors: list[FieldError] = []
     if crd["spec"].get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
@@ -220,3 +224,37 @@ def non_structural(crd: Object) -> Condition | None:
             return Condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
         errors += structural_errors(structural, f"spec.versions[{n}].schema.openAPIV3Schema")
     return Condition(NON_STRUCTURAL, "True", "Violations", aggregate(map(str, errors))) if errors else None
+
+
+class AcceptedNames:
+    """How many definitions, or purposes in one of them, have each name."""
+
+    def __init__(self, definitions: Iterable[Object] = ()) -> None:
+        self.resources: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        for crd in definitions:
+            self.add(crd["status"]["acceptedNames"])
+
+    def add(self, accepted: Object) -> None:
+        """Add the names in a status.acceptedNames."""
+        self.resources.update(_resources(accepted))
+        self.kinds.update(_kinds(accepted))
+
+    def remove(self, accepted: Object) -> None:
+        """Remove what was added."""
+        for counter, names in (self.resources, _resources(accepted)), (self.kinds, _kinds(accepted)):
+            counter.subtract(names)
+            for name in names:
+                if not counter[name]:
+                    del counter[name]
+
+    def __bool__(self) -> bool:
+        return bool(self.resources or self.kinds)
+
+
+def _resources(accepted: Object) -> list[str]:
+    return [accepted["plural"], accepted.get("singular", ""), *(accepted.get("shortNames") or [])]
+
+
+def _kinds(accepted: Object) -> list[str]:
+    return [accepted["kind"], accepted.get("listKind", "")]

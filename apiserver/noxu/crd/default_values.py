@@ -13,11 +13,10 @@ from typing import Final, TypeAlias
 
 from noxu.api.errors import aggregate
 from noxu.api.field import FieldError, Path, child, invalid, key
-from noxu.schema.default_pruning import ITEM, Steps, surround
-from noxu.schema.embedded import Malformed, coerce
+from noxu.schema.embedded import MalformedMetadata, coerce
 from noxu.schema.embedded import validate as validate_embedded
 from noxu.schema.lint import structural_errors
-from noxu.schema.pruning import META, prune
+from noxu.schema.pruning import ITEM, META, Steps, prune, surround
 from noxu.schema.structural import MISSING, NoStructuralForm, Structural, has_defaults, parse
 from noxu.schema.validation import validate_default
 from noxu.values import Json, Object, copy, equal
@@ -69,7 +68,7 @@ class _Defaults:
         resource = _TYPE_META | surround(copy(s.default), steps)
         try:
             coerce(resource, root, drop_malformed=False)
-        except Malformed as malformed:
+        except MalformedMetadata as malformed:
             why = str(malformed)
         else:
             errors = validate_embedded(resource, root)
@@ -83,7 +82,7 @@ class _Defaults:
             self.errors.append(invalid(path, s.default, "must not have unknown fields"))
         try:
             coerce(s.default, s, path, drop_malformed=False)
-        except Malformed as malformed:
+        except MalformedMetadata as malformed:
             return [malformed.error]
         return validate_embedded(s.default, s, path)
 

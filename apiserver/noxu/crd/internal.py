@@ -26,7 +26,7 @@ from noxu.crd.types import (
     VALIDATION,
     write,
 )
-from noxu.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Write, json_type
+from noxu.go.structs import Field, List, Map, Presence, Scalar, Struct, Type, Union, json_type
 from noxu.go.text import compact_json
 from noxu.values import Json, Object, equal
 
@@ -210,7 +210,7 @@ def _echo_field(field: Field, struct: Object) -> str:
     given = struct.get(field.name)
     if given is not None:
         return _echo(field.type, given)
-    if isinstance(field.type, Scalar) and field.write is not Write.POINTER:
+    if isinstance(field.type, Scalar) and field.write is not Presence.POINTER:
         return compact_json(field.type.zero)
     return "null"
 

@@ -2,6 +2,9 @@
 
 `decode` gives the Go value as a dict: fields in the order of declaration, keys of maps sorted, without zero scalars, but
 with empty lists and maps, because validation distinguishes nil and empty. `written` is that value as Go writes it.
+
+Its defaults (apiextensions/v1/defaults.go) are filled in whenever a CRD is decoded, also from storage. Of its versions one is
+stored; the served ones have an order.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from noxu.api.meta import OBJECT_META
+from noxu.expressions import expression
 from noxu.go.structs import (
     BOOL,
     BYTES,
@@ -20,18 +24,19 @@ from noxu.go.structs import (
     INT64,
     STRING,
     TIME,
-    Decoded,
+    DecodedStruct,
     Field,
     List,
-    Malformed,
+    MalformedField,
     Map,
     Mismatch,
+    Presence,
     Scalar,
     Struct,
     Type,
     Union,
     Wire,
-    Write,
+    arrange,
     json_type,
     named,
 )
@@ -89,7 +94,7 @@ def _plain(number: float) -> Json:
     The integer -0 is 0. -0.0 remains a float, which is not the integer 0, until it is read again from what is written.
     """
     if isinstance(number, RawNumber) and math.isinf(number):
-        raise Malformed(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
+        raise MalformedField(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
     if not number:
         return 0 if isinstance(number, RawNumber) and number.literal == MINUS_ZERO else 0.0
     return float(number)
@@ -98,9 +103,9 @@ def _plain(number: float) -> Json:
 NUMBER: Final = Scalar("float64", _number, 0, Wire.DOUBLE)
 ANY: Final = Scalar("v1.JSON", _any, None, Wire.JSON)
 
-_ALWAYS, _POINTER = Write.ALWAYS, Write.POINTER
+_ALWAYS, _POINTER = Presence.ALWAYS, Presence.POINTER
 # A slice or map with omitempty. It is kept if empty (see the module's docstring); `written` leaves it out.
-_KEEP: Final = Write.POINTER
+_KEEP: Final = Presence.POINTER
 
 SCHEMA: Final = Struct("JSONSchemaProps")
 SCHEMA_OR_LIST: Final = Union(
@@ -263,7 +268,7 @@ CRD: Final = Struct(KIND).define(
 )
 
 
-def decode(obj: Json) -> Decoded:
+def decode(obj: Json) -> DecodedStruct:
     """Decode a CRD; the error is encoding/json's, without a prefix."""
     return decode_struct(CRD, obj)
 
@@ -352,3 +357,89 @@ def _omission(field: Field) -> Callable[[Json], bool]:
     if field.write is not _ALWAYS and isinstance(field.type, Union):
         return lambda empty: bool(empty == [])
     return lambda _: False
+
+
+_KUBE_AWARE: Final = expression(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?\Z")
+_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
+
+
+def version_priority(name: str) -> tuple[int, int, int, int, str]:
+    """A sort key: v10, v2, v1, v1beta2, v1alpha1, and then all other names from A to Z."""
+    match = _KUBE_AWARE.match(name)
+    if match:
+        major, minor = int(match[1]), int(match[3] or 0)
+        if max(major, minor) <= MAX_INT64:
+            return 0, _STABILITY[match[2]], -major, -minor, ""
+    return 1, 0, 0, 0, name
+
+
+def storage_version(crd: Object) -> str | None:
+    """The storage version; None if there is none, which validation does not allow."""
+    return next((version["name"] for version in crd["spec"]["versions"] or [] if version["storage"]), None)
+
+
+def served_versions(crd: Object) -> list[str]:
+    """The names of the served versions, the preferred one first."""
+    names = (version["name"] for version in crd["spec"]["versions"] or [] if version["served"])
+    return sorted(names, key=version_priority)
+
+
+def version_of(crd: Object, name: str) -> Object | None:
+    return next((version for version in crd["spec"]["versions"] or [] if version["name"] == name), None)
+
+
+def deprecation_warning(crd: Object, name: str) -> str:
+    """The warning in responses to requests at a version, "" if the version is not deprecated."""
+    version = version_of(crd, name)
+    if version is None or not version.get("deprecated"):
+        return ""
+    custom: str | None = version.get("deprecationWarning")
+    if custom is not None:
+        return custom
+    group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+    warning = f"{group}/{name} {kind} is deprecated"
+    newer = [
+        other["name"]
+        for other in crd["spec"]["versions"]
+        if other["served"] and not other.get("deprecated") and version_priority(other["name"]) < version_priority(name)
+    ]
+    return f"{warning}; use {group}/{min(newer, key=version_priority)} {kind}" if newer else warning
+
+
+SERVICE_PORT: Final = 443
+
+
+def default(crd: Object) -> Object:
+    """A decoded CRD with its defaults; the given one is not changed."""
+    spec = crd["spec"]
+    filled = {**spec, "names": _default_names(spec["names"])}
+    if spec.get("conversion") is None:
+        filled["conversion"] = {"strategy": "None"}
+    elif _is_blank(spec["conversion"].get("webhook")):
+        filled["conversion"] = {"strategy": spec["conversion"]["strategy"]}
+    elif service := _service_without_port(spec["conversion"]):
+        webhook = spec["conversion"]["webhook"]
+        config = {**webhook["clientConfig"], "service": arrange(SERVICE, {**service, "port": SERVICE_PORT})}
+        filled["conversion"] = {**spec["conversion"], "webhook": {**webhook, "clientConfig": config}}
+    crd = {**crd, "spec": arrange(SPEC, filled)}
+    if not crd["status"]["storedVersions"] and (stored := storage_version(crd)) is not None:
+        crd["status"] = {**crd["status"], "storedVersions": [stored]}
+    return crd
+
+
+def _default_names(names: Object) -> Object:
+    kind = names["kind"]
+    singular = names.get("singular") or kind.lower()
+    list_kind = names.get("listKind") or (f"{kind}List" if kind else "")
+    return arrange(NAMES, {**names, "singular": singular, "listKind": list_kind})
+
+
+def _is_blank(webhook: Object | None) -> bool:
+    """Whether a webhook has nothing in its fields; then there is none, because the form that is stored has only these."""
+    return webhook is not None and webhook.get("clientConfig") is None and not webhook["conversionReviewVersions"]
+
+
+def _service_without_port(conversion: Object) -> Object | None:
+    config = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    service: Object | None = config.get("service")
+    return service if service is not None and service.get("port") is None else None

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.api.meta import OBJECT_META
-from noxu.crd.defaults import default
 from noxu.crd.internal import Internal, internal, nodes, same
 from noxu.crd.lists import LIST_TYPE, single_items
-from noxu.crd.types import SPEC, STATUS
-from noxu.crd.versions import storage_version
+from noxu.crd.types import SPEC, STATUS, default, storage_version
 from noxu.go.structs import arrange, zero
 from noxu.go.text import quote
 from noxu.schema.formats import is_recognized

@@ -12,52 +12,51 @@ into each version, the deprecated `version` becomes one, and defaults are v1beta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from noxu.crd import types
-from noxu.crd.defaults import default
 from noxu.crd.internal import internal
-from noxu.go.structs import INT32, STRING, Decoded, Field, List, Struct, Write, arrange, named
+from noxu.crd.types import default
+from noxu.go.structs import INT32, STRING, DecodedStruct, Field, List, Presence, Struct, arrange, named
 from noxu.go.structs import decode as decode_struct
+from noxu.schema.completion import PRESERVE, CompletionNote, complete
+from noxu.schema.structural import NoStructuralForm, parse
 from noxu.values import Json, Object
-
-if TYPE_CHECKING:
-    from noxu.schema.completion import Note
 
 API_VERSION: Final = f"{types.GROUP}/v1beta1"
 
 COLUMN: Final = Struct("CustomResourceColumnDefinition", package="v1beta1").define(
-    Field("name", STRING, 1, Write.ALWAYS),
-    Field("type", STRING, 2, Write.ALWAYS),
+    Field("name", STRING, 1, Presence.ALWAYS),
+    Field("type", STRING, 2, Presence.ALWAYS),
     Field("format", STRING, 3),
     Field("description", STRING, 4),
     Field("priority", INT32, 5),
-    Field("JSONPath", STRING, 6, Write.ALWAYS),
+    Field("JSONPath", STRING, 6, Presence.ALWAYS),
 )
-_COLUMNS: Final = Field("additionalPrinterColumns", List(COLUMN), 8, Write.POINTER)
+_COLUMNS: Final = Field("additionalPrinterColumns", List(COLUMN), 8, Presence.POINTER)
 CRD_VERSION: Final = Struct("CustomResourceDefinitionVersion", package="v1beta1").define(
     *({**types.CRD_VERSION.fields, "additionalPrinterColumns": _COLUMNS._replace(number=6)}.values())
 )
 CONVERSION: Final = Struct("CustomResourceConversion", package="v1beta1").define(
-    Field("strategy", named("v1beta1.ConversionStrategyType"), 1, Write.ALWAYS),
-    Field("webhookClientConfig", types.CLIENT_CONFIG, 2, Write.POINTER),
-    Field("conversionReviewVersions", List(STRING), 3, Write.POINTER),
+    Field("strategy", named("v1beta1.ConversionStrategyType"), 1, Presence.ALWAYS),
+    Field("webhookClientConfig", types.CLIENT_CONFIG, 2, Presence.POINTER),
+    Field("conversionReviewVersions", List(STRING), 3, Presence.POINTER),
 )
 SPEC: Final = Struct("CustomResourceDefinitionSpec", package="v1beta1").define(
-    Field("group", STRING, 1, Write.ALWAYS),
+    Field("group", STRING, 1, Presence.ALWAYS),
     Field("version", STRING, 2),
-    Field("names", types.NAMES, 3, Write.ALWAYS),
-    Field("scope", named("v1beta1.ResourceScope"), 4, Write.ALWAYS),
-    Field("validation", types.VALIDATION, 5, Write.POINTER),
-    Field("subresources", types.SUBRESOURCES, 6, Write.POINTER),
-    Field("versions", List(CRD_VERSION), 7, Write.POINTER),
+    Field("names", types.NAMES, 3, Presence.ALWAYS),
+    Field("scope", named("v1beta1.ResourceScope"), 4, Presence.ALWAYS),
+    Field("validation", types.VALIDATION, 5, Presence.POINTER),
+    Field("subresources", types.SUBRESOURCES, 6, Presence.POINTER),
+    Field("versions", List(CRD_VERSION), 7, Presence.POINTER),
     _COLUMNS,
-    Field("selectableFields", List(types.SELECTABLE_FIELD), 11, Write.POINTER),
-    Field("conversion", CONVERSION, 9, Write.POINTER),
-    Field("preserveUnknownFields", types.SPEC.fields["preserveUnknownFields"].type, 10, Write.POINTER),
+    Field("selectableFields", List(types.SELECTABLE_FIELD), 11, Presence.POINTER),
+    Field("conversion", CONVERSION, 9, Presence.POINTER),
+    Field("preserveUnknownFields", types.SPEC.fields["preserveUnknownFields"].type, 10, Presence.POINTER),
 )
 CRD: Final = Struct(types.KIND, package="v1beta1").define(
-    *({**types.CRD.fields, "spec": Field("spec", SPEC, 2, Write.ALWAYS)}.values())
+    *({**types.CRD.fields, "spec": Field("spec", SPEC, 2, Presence.ALWAYS)}.values())
 )
 
 _FOR_ALL: Final = {
@@ -72,7 +71,7 @@ def is_v1beta1(crd: Json) -> bool:
     return isinstance(crd, dict) and crd.get("apiVersion") == API_VERSION
 
 
-def decode(obj: Json) -> Decoded:
+def decode(obj: Json) -> DecodedStruct:
     """Decode a v1beta1 CRD as `types.decode` does for v1."""
     return decode_struct(CRD, obj)
 
@@ -162,16 +161,13 @@ def written(crd: Object) -> Object:
     return result
 
 
-def convert(crd: Object) -> tuple[Object, list[Note]]:
+def convert(crd: Object) -> tuple[Object, list[CompletionNote]]:
     """(a decoded v1beta1 CRD as v1 with completed schemas, the changes)."""
     return complete_schemas(upgrade(crd))
 
 
 def preserving(schema: Object | None) -> Object:
     """The schema by which objects of a CRD with preserveUnknownFields are served: nothing is pruned anywhere."""
-    from noxu.schema.completion import PRESERVE, complete  # few definitions need it
-    from noxu.schema.structural import NoStructuralForm, parse
-
     completed, _ = complete(schema or {}, preserve=True)
     try:
         parse(completed)
@@ -187,21 +183,19 @@ def preserving(schema: Object | None) -> Object:
     return completed
 
 
-def complete_schemas(crd: Object) -> tuple[Object, list[Note]]:
+def complete_schemas(crd: Object) -> tuple[Object, list[CompletionNote]]:
     """(a decoded v1 CRD with all schemas completed, the changes). preserveUnknownFields moves into the schemas."""
-    from noxu.schema.completion import PRESERVE, Note, complete
-
-    notes: list[Note] = []
+    notes: list[CompletionNote] = []
     spec = {name: given for name, given in crd["spec"].items() if name != "preserveUnknownFields"}
     preserve = bool(crd["spec"].get("preserveUnknownFields"))
     if preserve:
-        notes.append(Note("spec.preserveUnknownFields", f"true became {PRESERVE}: true in the schemas"))
+        notes.append(CompletionNote("spec.preserveUnknownFields", f"true became {PRESERVE}: true in the schemas"))
     versions = []
     for n, version in enumerate(spec["versions"] or []):
         path = f"spec.versions[{n}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            notes.append(Note(path, "a schema that allows everything added"))
+            notes.append(CompletionNote(path, "a schema that allows everything added"))
         completed, changes = complete(schema or {"type": "object"}, path, preserve=preserve or schema is None)
         notes += changes
         versions.append(arrange(types.CRD_VERSION, {**version, "schema": {"openAPIV3Schema": completed}}))

@@ -49,7 +49,7 @@ MAX_PATTERN_SIZE: Final = 500_000
 
 
 def validate(crd: Object, *, checkers: RuleCheckers | None = None, spec_is_valid: bool = False) -> list[FieldError]:
-    """The errors in a CRD that is prepared for creation. `spec_is_valid`: it is known, and not looked at (`valid_specs`)."""
+    """The errors in a CRD that is prepared for creation. `spec_is_valid`: it is known, and not looked at (`known_definitions`)."""
     spec = internal(crd["spec"])
     names = spec.names
 

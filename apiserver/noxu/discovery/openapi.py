@@ -2,7 +2,7 @@
 
 Upstream builds them in controllers, about a second after a definition is established; here they are built on request,
 from the current catalog. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
-every definition, the parts of each resource are cached as well, encoded, and near them nothing is compressed again (`gzip_pieces`).
+every definition, the parts of each resource are cached as well, encoded, and near them nothing is compressed again (`GzipPieces`).
 What is cached is limited: MAX_KEPT bytes of documents, of which those that were used last remain, and MAX_PARTS of parts.
 
 The index names each document by a hash. Upstream's is that of its JSON; this one is that of what the JSON is made of: the
@@ -11,12 +11,27 @@ each takes a millisecond, and 15 KB.
 
 Building takes some 50 ms for a definition of 1 MB. `Published.kept` never builds, and `Published.build` may be called in
 a thread.
+
+The gzip of a document in pieces, most of which were in the document before a change: only what is near the new ones is
+compressed again.
+
+Pieces are compressed in groups. A group ends with a piece whose first bytes say so, whatever stands before it, so that
+a new piece changes one group:
+
+    before   a b c| d e| f g|         b' is new:   a b' c| d e| f g|
+
+Each group ends at a byte (Z_SYNC_FLUSH) and refers to nothing before it, so that groups are put together to one stream
+(RFC 1952):
+
+    header | the blocks of group 1 | the blocks of group 2 | … | an empty last block | CRC-32 and size of the whole
 """
 
 from __future__ import annotations
 
 import hashlib
+import struct
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -32,12 +47,55 @@ from noxu.discovery import openapi_definitions as definitions
 from noxu.discovery import openapi_paths as paths
 from noxu.discovery import openapi_proto as proto
 from noxu.discovery import openapi_schemas as schemas
-from noxu.discovery.gzip_pieces import GzipPieces
-from noxu.discovery.openapi_proto import Writer
+from noxu.discovery.openapi_proto import ProtoWriter
 from noxu.discovery.openapi_texts import KINDS
 from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
+
+LEVEL: Final = 1  # upstream's
+ENDS: Final = 16  # one of so many pieces ends a group
+WINDOW: Final = 32 * 1024  # bytes that deflate refers to: a longer piece ends a group
+_BEGINNING: Final = 128  # bytes; a shorter piece, such as a comma, never ends a group
+_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"  # deflate, no time, the fastest level, any system
+_LAST_BLOCK: Final = b"\x03\x00"
+
+_Group: TypeAlias = tuple[bytes, ...]
+
+
+class GzipPieces:
+    """Compresses the versions of a document, one after the other, in any thread."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[_Group, bytes] = {}  # of the last version
+
+    def of(self, pieces: Sequence[bytes]) -> bytes:
+        """The gzip of the pieces together."""
+        kept, groups = self._blocks, list(_groups(pieces))
+        self._blocks = used = {group: kept.get(group) or _blocks(group) for group in groups}
+        size = checksum = 0
+        for piece in pieces:
+            size += len(piece)
+            checksum = zlib.crc32(piece, checksum)
+        end = struct.pack("<II", checksum, size & 0xFFFFFFFF)
+        return b"".join((_HEADER, *(used[group] for group in groups), _LAST_BLOCK, end))
+
+
+def _groups(pieces: Iterable[bytes]) -> Iterator[_Group]:
+    group: list[bytes] = []
+    for piece in pieces:
+        group.append(piece)
+        if len(piece) > WINDOW or (len(piece) >= _BEGINNING and zlib.crc32(piece[:_BEGINNING]) % ENDS == 0):
+            yield tuple(group)
+            group = []
+    if group:
+        yield tuple(group)
+
+
+def _blocks(group: _Group) -> bytes:
+    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return b"".join([*map(compressor.compress, group), compressor.flush(zlib.Z_SYNC_FLUSH)])
+
 
 ROOT: Final = "/openapi/v3"
 VERSION: Final = "version"
@@ -50,25 +108,25 @@ _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _INFO: Final = {"title": "Kubernetes", "version": "v1.37"}
 
 
-class Form(Enum):
+class DocumentForm(Enum):
     """The encoding of a document."""
 
     JSON = "json"
     PROTOBUF = "protobuf"
 
 
-class Key(NamedTuple):
+class DocumentKey(NamedTuple):
     """Identifies a document. `path` is `apis/GROUP/VERSION`, `api/VERSION` or VERSION; "" for the index and for v2."""
 
     style: str
     path: str = ""
-    form: Form = Form.JSON
+    form: DocumentForm = DocumentForm.JSON
 
 
-INDEX: Final = Key(schemas.V3)
+INDEX: Final = DocumentKey(schemas.V3)
 
 
-class Document(NamedTuple):
+class PublishedDocument(NamedTuple):
     """`hash` is the same for both forms. `compress` makes the body with gzip; None: no faster than of any bytes."""
 
     body: bytes
@@ -102,22 +160,22 @@ class Published:
         self._now = now
         self._cbor = cbor
         self._building = threading.Lock()
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()  # those that were used last are at the end
+        self._kept: OrderedDict[DocumentKey, _Kept] = OrderedDict()  # those that were used last are at the end
         self._digests: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
         self._made: dict[str, tuple[str, datetime]] = {}
         """By path: the hash of a document of v3, and since when it is the hash."""
         self._parts_size = 0  # bytes; those of resources that are gone, too, until the next document
-        self._gzip = {form: GzipPieces() for form in Form}  # of v2
-        self._shared: dict[Form, dict[str, bytes]] = {form: {} for form in Form}
+        self._gzip = {form: GzipPieces() for form in DocumentForm}  # of v2
+        self._shared: dict[DocumentForm, dict[str, bytes]] = {form: {} for form in DocumentForm}
         """The definitions of built-in types in v2."""
-        self._parts: WeakKeyDictionary[Resource, dict[Form, _ResourceParts]] = WeakKeyDictionary()
+        self._parts: WeakKeyDictionary[Resource, dict[DocumentForm, _ResourceParts]] = WeakKeyDictionary()
         self._seen: WeakKeyDictionary[Catalog, dict[str, tuple[Resource, ...]]] = WeakKeyDictionary()
 
     def exists(self, catalog: Catalog, path: str) -> bool:
         """Whether there is a document for this group version."""
         return path == VERSION or path in self._group_versions(catalog)
 
-    def kept(self, catalog: Catalog, key: Key) -> Document | None:
+    def kept(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument | None:
         """The cached document, None if there is none or it is outdated."""
         found = self._kept.get(key)
         if found is None:
@@ -129,12 +187,12 @@ class Published:
         self._kept.move_to_end(key)
         return found.document
 
-    def build(self, catalog: Catalog, key: Key) -> Document:
+    def build(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
         """The document. May be called in a thread; only one document is built at a time."""
         with self._building:
             return self._document(catalog, key)
 
-    def _document(self, catalog: Catalog, key: Key) -> Document:
+    def _document(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
         kept = self.kept(catalog, key)
         if kept is not None:
             return kept
@@ -142,17 +200,17 @@ class Published:
         pieces = self._pieces(catalog, key, resources)
         body = b"".join(pieces)
         if key.path:
-            document = Document(body, *self._hash(key.path, resources))
-        elif key.form is Form.PROTOBUF:
-            document = self._document(catalog, key._replace(form=Form.JSON))._replace(body=body)
+            document = PublishedDocument(body, *self._hash(key.path, resources))
+        elif key.form is DocumentForm.PROTOBUF:
+            document = self._document(catalog, key._replace(form=DocumentForm.JSON))._replace(body=body)
         else:
-            document = Document(body, _hash([body]), self._now())
+            document = PublishedDocument(body, _hash([body]), self._now())
         compress = partial(self._gzip[key.form].of, pieces) if key.style == schemas.V2 else None
         document = document._replace(compress=compress)
         self._keep(key, _Kept(ref(catalog), _references(resources), document))
         return document
 
-    def _keep(self, key: Key, made: _Kept) -> None:
+    def _keep(self, key: DocumentKey, made: _Kept) -> None:
         """Keep a document, and drop those for which there is no room; the index is the only one that is always kept."""
         self._kept[key] = made
         self._kept.move_to_end(key)
@@ -191,7 +249,7 @@ class Published:
             self._digests[resource] = digest
         return digest
 
-    def _pieces(self, catalog: Catalog, key: Key, resources: Sequence[Resource]) -> list[bytes]:
+    def _pieces(self, catalog: Catalog, key: DocumentKey, resources: Sequence[Resource]) -> list[bytes]:
         if key == INDEX:
             return [self._index(catalog)]
         if key.path == VERSION:
@@ -223,7 +281,7 @@ class Published:
         for path in [path for path in self._made if path != VERSION and path not in group_versions]:
             del self._made[path]
 
-    def _kept_parts(self, resource: Resource, form: Form) -> _ResourceParts:
+    def _kept_parts(self, resource: Resource, form: DocumentForm) -> _ResourceParts:
         found = self._parts.get(resource, {}).get(form)
         if found is None:
             found = _resource_parts(resource, _V2[form], cbor=self._cbor)
@@ -232,7 +290,7 @@ class Published:
                 self._parts_size += found.size
         return found
 
-    def _resources(self, catalog: Catalog, key: Key) -> tuple[Resource, ...]:
+    def _resources(self, catalog: Catalog, key: DocumentKey) -> tuple[Resource, ...]:
         """The resources of a document."""
         if not key.path:
             return tuple(catalog.resources)
@@ -259,7 +317,7 @@ class _Kept(NamedTuple):
 
     catalog: ref[Catalog]
     resources: _References
-    document: Document
+    document: PublishedDocument
 
 
 def _references(resources: Iterable[Resource]) -> _References:
@@ -281,7 +339,7 @@ class _Style(NamedTuple):
     definition: Callable[[str], Object]
     paths: _Paths
     head: Callable[[Object], Object]
-    writer: Writer
+    writer: ProtoWriter
 
 
 _Entries: TypeAlias = dict[str, bytes]
@@ -348,7 +406,7 @@ def _in_order(entries: _Entries) -> list[bytes]:
     return [entries[name] for name in sorted(entries)]
 
 
-def _version_document(form: Form) -> list[bytes]:
+def _version_document(form: DocumentForm) -> list[bytes]:
     """The document for /version."""
     style = _V3[form]
     name = "io.k8s.apimachinery.pkg.version.Info"
@@ -438,14 +496,17 @@ def _definition_v3(name: str) -> Object:
 _V2: Final = {
     form: _Style(schemas.V2, definitions.in_v2, paths.v2, _head_v2, writer)
     for form, writer in (
-        (Form.JSON, Writer(codec.encode_unescaped, codec.encode_unescaped, _json_entry, _json_entry, _json_v2)),
-        (Form.PROTOBUF, proto.V2),
+        (
+            DocumentForm.JSON,
+            ProtoWriter(codec.encode_unescaped, codec.encode_unescaped, _json_entry, _json_entry, _json_v2),
+        ),
+        (DocumentForm.PROTOBUF, proto.V2),
     )
 }
 _V3: Final = {
     form: _Style(schemas.V3, _definition_v3, paths.v3, _head_v3, writer)
     for form, writer in (
-        (Form.JSON, Writer(_encode, _encode, _json_entry, _json_entry, _json_v3)),
-        (Form.PROTOBUF, proto.V3),
+        (DocumentForm.JSON, ProtoWriter(_encode, _encode, _json_entry, _json_entry, _json_v3)),
+        (DocumentForm.PROTOBUF, proto.V3),
     )
 }

@@ -16,8 +16,9 @@ from typing import Final
 
 from noxu.api import meta as object_meta
 from noxu.crd import types as crd
+from noxu.discovery import openapi_kind_texts
 from noxu.discovery.openapi_texts import FIELDS, KINDS, OF_KINDS, OF_LISTS, TYPE_META
-from noxu.go.structs import Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
+from noxu.go.structs import Field, List, Map, Presence, Scalar, Struct, Type, Union, Wire
 from noxu.kinds import autoscaling, facts, meta, options, scheme
 from noxu.values import Json, Object
 
@@ -221,21 +222,21 @@ def definition(name: str) -> tuple[Object, frozenset[str]]:
 
 
 def _type_text(name: str) -> str:
-    from noxu.discovery.openapi_kind_texts import TYPES  # with the first document, not at start-up
-
     item = name.removesuffix("List")
     is_list = item != name and item in KINDS
-    return KINDS.get(name) or TYPES.get(name) or (f"{name} is a list of {item} objects." if is_list else "")
+    return (
+        KINDS.get(name)
+        or openapi_kind_texts.TYPES.get(name)
+        or (f"{name} is a list of {item} objects." if is_list else "")
+    )
 
 
 def _field_texts(name: str, kind: Struct) -> dict[str, str]:
     """The descriptions of a struct's fields. All kinds and all conditions have some fields in common."""
-    from noxu.discovery import openapi_kind_texts as texts
-
-    common = texts.CONDITION if {"type", "status", "reason"} <= kind.fields.keys() else {}
+    common = openapi_kind_texts.CONDITION if {"type", "status", "reason"} <= kind.fields.keys() else {}
     if name in _tables().kinds:
         common = OF_LISTS if kind.name.endswith("List") else OF_KINDS
-    return common | texts.FIELDS.get(kind.name, {}) | FIELDS.get(kind.name, {})
+    return common | openapi_kind_texts.FIELDS.get(kind.name, {}) | FIELDS.get(kind.name, {})
 
 
 def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
@@ -273,9 +274,9 @@ def _union(given: Object) -> Object:
 
 
 def _is_required(field: Field) -> bool:
-    if field.write is Write.NULL:
+    if field.write is Presence.NULL:
         return True
-    return field.write is Write.ALWAYS and not isinstance(field.type, Struct) and not _is_time(field.type)
+    return field.write is Presence.ALWAYS and not isinstance(field.type, Struct) and not _is_time(field.type)
 
 
 def _is_time(kind: Type) -> bool:
@@ -295,9 +296,9 @@ def _property(field: Field, known: dict[str, facts.FieldFacts], refers: set[str]
     marked = known[field.name].extra.get("default") if field.name in known else None
     if marked is not None:
         schema["default"] = marked
-    elif field.write is Write.ALWAYS and isinstance(field.type, Struct):
+    elif field.write is Presence.ALWAYS and isinstance(field.type, Struct):
         schema["default"] = {}
-    elif field.write is Write.ALWAYS and isinstance(field.type, Scalar) and field.type.zero is not None:
+    elif field.write is Presence.ALWAYS and isinstance(field.type, Scalar) and field.type.zero is not None:
         schema["default"] = field.type.zero
     if field.list_keys:
         schema["x-kubernetes-list-map-keys"] = list(field.list_keys)

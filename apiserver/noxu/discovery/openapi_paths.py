@@ -1,6 +1,6 @@
 """The paths of a resource and their operations (kube-openapi's builders, given the routes of the API server).
 
-A route is a path, a verb of the catalog and the kinds of its bodies; `Action` describes the verb. Parameters are the
+A route is a path, a verb of the catalog and the kinds of its bodies; `PathAction` describes the verb. Parameters are the
 fields of its options in meta/v1; those of all operations on a path belong to the path. In v2, parameters that are equal
 everywhere are defined once, and referred to.
 """
@@ -34,7 +34,7 @@ _KIND: Final = "the kind"
 _LIST: Final = "its list"
 
 
-class Action(NamedTuple):
+class PathAction(NamedTuple):
     """A verb as documents describe it.
 
     `name` is its x-kubernetes-action; `before` and `after` surround the group version in the operationId; `answer` and
@@ -56,17 +56,17 @@ class Action(NamedTuple):
 
 
 CUSTOM: Final = {
-    "list": Action("get", "list", "list", "List", (options.LIST_OPTIONS,), ("200",), _LIST),
-    "create": Action("post", "post", "create", "Create", (options.CREATE_OPTIONS,), ("200", "201", "202"), _KIND, _KIND),
-    "deletecollection": Action(
+    "list": PathAction("get", "list", "list", "List", (options.LIST_OPTIONS,), ("200",), _LIST),
+    "create": PathAction("post", "post", "create", "Create", (options.CREATE_OPTIONS,), ("200", "201", "202"), _KIND, _KIND),
+    "deletecollection": PathAction(
         "delete", "deletecollection", "delete", "Delete", (options.LIST_OPTIONS,), ("200",), STATUS, after="Collection"
     ),
-    "get": Action("get", "get", "read", "Read", (options.GET_OPTIONS,), ("200",), _KIND),
-    "update": Action("put", "put", "replace", "Replace", (options.UPDATE_OPTIONS,), ("200", "201"), _KIND, _KIND),
-    "delete": Action(
+    "get": PathAction("get", "get", "read", "Read", (options.GET_OPTIONS,), ("200",), _KIND),
+    "update": PathAction("put", "put", "replace", "Replace", (options.UPDATE_OPTIONS,), ("200", "201"), _KIND, _KIND),
+    "delete": PathAction(
         "delete", "delete", "delete", "Delete", (options.DELETE_OPTIONS,), ("200", "202"), STATUS, DELETE_OPTIONS
     ),
-    "patch": Action("patch", "patch", "patch", "Change", (options.PATCH_OPTIONS,), ("200",), _KIND, PATCH),
+    "patch": PathAction("patch", "patch", "patch", "Change", (options.PATCH_OPTIONS,), ("200",), _KIND, PATCH),
 }  # fmt: skip
 """The verbs of custom resources."""
 
@@ -78,10 +78,10 @@ BUILT_IN: Final = CUSTOM | {
     ),
     "get": CUSTOM["get"]._replace(options=()),
     "patch": CUSTOM["patch"]._replace(codes=("200", "201")),
-    "watchlist": Action(
+    "watchlist": PathAction(
         "get", "watchlist", "watch", "Watch", (options.LIST_OPTIONS,), ("200",), WATCH_EVENT, ending="List"
     ),
-    "watch": Action("get", "watch", "watch", "Watch", (options.LIST_OPTIONS,), ("200",), WATCH_EVENT),
+    "watch": PathAction("get", "watch", "watch", "Watch", (options.LIST_OPTIONS,), ("200",), WATCH_EVENT),
 }
 """The verbs of built-in kinds. Only they have paths of watches, which are deprecated."""
 
@@ -125,7 +125,7 @@ class Route(NamedTuple):
     """One operation on one path. `subject` is the definition for _KIND, `kind` the operation's group, version and kind."""
 
     path: str
-    action: Action
+    action: PathAction
     subject: str
     kind: Object
     subresource: str = ""

@@ -8,7 +8,7 @@ A message is a table: the field number and the encoding of each keyword. Keyword
 - any value (in an enum, an extension) is YAML text, as go-yaml writes it;
 - in v3 a default is a scalar, and any schema may be a reference.
 
-Documents are assembled from parts: `Writer` encodes one schema or path item at a time, and assembles documents.
+Documents are assembled from parts: `ProtoWriter` encodes one schema or path item at a time, and assembles documents.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api import codec
-from noxu.go import yaml_node_writer
-from noxu.go.wire import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
+from noxu.go import yaml_writer
+from noxu.go.protobuf import BYTES, FIXED64, VARINT, tag_bytes, varint_bytes
 from noxu.values import Json, Object
 
 Encode: TypeAlias = Callable[[Json], bytes]
@@ -133,7 +133,7 @@ def _yaml(value: Json) -> bytes:
         if codec.needs_indentation(value, _MOST_INDENTATION + codec.INDENTATION_RATIO // 2 * len(compact)):
             text = _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", compact.decode())
             return text.encode() + b"\n"
-    return yaml_node_writer.write(value)
+    return yaml_writer.write_nodes(value)
 
 
 _any: Final = _inside(_yaml, 2)
@@ -338,7 +338,7 @@ _path_item_v3: Final = _message(
 # -- documents --------------------------------------------------------------------------------------------------------
 
 
-class Writer(NamedTuple):
+class ProtoWriter(NamedTuple):
     """The encoding of parts, and their assembly into a document."""
 
     schema: Callable[[Object], bytes]
@@ -372,14 +372,14 @@ _head_v2: Final = _message({"swagger": _text(1), "info": _field(2, _INFO_V2)})
 _tail_v2: Final = _message({"parameters": _field(10, _named(1, _parameter_v2))})
 _head_v3: Final = _message({"openapi": _text(1), "info": _field(2, _INFO_V3)})
 
-V2: Final = Writer(
+V2: Final = ProtoWriter(
     _schema_v2,
     _path_item_v2,
     _entry(1),
     _entry(2),
     lambda head, paths, schemas: [_head_v2(head), *_around(8, paths), *_around(9, schemas), _tail_v2(head)],
 )
-V3: Final = Writer(
+V3: Final = ProtoWriter(
     _schema_v3,
     _path_item_v3,
     _entry(1),

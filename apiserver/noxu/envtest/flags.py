@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from noxu.features import FALSE, TRUE
-from noxu.go.duration import SECOND, parse_duration
 from noxu.go.text import quote
+from noxu.go.time import SECOND, parse_duration
 
 # -- the flags ---------------------------------------------------------------------------------------------------------
 

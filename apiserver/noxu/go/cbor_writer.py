@@ -1,5 +1,8 @@
-"""CBOR as upstream's encoder writes it (see `go.cbor`): strings as byte strings, floats in the shortest form that keeps
-their value, lengths definite, and keys in the bytewise order of their encoding, shorter ones first (RFC 8949, 4.2.1).
+"""CBOR as upstream's encoder writes it (see `go.cbor`), and the diagnostic notation in which upstream's errors quote a body.
+
+Strings are byte strings, floats have the shortest form that keeps their value, lengths are definite, and keys are in the
+bytewise order of their encoding, shorter ones first (RFC 8949, 4.2.1). cbor2 writes numbers. Containers are written here,
+because cbor2 recurses: at 10,000 levels, which an object may have, the process would end.
 
 Upstream writes so what it stores; keys in answers are in any order. The object {"kind": "a", "n": [1.5]}:
 
@@ -10,19 +13,24 @@ Upstream writes so what it stores; keys in answers are in any order. The object 
           f9 3e 00                1.5 in 16 bits
        44 6b 69 6e 64          'kind'
        41 61                   'a'
+
+In diagnostic notation (RFC 8949, 8) it is `55799({'n': [1.5], 'kind': 'a'})`, as fxamacker/cbor writes it: byte strings that
+are UTF-8 as text in single quotes, others as h'ff'; everything outside ASCII as \\u; `_` marks an indefinite length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from struct import pack, unpack
+from struct import pack
 from typing import Final
 
-from noxu.go.cbor import ARRAY, BYTES, MAP, NEGATIVE, SELF_DESCRIBED, UNSIGNED
+import cbor2
+
+from noxu.go.cbor import ARRAY, BYTES, MAP, PRIMITIVE, SELF_DESCRIBED, TAG, TEXT, UNSIGNED, Heads
+from noxu.go.text import float_json
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
-_CONSTANTS: Final = {None: b"\xf6", False: b"\xf4", True: b"\xf5"}
 _MAX_CACHED: Final = 64  # bytes of a key that is cached
 
 
@@ -99,19 +107,97 @@ _short = lru_cache(maxsize=4096)(_string)
 
 
 def _scalar(value: Json) -> bytes:
-    if value is None or isinstance(value, bool):
-        return _CONSTANTS[value]
-    if isinstance(value, int) and MIN_INT64 <= value <= MAX_INT64:
-        return _head(NEGATIVE, -1 - value) if value < 0 else _head(UNSIGNED, value)
-    return _float(float(value))
+    """null, a boolean or a number. What is beyond int64 is a float; cbor2 finds the shortest one."""
+    if not isinstance(value, int) or MIN_INT64 <= value <= MAX_INT64:
+        return cbor2.dumps(value, canonical=True)
+    return cbor2.dumps(float(value), canonical=True)
 
 
-def _float(value: float) -> bytes:
-    for form, head in ((">e", b"\xf9"), (">f", b"\xfa")):
-        try:
-            packed = pack(form, value)
-        except OverflowError:
-            continue
-        if unpack(form, packed)[0] == value:
-            return head + packed
-    return b"\xfb" + pack(">d", value)
+_CONSTANTS: Final = {20: "false", 21: "true", 22: "null", 23: "undefined"}
+_ESCAPES: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
+_OPEN: Final = {ARRAY: "[", MAP: "{", TAG: "("}
+_CLOSE: Final = {ARRAY: "]", MAP: "}", TAG: ")"}
+
+
+def diagnose(data: bytes) -> str:
+    """A well-formed item in diagnostic notation; in hexadecimal if a text string is not UTF-8, as upstream."""
+    try:
+        return _notation(data)
+    except UnicodeDecodeError:
+        return data.hex()
+
+
+def _notation(data: bytes) -> str:
+    """Raises UnicodeDecodeError."""
+    out: list[str] = []
+    heads = Heads(data)
+    stack: list[list[int]] = []  # of open containers: major type, items left (-1: until a break), items written
+    while True:
+        while stack and (stack[-1][1] == 0 or (stack[-1][1] < 0 and heads.skip_break())):
+            out.append(_CLOSE[stack.pop()[0]])
+        if stack:
+            _separate(out, stack[-1])
+        elif out:
+            return "".join(out)
+        major, info, argument = heads.head()
+        if major in (ARRAY, MAP):
+            out.append(_OPEN[major] + ("_ " if info == 31 else ""))
+            stack.append([major, -1 if info == 31 else argument * (2 if major == MAP else 1), 0])
+        elif major == TAG:
+            out.append(f"{argument}(")
+            stack.append([TAG, 1, 0])
+        elif major in (BYTES, TEXT):
+            out.append(_strings(heads.string(major, info, argument), major, indefinite=info == 31))
+        elif major == PRIMITIVE:
+            out.append(_primitive(heads, info, argument))
+        else:
+            out.append(str(argument if major == UNSIGNED else -1 - argument))
+
+
+def _separate(out: list[str], container: list[int]) -> None:
+    """Write what comes before the next item of a container, and count the item."""
+    major, left, written = container
+    if written:
+        out.append(": " if major == MAP and written % 2 else ", ")
+    container[1:] = left - (left > 0), written + 1
+
+
+def _strings(chunks: list[bytes], major: int, *, indefinite: bool) -> str:
+    shown = [_notated_string(chunk, major) for chunk in chunks]
+    if not indefinite:
+        return shown[0]
+    if not shown:
+        return "''_" if major == BYTES else '""_'
+    return f"(_ {', '.join(shown)})"
+
+
+def _notated_string(raw: bytes, major: int) -> str:
+    if major == TEXT:
+        return _quoted(raw.decode(), '"')
+    try:
+        return _quoted(raw.decode(), "'") if raw else "h''"
+    except UnicodeDecodeError:
+        return f"h'{raw.hex()}'"
+
+
+def _quoted(text: str, quote: str) -> str:
+    if text.isascii() and text.isprintable() and "\\" not in text and quote not in text:
+        return f"{quote}{text}{quote}"
+    return quote + "".join([_ESCAPES.get(char) or _char(char, quote) for char in text]) + quote
+
+
+def _char(char: str, quote: str) -> str:
+    if char == quote:
+        return f"\\{char}"
+    if " " <= char <= "~":
+        return char
+    units = char.encode("utf-16-be")
+    return "".join([f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2)])
+
+
+def _primitive(heads: Heads, info: int, argument: int) -> str:
+    if info < 25:
+        return _CONSTANTS.get(argument) or f"simple({argument})"
+    text = float_json(heads.float(info))
+    mantissa, e, exponent = text.partition("e")
+    return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"

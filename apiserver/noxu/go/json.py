@@ -28,7 +28,7 @@ class JsonSyntaxError(ValueError):
     """The message is encoding/json's, such as `unexpected end of JSON input`."""
 
 
-class Document(NamedTuple):
+class DecodedJson(NamedTuple):
     """`error` is about the first number that no float64 holds, "" if all fit; the value there is null or a RawNumber.
 
     `duplicates` are the paths of repeated keys (`spec.a[0].b`). `members` are the root object's keys and values in
@@ -61,7 +61,9 @@ _OPENING: Final = 4
 _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 
 
-def read(body: bytes, *, raw_numbers: bool = False, literals: bool = False, keep_repetitions: bool = False) -> Document:
+def read(
+    body: bytes, *, raw_numbers: bool = False, literals: bool = False, keep_repetitions: bool = False
+) -> DecodedJson:
     """Read one JSON text. Raises JsonSyntaxError.
 
     `raw_numbers`: numbers that no float64 holds are RawNumbers, not null. `literals`: so are -0 and all numbers beyond
@@ -162,7 +164,7 @@ class _Reader:
         self.repeated: dict[tuple[int, str], None] = {}
         self.error = ""
 
-    def read(self) -> Document:
+    def read(self) -> DecodedJson:
         text, stack, places, numbered = self.text, self.stack, self.places, self.numbered
         members: list[tuple[str, Json]] = []
         root: Json = None
@@ -254,7 +256,7 @@ class _Reader:
         if mark is not None and mark.start(1) < len(text):
             raise self.refused(mark.start(1), "after top-level value")
         self.put_repetitions()
-        return Document(root, self.error, self.duplicates(), members)
+        return DecodedJson(root, self.error, self.duplicates(), members)
 
     def number(self, literal: str) -> Json:
         """An integer literal within int64 as int, any other number as float. What no float64 holds is an error."""

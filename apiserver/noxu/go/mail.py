@@ -10,18 +10,19 @@ import base64
 import re
 from typing import Final
 
+from noxu.expressions import expression
 from noxu.go.net import is_ipv4, is_ipv6
 
-_SPACE: Final = re.compile(r"[ \t]*")
+_SPACE: Final = expression(r"[ \t]*")
 _VISIBLE: Final = r"!-~\x80-\U0010ffff"
 # atext without and with dots: visible characters that are not RFC 5322's specials
-_ATOM: Final = re.compile(r"[!#-'*+\-./-9=?A-Z^-~\x80-\U0010ffff]+")
-_PLAIN_ATOMS: Final = re.compile(rf"{_ATOM.pattern}(?:[ \t]+(?!=\?){_ATOM.pattern})*")
-_QUOTED: Final = re.compile(rf'"((?:[ \t!#-\[\]-~\x80-\U0010ffff]|\\[ \t{_VISIBLE}])*)"')
-_DOMAIN_LITERAL: Final = re.compile(r"\[([!-Z^-~\x80-\U0010ffff]*)\]")
-_COMMENT_TOKEN: Final = re.compile(r"\\.|\\|[()]|[^\\()]+", re.DOTALL)
-_ENCODED_WORD: Final = re.compile(r"=\?([^?]+)\?([BbQq])\?([^?]*)\?=\Z")
-_Q_TEXT: Final = re.compile(r"(?:[\t\n\r -<>-~]|=(?:[0-9A-Fa-f]{2}))*\Z")
+_ATOM: Final = expression(r"[!#-'*+\-./-9=?A-Z^-~\x80-\U0010ffff]+")
+_PLAIN_ATOMS: Final = expression(rf"{_ATOM.pattern}(?:[ \t]+(?!=\?){_ATOM.pattern})*")
+_QUOTED: Final = expression(rf'"((?:[ \t!#-\[\]-~\x80-\U0010ffff]|\\[ \t{_VISIBLE}])*)"')
+_DOMAIN_LITERAL: Final = expression(r"\[([!-Z^-~\x80-\U0010ffff]*)\]")
+_COMMENT_TOKEN: Final = expression(r"\\.|\\|[()]|[^\\()]+", re.DOTALL)
+_ENCODED_WORD: Final = expression(r"=\?([^?]+)\?([BbQq])\?([^?]*)\?=\Z")
+_Q_TEXT: Final = expression(r"(?:[\t\n\r -<>-~]|=(?:[0-9A-Fa-f]{2}))*\Z")
 _CHARSETS: Final = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 
 

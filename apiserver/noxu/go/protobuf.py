@@ -4,6 +4,15 @@
 - Unknown fields are skipped wherever they occur, groups included. Later occurrences win; messages are merged.
 - Malformed input raises ValueError, with Go's message if Go has one. Time and memory are linear in the input, nothing
   recurses on it, and messages nest no deeper than `MAX_DEPTH`.
+
+A message is a sequence of fields, each a tag and a value. A tag is a varint of `field number << 3 | wire type`; a
+varint has seven bits per byte, the lowest first, and the high bit set on all bytes but the last:
+
+    08 96 01         field 1, VARINT: 0x16 | 0x01 << 7 = 150
+    12 03 61 62 63   field 2, BYTES: 3 bytes, `abc`
+
+Readers take `(data, pos, end)` and return what they read and the position after it. Positions are absolute in `data`;
+`end` is where the message ends. Errors are those of Go's generated code.
 """
 
 from __future__ import annotations
@@ -22,35 +31,111 @@ import orjson
 from noxu.cpu_budget import spend
 from noxu.go import base64 as go_base64
 from noxu.go import json as go_json
-from noxu.go import wire
-from noxu.go.duration import format_duration
-from noxu.go.structs import (
-    INT32,
-    INT64,
-    STRING,
-    Field,
-    List,
-    Map,
-    Scalar,
-    Struct,
-    Type,
-    Union,
-    Wire,
-    Write,
-    arrange,
-)
+from noxu.go.structs import INT32, INT64, STRING, Field, List, Map, Presence, Scalar, Struct, Type, Union, Wire, arrange
 from noxu.go.text import plain
-from noxu.go.time import MICRO, SECONDS, format_time
+from noxu.go.time import MICRO, SECONDS, format_duration, format_time
 from noxu.values import Json, Object
+
+VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
+EOF: Final = "unexpected EOF"
+_OVERFLOW: Final = "proto: integer overflow"
+_NEGATIVE: Final = "proto: negative length found during unmarshaling"
+_64_BITS: Final = (1 << 64) - 1
+
+
+class BadTag(ValueError):
+    """A tag that no field can have; the caller prefixes the name of the message."""
+
+
+def read_varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
+    """(an unsigned 64-bit number, the position after it). Raises ValueError."""
+    if pos < end and data[pos] < 0x80:
+        return data[pos], pos + 1
+    value = shift = 0
+    while True:
+        if shift >= 64:
+            raise ValueError(_OVERFLOW)
+        if pos >= end:
+            raise ValueError(EOF)
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & _64_BITS, pos
+        shift += 7
+
+
+def read_tag(data: bytes, pos: int, end: int) -> tuple[int, int, int]:
+    """(field number, wire type, the position after the tag). Raises BadTag or ValueError."""
+    value, pos = read_varint(data, pos, end)
+    number, wire_type = value >> 3 & 0xFFFF_FFFF, value & 7
+    if wire_type == END_GROUP:
+        raise BadTag("wiretype end group for non-group")
+    if not 0 < number < 1 << 31:
+        raise BadTag(f"illegal tag {number - (number >> 31 << 32)} (wire type {value})")
+    return number, wire_type, pos
+
+
+def read_length(data: bytes, pos: int, end: int) -> tuple[int, int]:
+    """(the end of a length-delimited value, its beginning): `03 61 62 63` at 0 gives (4, 1). Raises ValueError."""
+    size, pos = read_varint(data, pos, end)
+    if size >= 1 << 63:
+        raise ValueError(_NEGATIVE)
+    if pos + size > end:
+        raise ValueError(EOF)
+    return pos + size, pos
+
+
+def skip_field(wire_type: int, data: bytes, pos: int, end: int) -> int:
+    """The position after a value. A group ends with its own end tag; groups in it are skipped with it."""
+    depth = 0
+    while True:
+        if wire_type == VARINT:
+            _, pos = read_varint(data, pos, end)
+        elif wire_type == BYTES:
+            pos, _ = read_length(data, pos, end)
+        elif wire_type in (FIXED64, FIXED32):
+            pos += 8 if wire_type == FIXED64 else 4
+        elif wire_type == START_GROUP:
+            depth += 1
+        elif wire_type == END_GROUP:
+            depth -= 1
+        else:
+            raise ValueError(f"proto: illegal wireType {wire_type}")
+        if pos > end:
+            raise ValueError(EOF)
+        if not depth:
+            return pos
+        value, pos = read_varint(data, pos, end)
+        wire_type = value & 7
+
+
+def varint_bytes(value: int) -> bytes:
+    """A varint: 150 is `96 01`."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+@cache
+def tag_bytes(number: int, wire_type: int) -> bytes:
+    """A tag: field 2 of type BYTES is `12`."""
+    return varint_bytes(number << 3 | wire_type)
+
 
 MAX_DEPTH: Final = 5_000  # nested messages; in JSON a repeated one counts twice, and JSON's limit is 10,000
 MESSAGE_UNITS: Final = 10  # of work for a message in another one, which may take two bytes
 
 SCALAR_WIRE_TYPES: Final = {
-    Wire.BOOL: wire.VARINT,
-    Wire.INT32: wire.VARINT,
-    Wire.INT64: wire.VARINT,
-    Wire.DOUBLE: wire.FIXED64,
+    Wire.BOOL: VARINT,
+    Wire.INT32: VARINT,
+    Wire.INT64: VARINT,
+    Wire.DOUBLE: FIXED64,
 }
 """All other types are length-delimited (wire.BYTES)."""
 
@@ -97,7 +182,7 @@ def _plan(kind: Type) -> _Plan:
     for field in kind.choices.values() if isinstance(kind, Union) else kind.fields.values():
         inner = plan
         for number in field.within:
-            below = inner.setdefault(number, _Step("", wire.BYTES, None, plan={})).plan
+            below = inner.setdefault(number, _Step("", BYTES, None, plan={})).plan
             assert below is not None
             inner = below
         if field.number:
@@ -114,7 +199,7 @@ def _step(field: Field) -> _Step:
     kind, many = field.type, False
     if isinstance(kind, List) and not kind.wrapped:
         kind, many = kind.element, True
-    expected = SCALAR_WIRE_TYPES.get(kind.wire, wire.BYTES) if isinstance(kind, Scalar) else wire.BYTES
+    expected = SCALAR_WIRE_TYPES.get(kind.wire, BYTES) if isinstance(kind, Scalar) else BYTES
     return _Step(field.name, expected, kind, many)
 
 
@@ -149,20 +234,20 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
             current, plan, out, stop, container, key = stack.pop()
             continue
         try:
-            number, found, pos = wire.tag(data, pos, stop)
-        except wire.BadTag as bad:
+            number, found, pos = read_tag(data, pos, stop)
+        except BadTag as bad:
             raise ValueError(f"proto: {_name(current)}: {bad}") from None
         step = plan.get(number)
         if step is None:
-            pos = wire.skip(found, data, pos, stop)
+            pos = skip_field(found, data, pos, stop)
             continue
         if found != step.wire:
             raise ValueError(f"proto: wrong wireType = {found} for field {step.name[:1].upper()}{step.name[1:]}")
-        if found != wire.BYTES:
+        if found != BYTES:
             assert isinstance(step.kind, Scalar)
             value, pos = _number(step.kind, data, pos, stop)
         else:
-            after, pos = wire.length(data, pos, stop)
+            after, pos = read_length(data, pos, stop)
             if not isinstance(step.kind, Scalar):
                 if len(stack) == MAX_DEPTH:
                     raise ValueError("exceeded max depth")
@@ -224,8 +309,8 @@ def _shape(kind: Struct) -> tuple[Callable[[str], int], frozenset[str], frozense
     With them, a struct is arranged in time proportional to the fields that it has; `arrange` goes through all.
     """
     order = {name: n for n, name in enumerate(kind.fields)}
-    kept = frozenset(name for name, field in kind.fields.items() if field.write is not Write.OMIT_EMPTY)
-    always = frozenset(name for name, field in kind.fields.items() if field.write in (Write.ALWAYS, Write.NULL))
+    kept = frozenset(name for name, field in kind.fields.items() if field.write is not Presence.OMIT_EMPTY)
+    always = frozenset(name for name, field in kind.fields.items() if field.write in (Presence.ALWAYS, Presence.NULL))
     return order.__getitem__, kept, always
 
 
@@ -302,12 +387,12 @@ def _number(kind: Scalar, data: bytes, pos: int, end: int) -> tuple[Json, int]:
     """(a varint or double, the position after it)."""
     if kind.wire is Wire.DOUBLE:
         if pos + 8 > end:
-            raise ValueError(wire.EOF)
+            raise ValueError(EOF)
         (number,) = struct.unpack_from("<d", data, pos)
         if not math.isfinite(number):
             raise ValueError(f"json: unsupported value: {plain(number)}")
         return kind.read(number), pos + 8
-    value, pos = wire.varint(data, pos, end)
+    value, pos = read_varint(data, pos, end)
     if kind.wire is Wire.BOOL:
         return value != 0, pos
     bits = 32 if kind.wire is Wire.INT32 else 64

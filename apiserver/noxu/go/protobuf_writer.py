@@ -15,11 +15,11 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from noxu.go import base64 as go_base64
-from noxu.go import wire
-from noxu.go.duration import parse_duration
+from noxu.go import protobuf
 from noxu.go.protobuf import DURATION, EPOCH, INT_OR_STRING, QUANTITY, RAW_JSON, SCALAR_WIRE_TYPES, TIMESTAMP
-from noxu.go.structs import STRING, Field, List, Map, Scalar, Struct, Type, Union, Wire, Write
+from noxu.go.structs import STRING, Field, List, Map, Presence, Scalar, Struct, Type, Union, Wire
 from noxu.go.text import compact_json
+from noxu.go.time import parse_duration
 from noxu.values import Json, Object
 
 
@@ -67,7 +67,7 @@ def write(kind: Struct, value: Object) -> bytes:
             if not parts:
                 return b"".join(chunks)
             place, before, tag = open_messages.pop()
-            chunks[place] = tag + wire.varint_bytes(size - before)
+            chunks[place] = tag + protobuf.varint_bytes(size - before)
             size += len(chunks[place])
         elif isinstance(part[1], bytes):
             chunks.append(part[0] + part[1])
@@ -110,8 +110,8 @@ def _parts(message: _Message | _Layer) -> Iterator[_Part]:
         yield from _union_parts(message.kind, message.value)
     elif isinstance(message.kind, Map):
         name, value = message.value
-        yield from _field_parts(Field("key", STRING, 1, Write.ALWAYS), name)
-        yield from _field_parts(Field("value", message.kind.element, 2, Write.ALWAYS), value)
+        yield from _field_parts(Field("key", STRING, 1, Presence.ALWAYS), name)
+        yield from _field_parts(Field("value", message.kind.element, 2, Presence.ALWAYS), value)
     else:
         assert isinstance(message.kind, List)
         yield from _field_parts(Field("items", List(message.kind.element), 1), message.value)
@@ -122,7 +122,7 @@ def _struct_parts(fields: _Layers, value: Object) -> Iterator[_Part]:
         if isinstance(layer, Field):
             yield from _field_parts(layer, value.get(layer.name))
         else:
-            yield wire.tag_bytes(number, wire.BYTES), _Layer(layer, value)
+            yield protobuf.tag_bytes(number, protobuf.BYTES), _Layer(layer, value)
 
 
 def _union_parts(kind: Union, value: Json) -> Iterator[_Part]:
@@ -139,7 +139,7 @@ def _field_parts(field: Field, value: Json) -> Iterator[_Part]:
     kind = field.type
     if isinstance(kind, Map):
         for name in sorted(value or ()):
-            yield wire.tag_bytes(field.number, wire.BYTES), _Message(kind, (name, value[name]))
+            yield protobuf.tag_bytes(field.number, protobuf.BYTES), _Message(kind, (name, value[name]))
         return
     if isinstance(kind, List) and not kind.wrapped:
         for item in value or ():
@@ -151,17 +151,17 @@ def _field_parts(field: Field, value: Json) -> Iterator[_Part]:
 
 def _may_be_nil(field: Field) -> bool:
     """Whether an unset field is left out."""
-    if field.write in (Write.POINTER, Write.NULL):
+    if field.write in (Presence.POINTER, Presence.NULL):
         return True
     return isinstance(field.type, List) or (isinstance(field.type, Scalar) and field.type.wire is Wire.BYTES)
 
 
 def _value_parts(number: int, kind: Type, value: Json) -> Iterator[_Part]:
     if not isinstance(kind, Scalar):
-        yield wire.tag_bytes(number, wire.BYTES), _Message(kind, value)
+        yield protobuf.tag_bytes(number, protobuf.BYTES), _Message(kind, value)
         return
-    form, data = SCALAR_WIRE_TYPES.get(kind.wire, wire.BYTES), _leaf_bytes(kind, value)
-    yield wire.tag_bytes(number, form), wire.varint_bytes(len(data)) + data if form == wire.BYTES else data
+    form, data = SCALAR_WIRE_TYPES.get(kind.wire, protobuf.BYTES), _leaf_bytes(kind, value)
+    yield protobuf.tag_bytes(number, form), protobuf.varint_bytes(len(data)) + data if form == protobuf.BYTES else data
 
 
 def _leaf_bytes(kind: Scalar, value: Json) -> bytes:
@@ -169,7 +169,7 @@ def _leaf_bytes(kind: Scalar, value: Json) -> bytes:
     if form is Wire.STRING:
         return str(value or "").encode("utf-8", "surrogatepass")
     if form in (Wire.INT32, Wire.INT64, Wire.BOOL):
-        return wire.varint_bytes(int(value or 0) & 0xFFFF_FFFF_FFFF_FFFF)
+        return protobuf.varint_bytes(int(value or 0) & 0xFFFF_FFFF_FFFF_FFFF)
     if form is Wire.DOUBLE:
         return struct.pack("<d", value or 0)
     if form is Wire.BYTES:

@@ -28,12 +28,16 @@ from typing import Any, Final
 
 from noxu.cpu_budget import spend
 from noxu.expressions import expression
-from noxu.go.regexp_classes import Ranges
-from noxu.go.regexp_sets import ESCAPES, MAX_RUNE
 
+Ranges = tuple[tuple[int, int], ...]
+"""Code points from, to (inclusive), ascending."""
+MAX_RUNE: Final = 0x10FFFF
+ESCAPES: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 MAX_SETS: Final = 128  # classes and characters beyond ASCII in a pattern
 SCAN_UNITS: Final = 10_000  # units of work (see `noxu.cpu_budget`) for finding the members of a class
-CLASS_MEMORY: Final = 1 << 20  # bytes of RE2's budget for the program of a class
+CLASS_MEMORY: Final = (
+    4 << 20
+)  # bytes of RE2's budget for a class: with less its automaton is slow, 0.5 s for \pL instead of 0.04
 _BYTES: Final = 128  # beyond ASCII
 _PIECE: Final = 16 * 1024  # characters that are translated at once
 
@@ -63,7 +67,7 @@ class Alphabet:
         )
 
 
-TOKEN: Final = expression(
+_TOKEN: Final = expression(
     r"""
     \\Q (?P<quoted> .*? ) (?: \\E | \Z )
     | \(\? (?P<flags> [imsU]* ) (?: - (?P<without> [imsU]* ) )? (?P<scope> [:)] )
@@ -121,7 +125,7 @@ def _parts(pattern: str, sets: dict[str, Ranges]) -> Iterator[tuple[str, bool]]:
             return scanned(regex)
         return f"[{char.lower()}{char.upper()}]", False
 
-    for token in TOKEN.finditer(pattern):
+    for token in _TOKEN.finditer(pattern):
         spend(1)
         kind, text = token.lastgroup, token[0]
         if kind == "scope":
@@ -144,10 +148,10 @@ def _parts(pattern: str, sets: dict[str, Ranges]) -> Iterator[tuple[str, bool]]:
         elif kind == "quoted":
             yield from map(character, token["quoted"])
         else:
-            yield character(character_of(token))
+            yield character(_character_of(token))
 
 
-def character_of(token: re.Match[str]) -> str:
+def _character_of(token: re.Match[str]) -> str:
     if number := token["hex"] or token["byte"]:
         return chr(int(number, 16))
     if token["octal"]:

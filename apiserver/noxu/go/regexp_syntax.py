@@ -16,10 +16,9 @@ import re
 from functools import cache
 from typing import Final, NamedTuple
 
+from noxu.cpu_budget import spend
 from noxu.expressions import expression
-from noxu.go.regexp_classes import CLASS_NAMES
-from noxu.go.regexp_sets import ESCAPES, MAX_RUNE, POSIX
-from noxu.go.regexp_sets import characters as characters_of
+from noxu.go.regexp_alphabet import ESCAPES, MAX_RUNE, SCAN_UNITS, members
 
 MAX_REPEAT: Final = 1000  # copies of the innermost expression, over all repetitions around it
 MAX_HEIGHT: Final = 1000  # of the syntax tree
@@ -237,7 +236,7 @@ class _Reader:
         while first or not pattern.startswith("]", self.position):
             first = False
             if pattern.startswith("[:", self.position) and (posix := _POSIX.match(pattern, self.position)):
-                if posix[1].removeprefix("^") not in POSIX:
+                if posix[1].removeprefix("^") not in _POSIX_NAMES:
                     raise PatternError("invalid character class range", posix[0])
                 self.position = posix.end()
             elif pattern.startswith(("\\p", "\\P"), self.position):
@@ -314,15 +313,14 @@ class _Reader:
             self.position = min(start + 3, len(pattern))
             name = pattern[start + 2 : self.position]
         negated = (pattern[start + 1] == "P") != name.startswith("^")
-        members = _unicode_class(_canonical(name.removeprefix("^")))
-        if not members:
+        written = _unicode_class(_canonical(name.removeprefix("^")))
+        if not written:
             raise PatternError("invalid character class range", self.since(start))
-        if not inside:
-            replacement = f"[{_inverse(members) if negated else members}]"
-        elif negated or members.startswith("^"):
-            replacement = _ranges(_inverse(members) if negated else members)
-        else:
-            replacement = members
+        if negated:
+            written = _inverse(written)
+        replacement = written if inside else f"[{written}]"
+        if inside and written.startswith("^"):
+            replacement = _NEGATED.get(written) or _ranges(written)
         self.out += (pattern[self.copied : start], replacement)
         self.copied = self.position
 
@@ -381,23 +379,54 @@ _COMPOSED: Final = {
 }
 
 
+# The classes that have negations of their own in brackets.
+_NEGATED: Final = {
+    rf"^{_COMPOSED['Any']}": r"\x{D800}",  # half a surrogate pair, which no text contains
+    rf"^{_COMPOSED['Ascii']}": r"\x{80}-\x{10FFFF}",
+}
+_POSIX_NAMES: Final = frozenset({
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper",
+    "word", "xdigit",
+})  # fmt: skip
+# General categories, and the scripts of Unicode 15 whose names are one word: Go's tables have other keys for the rest.
+_CLASS_NAMES: Final = frozenset({
+    "C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No", "P",
+    "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Yi", "Z", "Zl", "Zp", "Zs", "Adlam",
+    "Ahom", "Arabic", "Armenian", "Avestan", "Balinese", "Bamum", "Batak", "Bengali", "Bhaiksuki", "Bopomofo",
+    "Brahmi", "Braille", "Buginese", "Buhid", "Carian", "Chakma", "Cham", "Cherokee", "Chorasmian", "Common",
+    "Coptic", "Cuneiform", "Cypriot", "Cyrillic", "Deseret", "Devanagari", "Dogra", "Duployan", "Elbasan", "Elymaic",
+    "Ethiopic", "Georgian", "Glagolitic", "Gothic", "Grantha", "Greek", "Gujarati", "Gurmukhi", "Han", "Hangul",
+    "Hanunoo", "Hatran", "Hebrew", "Hiragana", "Inherited", "Javanese", "Kaithi", "Kannada", "Katakana", "Kawi",
+    "Kharoshthi", "Khmer", "Khojki", "Khudawadi", "Lao", "Latin", "Lepcha", "Limbu", "Lisu", "Lycian", "Lydian",
+    "Mahajani", "Makasar", "Malayalam", "Mandaic", "Manichaean", "Marchen", "Medefaidrin", "Miao", "Modi",
+    "Mongolian", "Mro", "Multani", "Myanmar", "Nabataean", "Nandinagari", "Newa", "Nko", "Nushu", "Ogham", "Oriya",
+    "Osage", "Osmanya", "Palmyrene", "Phoenician", "Rejang", "Runic", "Samaritan", "Saurashtra", "Sharada", "Shavian",
+    "Siddham", "Sinhala", "Sogdian", "Soyombo", "Sundanese", "Syriac", "Tagalog", "Tagbanwa", "Takri", "Tamil",
+    "Tangsa", "Tangut", "Telugu", "Thaana", "Thai", "Tibetan", "Tifinagh", "Tirhuta", "Toto", "Ugaritic", "Vai",
+    "Vithkuqi", "Wancho", "Yezidi",
+})  # fmt: skip
+
+
 @cache
 def _unicode_class(name: str) -> str:
     """The members of a class as written in brackets, "" if Go does not know the class."""
     name = _ALIASES.get(name, name)
     if name in _COMPOSED:
         return _COMPOSED[name]
-    return f"\\p{{{name}}}" if name in CLASS_NAMES else ""
+    return f"\\p{{{name}}}" if name in _CLASS_NAMES else ""
 
 
-def _inverse(members: str) -> str:
-    return members.removeprefix("^") if members.startswith("^") else f"^{members}"
+def _inverse(written: str) -> str:
+    return written.removeprefix("^") if written.startswith("^") else f"^{written}"
 
 
 @cache
-def _ranges(members: str) -> str:
-    """The ranges that `[members]` matches, for brackets with other members: `[x^…]` would not negate."""
-    return "".join(f"\\x{{{low:X}}}-\\x{{{high:X}}}" for low, high in characters_of(f"[{members}]")) or _NOTHING
+def _ranges(written: str) -> str:
+    """The characters of `[written]` in brackets with other members: `[x^…]` would not negate."""
+    if named := _SINGLE.match(written):
+        return rf"\P{named[1]}"
+    spend(SCAN_UNITS)
+    return "".join(f"\\x{{{low:X}}}-\\x{{{high:X}}}" for low, high in members(f"[{written}]"))
 
 
-_NOTHING: Final = r"\x{D800}"  # half a surrogate pair, which no text contains
+_SINGLE: Final = expression(r"\^\\p(\{\w+\})\Z")

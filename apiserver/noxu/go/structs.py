@@ -23,10 +23,10 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.cpu_budget import spend
+from noxu.go import quantity
 from noxu.go.base64 import canonical, encode
-from noxu.go.duration import format_duration, parse_duration
 from noxu.go.text import MINUS_ZERO, RawNumber, number_text
-from noxu.go.time import MICRO, SECONDS, parse_time
+from noxu.go.time import MICRO, SECONDS, format_duration, parse_duration, parse_time
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
 MAX_STRICT_ERRORS: Final = 100  # sigs.k8s.io/json keeps no more
@@ -44,7 +44,7 @@ def raise_recursion_limit() -> None:
         sys.setrecursionlimit(_RECURSION_LIMIT)
 
 
-class Write(Enum):
+class Presence(Enum):
     """When a field is written (its Go type and tag decide)."""
 
     OMIT_EMPTY = "a value with omitempty: unless zero or empty"
@@ -72,7 +72,7 @@ class Wire(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf. `go` is its Go type; `read` gives the value or raises `Mismatch`, `Malformed` or `ValueError`."""
+    """A leaf. `go` is its Go type; `read` gives the value or raises `Mismatch`, `MalformedField` or `ValueError`."""
 
     go: str
     read: Callable[[Json], Json]
@@ -183,7 +183,7 @@ class Field(NamedTuple):
     name: str
     type: Type
     number: int = 0
-    write: Write = Write.OMIT_EMPTY
+    write: Presence = Presence.OMIT_EMPTY
     patch: str = ""
     merge_key: str = ""
     list_type: str = ""
@@ -205,7 +205,7 @@ class Mismatch(Exception):
         self.final = final
 
 
-class Malformed(Exception):
+class MalformedField(Exception):
     """A value of the right JSON type that cannot be read. As after a mismatch, decoding goes on; the first error is kept."""
 
 
@@ -278,7 +278,7 @@ def _bytes(value: Json) -> Json:
         try:
             return canonical(value)
         except ValueError as error:
-            raise Malformed(str(error)) from None
+            raise MalformedField(str(error)) from None
     if type(value) is not list:
         raise Mismatch(json_type(value))
     for item in value:  # Go accepts an array of numbers
@@ -289,11 +289,9 @@ def _bytes(value: Json) -> Json:
 
 def _quantity(value: Json) -> Json:
     """Quantity.UnmarshalJSON: the canonical form of a text or a number."""
-    from noxu.go.quantity import parse  # imports decimal, and few servers see a quantity at their start
-
     if isinstance(value, (int, float)) and type(value) is not bool:
         value = number_text(value)
-    return str(parse(value.strip() if type(value) is str else ""))
+    return str(quantity.parse(value.strip() if type(value) is str else ""))
 
 
 def _duration(value: Json) -> Json:
@@ -323,7 +321,7 @@ JSON: Final = Scalar("interface {}", lambda value: value, None, Wire.JSON)
 RAW_EXTENSION: Final = Scalar("runtime.RawExtension", lambda value: value, None, Wire.JSON)
 
 
-class Decoded(NamedTuple):
+class DecodedStruct(NamedTuple):
     """The value in the order of declaration, the first error ("" if none), and the paths of unknown fields."""
 
     value: Json
@@ -331,21 +329,21 @@ class Decoded(NamedTuple):
     unknown: list[str]
 
 
-def decode(kind: Type, value: Json) -> Decoded:
+def decode(kind: Type, value: Json) -> DecodedStruct:
     """Decode a JSON value into `kind`. As in Go, a type error does not stop the decoding; the first one is returned.
 
     A fast decoder handles values without errors and unknown fields. If it gives up, `_Reader` starts again and explains.
     """
     try:
-        return Decoded(_fast_decoder(kind)(value, 0), "", [])
-    except (LookupError, ValueError, Mismatch, Malformed):
+        return DecodedStruct(_fast_decoder(kind)(value, 0), "", [])
+    except (LookupError, ValueError, Mismatch, MalformedField):
         pass
     reader = _Reader()
     try:
         result = reader.read(kind, value, "", (), "")
     except ValueError as error:
-        return Decoded(None, str(error), reader.unknown)
-    return Decoded(result, reader.error, reader.unknown)
+        return DecodedStruct(None, str(error), reader.unknown)
+    return DecodedStruct(result, reader.error, reader.unknown)
 
 
 def _fast_decoder(kind: Type) -> FastDecoder:
@@ -395,7 +393,7 @@ MAX_SHAPES: Final = 256
 def _fast_struct_decoder(kind: Struct) -> FastDecoder:
     """The order and the decoders of the fields of a value are looked up once for all values with the same fields."""
     order = {name: n for n, name in enumerate(kind.fields)}.__getitem__
-    always = {name for name, field in kind.fields.items() if field.write in (Write.ALWAYS, Write.NULL)}
+    always = {name for name, field in kind.fields.items() if field.write in (Presence.ALWAYS, Presence.NULL)}
     fields: dict[str, _ShapeField] = {}
     shapes: dict[tuple[str, ...], tuple[_ShapeField, ...]] = {}
 
@@ -425,7 +423,7 @@ def _fast_struct_decoder(kind: Struct) -> FastDecoder:
     kind.fast_decoder = read
     for name, field in kind.fields.items():
         plain = isinstance(field.type, Scalar) and field.type.read is _string
-        fields[name] = (name, None if plain else _fast_decoder(field.type), field.write is not Write.OMIT_EMPTY)
+        fields[name] = (name, None if plain else _fast_decoder(field.type), field.write is not Presence.OMIT_EMPTY)
     return read
 
 
@@ -453,7 +451,7 @@ class _Reader:
                 if mismatch.final:
                     raise ValueError(self.error) from None
                 return None
-            except Malformed as malformed:
+            except MalformedField as malformed:
                 self.error = self.error or str(malformed)
                 return None
         if isinstance(kind, List):
@@ -512,13 +510,15 @@ class _Reader:
 
 
 def arrange(kind: Struct, values: Object) -> Object:
-    """The struct as Go writes it: fields in the order of declaration, empty ones as their `Write` says."""
+    """The struct as Go writes it: fields in the order of declaration, empty ones as their `Presence` says."""
     out: Object = {}
     for name, field in kind.fields.items():
         given = values.get(name)
-        if field.write is Write.ALWAYS:
+        if field.write is Presence.ALWAYS:
             out[name] = zero(field.type) if given is None else given
-        elif field.write is Write.NULL or (given is not None and (field.write is Write.POINTER or not _is_zero(given))):
+        elif field.write is Presence.NULL or (
+            given is not None and (field.write is Presence.POINTER or not _is_zero(given))
+        ):
             out[name] = given
     return out
 

@@ -1,19 +1,103 @@
-"""How Go prints values: upstream's messages contain them, so they are part of the API.
+"""How Go prints values: upstream's messages contain them, so they are part of the API. How it reads decimal integers.
 
-`%q` (strconv.Quote), `%v` of numbers and booleans (fmt), and encoding/json: map keys sorted, HTML characters escaped,
-floats in the shortest form, with an exponent below 1e-6 and from 1e21 on.
+`%q` (strconv.Quote), `%v`, `%#v` and `%T` of decoded JSON (fmt), and encoding/json: map keys sorted, HTML characters
+escaped, floats in the shortest form, with an exponent below 1e-6 and from 1e21 on.
+
+One loop prints values in whatever notation a `Notation` describes: encoding/json, `%v`, `%#v` and structured-merge-diff
+differ in brackets, separators, the order of keys and the spelling of scalars, and in nothing else. The value may be 10,000
+levels deep, so the loop keeps a stack of its own.
+
+Integers (strconv) may come from clients, and have any length.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from typing import Final, Self
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from noxu.expressions import expression
-from noxu.go.render import Notation, render
-from noxu.values import Json
+from noxu.values import MAX_INT64, MIN_INT64, Json
+
+Brackets: TypeAlias = tuple[str, str, str]
+"""What opens a container, separates its members, and closes it."""
+
+
+class Notation(NamedTuple):
+    """How values are spelled.
+
+    `key` gives the name of a map's member together with what separates it from the value, such as `"a":`. `scalar`
+    gives everything that is neither a map nor a list.
+    """
+
+    map: Brackets
+    list: Brackets
+    key: Callable[[str], str]
+    scalar: Callable[[Json], str]
+    sort_keys: bool = True
+
+
+def render(value: Json, notation: Notation) -> str:
+    """The text of a value.
+
+    In JSON's notation `{"a": [1, 2], "b": {}}` is printed in this order, with the containers that are open meanwhile:
+
+        {           map             `{` opens the map
+        "a":        map             its first key; the value is a container, so the map waits on the stack
+        [ 1 , 2 ]   map, list       `]` closes the list, and the loop goes on with the map
+        , "b":      map             a separator precedes every member but the first
+        { }         map, map
+        }                           the stack is empty: done
+    """
+    if not isinstance(value, (dict, list)):
+        return notation.scalar(value)
+    (map_open, map_separator, map_close), (list_open, list_separator, list_close), key, scalar, sort_keys = notation
+    out: list[str] = []
+    write = out.append
+    stack: list[tuple[Json, Iterator[Json]]] = []  # open containers with their members still to be printed
+    container: Json = value
+    while True:
+        # Open `container`.
+        if isinstance(container, dict):
+            write(map_open)
+            members: Iterator[Json] = iter(sorted(container) if sort_keys else container)
+        else:
+            write(list_open)
+            members = iter(container)
+        separator = ""
+        while True:
+            # Print members up to the next container, or to the end of this one.
+            inner: Json = None
+            if isinstance(container, dict):
+                for name in members:
+                    write(separator)
+                    write(key(name))
+                    separator = map_separator
+                    item = container[name]
+                    if isinstance(item, (dict, list)):
+                        inner = item
+                        break
+                    write(scalar(item))
+            else:
+                for item in members:
+                    write(separator)
+                    separator = list_separator
+                    if isinstance(item, (dict, list)):
+                        inner = item
+                        break
+                    write(scalar(item))
+            if inner is not None:
+                stack.append((container, members))
+                container = inner
+                break
+            write(map_close if isinstance(container, dict) else list_close)
+            if not stack:
+                return "".join(out)
+            container, members = stack.pop()
+            separator = map_separator if isinstance(container, dict) else list_separator
+
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 _ESCAPES |= {'"': '\\"', "\\": "\\\\"}
@@ -161,3 +245,100 @@ def compact_json(value: Json, *, sort_keys: bool = True, escape_html: bool = Tru
     if not escape_html:
         return render(value, _UNESCAPED._replace(sort_keys=sort_keys))
     return render(value, _SORTED if sort_keys else _UNSORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class GoValue:
+    """`%v`, `%#v` and `%T` of a Go value that has no form in JSON."""
+
+    shown: str
+    syntax: str
+    type: str
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+_DEFAULT: Final = Notation(map=("map[", " ", "]"), list=("[", " ", "]"), key=lambda name: f"{name}:", scalar=plain)
+
+
+def default_format(value: Json) -> str:
+    """`%v`: `map[a:[1 x <nil>] b:true]`."""
+    return render(value, _DEFAULT)
+
+
+def _scalar_syntax(value: Json) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return "interface {}(nil)"
+    return value.syntax if isinstance(value, GoValue) else plain(value)
+
+
+_SYNTAX: Final = Notation(
+    map=("map[string]interface {}{", ", ", "}"),
+    list=("[]interface {}{", ", ", "}"),
+    key=lambda name: f"{quote(name)}:",
+    scalar=_scalar_syntax,
+)
+_YAML_SYNTAX: Final = _SYNTAX._replace(map=("map[interface {}]interface {}{", ", ", "}"))
+
+
+def go_syntax(value: Json) -> str:
+    """`%#v`: `map[string]interface {}{"a":[]interface {}{1, "x", interface {}(nil)}, "b":true}`."""
+    return render(value, _SYNTAX)
+
+
+def yaml_go_syntax(value: Json) -> str:
+    """`%#v` of a value as go-yaml decodes it, where keys of maps may be anything."""
+    return "<nil>" if value is None else render(value, _YAML_SYNTAX)
+
+
+def go_type(value: Json) -> str:
+    """`%T`."""
+    if isinstance(value, dict):
+        return "map[string]interface {}"
+    if isinstance(value, list):
+        return "[]interface {}"
+    if isinstance(value, GoValue):
+        return value.type
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "bool"
+    if value is None:
+        return "<nil>"
+    return "int64" if isinstance(value, int) else "float64"
+
+
+MAX_UINT64: Final = 2**64 - 1
+_MAX_DIGITS: Final = len(str(MAX_UINT64))
+
+
+def parse_int(text: str) -> int:
+    """strconv.ParseInt(text, 10, 64). Raises ValueError with Go's message."""
+    number = _integer(text[1:] if text[:1] in ("+", "-") else text, "ParseInt", text)
+    number = -number if text.startswith("-") else number
+    if not MIN_INT64 <= number <= MAX_INT64:
+        raise _number_error("ParseInt", text, "value out of range")
+    return number
+
+
+def parse_uint(text: str, bits: int = 64) -> int:
+    """strconv.ParseUint(text, 10, bits). Raises ValueError with Go's message."""
+    number = _integer(text, "ParseUint", text)
+    if number >= 2**bits:
+        raise _number_error("ParseUint", text, "value out of range")
+    return number
+
+
+def _integer(digits: str, function: str, text: str) -> int:
+    """The number; one above every limit if there are too many digits for Python to read at once."""
+    if not (digits.isascii() and digits.isdigit()):
+        raise _number_error(function, text, "invalid syntax")
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) <= _MAX_DIGITS else MAX_UINT64 + 1
+
+
+def _number_error(function: str, text: str, why: str) -> ValueError:
+    return ValueError(f"strconv.{function}: parsing {quote(text)}: {why}")

@@ -2,18 +2,209 @@
 
 The outline of the elements is checked, and the contents of those that are judged: the subject, the alternative names. Keys
 are left as they are, and no signatures are verified: whoever uses a key reads it from the DER that this module has split.
+
+DER is read as encoding/asn1 and x/crypto's cryptobyte read it. A length is written in the shortest form, a tag in one byte.
+Everything else (BER) is malformed, so that two readers cannot take the same bytes for different elements.
+
+    02 01 05 04 00   is   (02, 05), (04, "")
+
+Distinguished names, the subjects, are read and written as in crypto/x509/pkix. There is one reader: what admission and
+signers check is what authentication sees. A name is a list of sets of attributes, which a reader flattens. Only the six
+types of strings that Go knows are read; a value of any other type makes the name malformed, because a reader that knows the
+type would see another user (Go ignores such a value in a request, and refuses it in a certificate). A name is written anew
+from the attributes that Go knows, each kind as one set: of others nothing remains.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from noxu.go import der, distinguished_names, pem
+from noxu.go import pem
 from noxu.go import url as go_url
-from noxu.go.der import BIT_STRING, BOOLEAN, IDENTIFIER, INTEGER, OCTET_STRING, SEQUENCE, SET, Malformed
-from noxu.go.distinguished_names import Name
+
+BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, IDENTIFIER, SEQUENCE, SET = 0x01, 0x02, 0x03, 0x04, 0x06, 0x30, 0x31
+_LONG_TAG: Final = 0x1F
+_LONG: Final = 0x80
+_MAX_LENGTH_BYTES: Final = 4
+
+
+class MalformedDer(ValueError):
+    """The bytes are not the expected elements. The message has no prefix of a package."""
+
+
+def first_element(der: bytes, part: str) -> tuple[int, bytes, bytes]:
+    """(the tag of the first element, its content, the bytes after it). Raises MalformedDer, which names the part."""
+    start, end = _bounds(der, 0, part)
+    return der[0], der[start:end], der[end:]
+
+
+def element(der: bytes, tag: int, part: str) -> tuple[bytes, bytes]:
+    """(the content of the first element, the bytes after it): 02 01 05 ff gives (05, ff).
+
+    Raises MalformedDer, which names the part, also if the element has another tag.
+    """
+    found, content, rest = first_element(der, part)
+    if found != tag:
+        raise MalformedDer(f"malformed {part}")
+    return content, rest
+
+
+def elements(der: bytes, part: str) -> Iterator[tuple[int, bytes]]:
+    """All elements as (tag, content). Raises MalformedDer, which names the part."""
+    position = 0
+    while position < len(der):
+        start, end = _bounds(der, position, part)
+        yield der[position], der[start:end]
+        position = end
+
+
+def elements_with_tag(der: bytes, tag: int, part: str) -> Iterator[bytes]:
+    """The contents of all elements, which have this tag. Raises MalformedDer, which names the part."""
+    for found, content in elements(der, part):
+        if found != tag:
+            raise MalformedDer(f"malformed {part}")
+        yield content
+
+
+def _bounds(der: bytes, position: int, part: str) -> tuple[int, int]:
+    """Where the content of the element at a position begins and ends. Raises MalformedDer, which names the part."""
+    head = der[position : position + 2 + _MAX_LENGTH_BYTES]
+    if len(head) < 2 or head[0] & _LONG_TAG == _LONG_TAG:
+        raise MalformedDer(f"malformed {part}")
+    length, start = head[1], position + 2
+    if length & _LONG:
+        size = length & ~_LONG
+        digits = head[2 : 2 + size]
+        length, start = int.from_bytes(digits, "big"), start + size
+        if not size or len(digits) < size or length < _LONG or not digits[0]:  # none, too many, or more than needed
+            raise MalformedDer(f"malformed {part}")
+    if start + length > len(der):
+        raise MalformedDer(f"malformed {part}")
+    return start, start + length
+
+
+def object_identifier(content: bytes, part: str) -> bytes:
+    """The content of an object identifier in the shortest form: equal ones have equal bytes. Raises MalformedDer."""
+    is_whole = bool(content) and not content[-1] & _LONG
+    starts = [0, *(at + 1 for at, byte in enumerate(content[:-1]) if not byte & _LONG)]
+    if not is_whole or any(content[at] == _LONG for at in starts):
+        raise MalformedDer(f"malformed {part}")
+    return content
+
+
+def encode_element(tag: int, *contents: bytes) -> bytes:
+    """An element whose content is these bytes: encode(0x02, 05) gives 02 01 05."""
+    content = b"".join(contents)
+    if len(content) < _LONG:
+        return bytes([tag, len(content)]) + content
+    length = len(content).to_bytes((len(content).bit_length() + 7) // 8, "big")
+    return bytes([tag, _LONG | len(length)]) + length + content
+
+
+COMMON_NAME, SERIAL_NUMBER, COUNTRY, LOCALITY, PROVINCE, STREET, ORGANIZATION, UNIT, POSTAL_CODE = (
+    bytes([0x55, 0x04, number]) for number in (3, 5, 6, 7, 8, 9, 10, 11, 17)
+)
+"""The object identifiers of attributes, 2.5.4.3 and so on."""
+_MANY: Final = (COUNTRY, PROVINCE, LOCALITY, STREET, POSTAL_CODE, ORGANIZATION, UNIT)
+_ONE: Final = (COMMON_NAME, SERIAL_NUMBER)
+
+_UTF8, _NUMERIC, _PRINTABLE, _T61, _IA5, _BMP = 0x0C, 0x12, 0x13, 0x14, 0x16, 0x1E
+_DIGITS: Final = frozenset(b"0123456789 ")
+_LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 '()+,-./:=?")
+_PRINTABLE_READ: Final = _LETTERS | frozenset(b"*&")
+"""More than a PrintableString may have: there are certificates with wildcards and ampersands."""
+
+
+class DistinguishedName(NamedTuple):
+    """The attributes of a name in order: (object identifier, text)."""
+
+    attributes: tuple[tuple[bytes, str], ...]
+
+    def values(self, kind: bytes) -> tuple[str, ...]:
+        return tuple(text for oid, text in self.attributes if oid == kind)
+
+    def last(self, kind: bytes) -> str:
+        """The value of an attribute that a name has once, the last one of several; "" if there is none."""
+        return next(reversed(self.values(kind)), "")
+
+
+def read_name(content: bytes) -> DistinguishedName:
+    """The name whose sequence has this content. Raises MalformedDer."""
+    found = []
+    for relative in elements_with_tag(content, SET, "relative name"):
+        for attribute in elements_with_tag(relative, SEQUENCE, "attribute"):
+            kind, rest = element(attribute, IDENTIFIER, "attribute type")
+            tag, value, rest = first_element(rest, "attribute value")
+            if rest:
+                raise MalformedDer("malformed attribute")
+            found.append((object_identifier(kind, "attribute type"), _name_text(tag, value)))
+    return DistinguishedName(tuple(found))
+
+
+def write_name(name: DistinguishedName) -> bytes:
+    """The sequence of a name with what Go keeps of it (Name.ToRDNSequence)."""
+    sets = [_name_set(kind, name.values(kind)) for kind in _MANY]
+    sets += [_name_set(kind, [name.last(kind)] if name.last(kind) else []) for kind in _ONE]
+    return encode_element(SEQUENCE, *sets)
+
+
+def _name_set(kind: bytes, texts: Iterable[str]) -> bytes:
+    encoded = [encode_element(SEQUENCE, encode_element(IDENTIFIER, kind), _string(text)) for text in texts]
+    return encode_element(SET, *sorted(encoded)) if encoded else b""
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return encode_element(_PRINTABLE if _LETTERS.issuperset(data) else _UTF8, data)
+
+
+def _name_text(tag: int, value: bytes) -> str:
+    decode = _STRINGS.get(tag)
+    if decode is None:
+        raise MalformedDer(f"attribute value of an unsupported type (tag {tag})")
+    return decode(value)
+
+
+def _utf8(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise MalformedDer("invalid UTF-8 string") from None
+
+
+def _of(alphabet: frozenset[int], kind: str) -> Callable[[bytes], str]:
+    def decode(value: bytes) -> str:
+        if not alphabet.issuperset(value):
+            raise MalformedDer(f"{kind} contains invalid character")
+        return value.decode("ascii")
+
+    return decode
+
+
+def _bmp(value: bytes) -> str:
+    """UCS-2: code points of 16 bits, without those that UTF-16 reserves. A terminator is no part of the text."""
+    if len(value) % 2:
+        raise MalformedDer("invalid BMPString")
+    try:
+        text = value.removesuffix(b"\0\0").decode("utf-16-be")
+    except UnicodeDecodeError:
+        raise MalformedDer("invalid BMPString") from None
+    if any(char > "\uffff" or char in "\ufffe\uffff" or "\ufdd0" <= char <= "\ufdef" for char in text):
+        raise MalformedDer("invalid BMPString")
+    return text
+
+
+_STRINGS: Final[dict[int, Callable[[bytes], str]]] = {
+    _UTF8: _utf8,
+    _NUMERIC: _of(_DIGITS, "NumericString"),
+    _PRINTABLE: _of(_PRINTABLE_READ, "PrintableString"),
+    _T61: lambda value: value.decode("latin-1"),
+    _IA5: _of(frozenset(range(128)), "IA5String"),
+    _BMP: _bmp,
+}
+
 
 _VERSION, _ATTRIBUTES, _EXTENSIONS = 0xA0, 0xA0, 0xA3
 _BASIC_CONSTRAINTS: Final = b"\x55\x1d\x13"  # 2.5.29.19
@@ -26,7 +217,7 @@ class CertificateRequest(NamedTuple):
     """A request for a certificate, with the names that it asks for. `der` is all of it. Other names of it do not count."""
 
     der: bytes
-    subject: Name
+    subject: DistinguishedName
     dns: tuple[str, ...]
     addresses: tuple[str, ...]
     emails: tuple[str, ...]
@@ -69,51 +260,51 @@ def authorities(bundle: bytes) -> bytes:
 def certificate_error(certificate: bytes) -> str:
     """Why a certificate cannot be parsed, "" if it can."""
     try:
-        content, trailing = der.element(certificate, SEQUENCE, "certificate")
-        tbs, rest = der.element(content, SEQUENCE, "tbs certificate")
+        content, trailing = element(certificate, SEQUENCE, "certificate")
+        tbs, rest = element(content, SEQUENCE, "tbs certificate")
         if tbs[:1] == bytes([_VERSION]):
-            _, tbs = der.element(tbs, _VERSION, "version")
-        _, tbs = der.element(tbs, INTEGER, "serial number")
-        inner, tbs = der.element(tbs, SEQUENCE, "signature algorithm identifier")
-        outer, rest = der.element(rest, SEQUENCE, "algorithm identifier")
+            _, tbs = element(tbs, _VERSION, "version")
+        _, tbs = element(tbs, INTEGER, "serial number")
+        inner, tbs = element(tbs, SEQUENCE, "signature algorithm identifier")
+        outer, rest = element(rest, SEQUENCE, "algorithm identifier")
         if inner != outer:
             return "inner and outer signature algorithm identifiers don't match"
         for part in ("issuer", "validity", "issuer", "spki"):  # Go calls the subject issuer, too
-            _, tbs = der.element(tbs, SEQUENCE, part)
-        der.element(rest, BIT_STRING, "signature")
-    except Malformed as error:
+            _, tbs = element(tbs, SEQUENCE, part)
+        element(rest, BIT_STRING, "signature")
+    except MalformedDer as error:
         return str(error)
     return "trailing data" if trailing else ""
 
 
-def subject_of(certificate: bytes) -> Name:
-    """The subject of a certificate. Raises Malformed."""
+def subject_of(certificate: bytes) -> DistinguishedName:
+    """The subject of a certificate. Raises MalformedDer."""
     rest = _fields(certificate)
     for tag, part in ((INTEGER, "serial number"), *((SEQUENCE, part) for part in ("algorithm", "issuer", "validity"))):
-        _, rest = der.element(rest, tag, part)
-    return distinguished_names.read(der.element(rest, SEQUENCE, "subject")[0])
+        _, rest = element(rest, tag, part)
+    return read_name(element(rest, SEQUENCE, "subject")[0])
 
 
 def is_authority(certificate: bytes) -> bool:
     """Whether a certificate that can be parsed has the CA bit set in its basic constraints."""
     try:
-        fields = list(der.elements(_fields(certificate), "field"))
+        fields = list(elements(_fields(certificate), "field"))
         extensions = [content for tag, content in fields if tag == _EXTENSIONS]
         found = _extensions(extensions[0]) if extensions else []
         constraints = next((each.value for each in found if each.kind == _BASIC_CONSTRAINTS), b"")
-        content, _ = der.element(constraints, SEQUENCE, "basic constraints")
-        return next(der.elements(content, "basic constraints"), None) == (BOOLEAN, b"\xff")
-    except Malformed:
+        content, _ = element(constraints, SEQUENCE, "basic constraints")
+        return next(elements(content, "basic constraints"), None) == (BOOLEAN, b"\xff")
+    except MalformedDer:
         return False
 
 
 def _fields(certificate: bytes) -> bytes:
-    """The elements of a certificate behind its version. Raises Malformed."""
-    content, trailing = der.element(certificate, SEQUENCE, "certificate")
-    tbs, _ = der.element(content, SEQUENCE, "tbs certificate")
+    """The elements of a certificate behind its version. Raises MalformedDer."""
+    content, trailing = element(certificate, SEQUENCE, "certificate")
+    tbs, _ = element(content, SEQUENCE, "tbs certificate")
     if trailing:
-        raise Malformed("trailing data")
-    return der.element(tbs, _VERSION, "version")[1] if tbs[:1] == bytes([_VERSION]) else tbs
+        raise MalformedDer("trailing data")
+    return element(tbs, _VERSION, "version")[1] if tbs[:1] == bytes([_VERSION]) else tbs
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
@@ -131,54 +322,56 @@ def parse_request(request: bytes) -> CertificateRequest:
     """Raises ValueError."""
     try:
         return _request(request)
-    except Malformed as error:
+    except MalformedDer as error:
         raise ValueError(f"asn1: structure error: {error}") from None
 
 
 def _request(request: bytes) -> CertificateRequest:
-    content, trailing = der.element(request, SEQUENCE, "certificate request")
-    info, rest = der.element(content, SEQUENCE, "certification request info")
-    _, info = der.element(info, INTEGER, "version")
-    subject, info = der.element(info, SEQUENCE, "subject")
-    _, info = der.element(info, SEQUENCE, "subject public key info")
-    attributes, info = der.element(info, _ATTRIBUTES, "attributes") if info else (b"", b"")
-    _, rest = der.element(rest, SEQUENCE, "signature algorithm identifier")
-    _, rest = der.element(rest, BIT_STRING, "signature")
+    content, trailing = element(request, SEQUENCE, "certificate request")
+    info, rest = element(content, SEQUENCE, "certification request info")
+    _, info = element(info, INTEGER, "version")
+    subject, info = element(info, SEQUENCE, "subject")
+    _, info = element(info, SEQUENCE, "subject public key info")
+    attributes, info = element(info, _ATTRIBUTES, "attributes") if info else (b"", b"")
+    _, rest = element(rest, SEQUENCE, "signature algorithm identifier")
+    _, rest = element(rest, BIT_STRING, "signature")
     if trailing or info or rest:
         raise ValueError("asn1: syntax error: trailing data")
-    found = [each for attribute in der.all_of(attributes, SEQUENCE, "attribute") for each in _requested(attribute)]
+    found = [
+        each for attribute in elements_with_tag(attributes, SEQUENCE, "attribute") for each in _requested(attribute)
+    ]
     if len({each.kind for each in found}) < len(found):
         raise ValueError("x509: certificate request contains duplicate requested extensions")
     names = next((each.value for each in found if each.kind == _ALTERNATIVE_NAMES), None)
     kinds = _alternative_names(names) if names is not None else ((), (), (), ())
-    return CertificateRequest(request, distinguished_names.read(subject), *kinds)
+    return CertificateRequest(request, read_name(subject), *kinds)
 
 
 def _requested(attribute: bytes) -> list[Extension]:
-    """The extensions that an attribute of a request asks for. Raises Malformed, ValueError."""
-    kind, values = der.element(attribute, IDENTIFIER, "attribute type")
-    if der.identifier(kind, "attribute type") != _EXTENSION_REQUEST:
+    """The extensions that an attribute of a request asks for. Raises MalformedDer, ValueError."""
+    kind, values = element(attribute, IDENTIFIER, "attribute type")
+    if object_identifier(kind, "attribute type") != _EXTENSION_REQUEST:
         return []
-    content, trailing = der.element(values, SET, "attribute values")
-    if trailing or len(list(der.elements(content, "attribute value"))) != 1:  # Go takes the first of several
-        raise Malformed("malformed attribute values")
+    content, trailing = element(values, SET, "attribute values")
+    if trailing or len(list(elements(content, "attribute value"))) != 1:  # Go takes the first of several
+        raise MalformedDer("malformed attribute values")
     return _extensions(content)
 
 
 def _extensions(sequence: bytes) -> list[Extension]:
-    """Raises Malformed."""
-    content, _ = der.element(sequence, SEQUENCE, "extensions")
-    return [_extension(each) for each in der.all_of(content, SEQUENCE, "extension")]
+    """Raises MalformedDer."""
+    content, _ = element(sequence, SEQUENCE, "extensions")
+    return [_extension(each) for each in elements_with_tag(content, SEQUENCE, "extension")]
 
 
 def _extension(content: bytes) -> Extension:
-    kind, rest = der.element(content, IDENTIFIER, "extension id")
+    kind, rest = element(content, IDENTIFIER, "extension id")
     if rest[:1] == bytes([BOOLEAN]):
-        _, rest = der.element(rest, BOOLEAN, "extension criticality")
-    value, rest = der.element(rest, OCTET_STRING, "extension value")
+        _, rest = element(rest, BOOLEAN, "extension criticality")
+    value, rest = element(rest, OCTET_STRING, "extension value")
     if rest:
-        raise Malformed("malformed extension")
-    return Extension(der.identifier(kind, "extension id"), value)
+        raise MalformedDer("malformed extension")
+    return Extension(object_identifier(kind, "extension id"), value)
 
 
 # -- alternative names ------------------------------------------------------------------------------------------------
@@ -188,11 +381,11 @@ _Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...
 
 def _alternative_names(value: bytes) -> _Kinds:
     """The DNS names, addresses, mail addresses and URIs of an extension; other names do not count. Raises ValueError."""
-    content, trailing = der.element(value, SEQUENCE, "subject alternative names")
+    content, trailing = element(value, SEQUENCE, "subject alternative names")
     if trailing:
-        raise Malformed("malformed subject alternative names")
+        raise MalformedDer("malformed subject alternative names")
     found: dict[int, list[str]] = {_DNS: [], _IP: [], _EMAIL: [], _URI: []}
-    for tag, name in der.elements(content, "subject alternative name"):
+    for tag, name in elements(content, "subject alternative name"):
         if tag in found:
             found[tag].append(_READERS[tag](name))
     return tuple(found[_DNS]), tuple(found[_IP]), tuple(found[_EMAIL]), tuple(found[_URI])

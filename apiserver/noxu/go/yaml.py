@@ -8,7 +8,8 @@ Most documents are read by `yaml_block`, a fast path for plain block style. All 
   `!!binary` apply.
 - Of equal keys the last one wins, and each repetition is reported. `<<` merges at its place: later keys override.
 - Aliases are copied; "excessive aliasing" is detected before anything is copied, by go-yaml's own count.
-- Only the first document is read. Nesting is limited to 10,000 levels, and nothing here recurses.
+- Only the first document is read. Nesting is limited to 10,000 levels, and nothing here recurses. libyaml 0.2.6, which
+  PyYAML contains since 6.0.4, stops at 1000 levels; its limit is lifted when a document needs it.
 
 3 MiB may take seconds: callers read large documents in a thread.
 """
@@ -39,10 +40,9 @@ from yaml.events import (
 from yaml.reader import ReaderError
 from yaml.scanner import ScannerError
 
-from noxu.go import libyaml, yaml_block
-from noxu.go.fmt import yaml_go_syntax
+from noxu.go import yaml_block
 from noxu.go.json import MAX_DEPTH, JsonSyntaxError
-from noxu.go.text import plain, quote
+from noxu.go.text import plain, quote, yaml_go_syntax
 from noxu.go.yaml_scalars import (
     MEANINGFUL,
     MERGE_TAG,
@@ -52,6 +52,25 @@ from noxu.go.yaml_scalars import (
     resolve_tagged,
 )
 from noxu.values import MAX_INT64, Json, copy
+
+TOO_DEEP: Final = "exceeded maximum nesting depth"  # its error
+_NO_LIMIT: Final = 2**31 - 1
+
+
+def lift_limit() -> bool:
+    """Returns whether there was a limit that is gone now. PyYAML's wheels for Windows do not export the function."""
+    try:
+        import ctypes
+
+        from yaml import _yaml
+
+        libyaml = ctypes.CDLL(_yaml.__file__)
+        lifted: bool = libyaml.yaml_get_max_nest_level() == _NO_LIMIT
+        libyaml.yaml_set_max_nest_level(_NO_LIMIT)
+    except (ImportError, AttributeError, OSError):
+        return False
+    return not lifted
+
 
 _Event: TypeAlias = Any  # one of libyaml's; its attributes depend on its type
 
@@ -193,7 +212,7 @@ def read_events(body: bytes, *, literals: bool = False) -> YamlDocument:
         except ReaderError as error:
             raise YamlError(f"yaml: {error.reason}") from None
         except MarkedYAMLError as error:
-            if error.problem == libyaml.TOO_DEEP and libyaml.lift_limit():
+            if error.problem == TOO_DEEP and lift_limit():
                 continue
             text = _with_stand_in(text, error)
             if not text:

@@ -1,4 +1,4 @@
-"""YAML as sigs.k8s.io/yaml writes it (go-yaml v2 and the emitter it took over from libyaml).
+"""YAML as sigs.k8s.io/yaml writes it (go-yaml v2 and the emitter it took over from libyaml), and as go-yaml v3 writes nodes.
 
 Keys are in natural order (`a9` before `a10`), lists in mappings are not indented, long lines are folded at the first
 space beyond column 80, strings are quoted only if they would be read as something else. Nothing recurses.
@@ -10,6 +10,20 @@ space beyond column 80, strings are quoted only if they would be read as somethi
       - 1
       - b: []
     id: "007"
+
+The emitter of v3 has another layout. gnostic's `compiler.Marshal` uses it for a tree of nodes that was read from JSON: keys
+stay in the order of the mapping; the members of a collection are indented by two columns in a list and to the next multiple
+of four in a mapping; lines are not folded. Strings are quoted where YAML 1.2 reads something else, or a date.
+
+    {"b": {"x": [1, {"c": []}]}, "a": ["yes", "2001-01-01"]}
+
+    b:
+        x:
+            - 1
+            - c: []
+    a:
+        - yes
+        - "2001-01-01"
 """
 
 from __future__ import annotations
@@ -19,8 +33,9 @@ from collections.abc import Iterator
 from functools import cmp_to_key
 from typing import ClassVar, Final, NamedTuple
 
+from noxu.expressions import expression
 from noxu.go.text import float_json, plain
-from noxu.go.yaml_scalars import is_timestamp, resolve
+from noxu.go.yaml_scalars import is_text, is_timestamp, resolve
 from noxu.values import Json, Object
 
 _INDENT: Final = 2
@@ -30,14 +45,14 @@ _MAX_SIMPLE_KEY: Final = 128  # bytes; longer keys are written as `? key`
 BREAKS: Final = "\n\r\x85\u2028\u2029"
 PRINTABLE: Final = "\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd"
 _UNPRINTABLE: Final = f"[^{PRINTABLE}]"
-_base60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?").fullmatch
-_break: Final = re.compile(f"[{BREAKS}]").search
-_edge: Final = re.compile(f"[ {BREAKS}]|.*[ {BREAKS}]\\Z", re.DOTALL).match  # starts or ends with space or break
-_break_space: Final = re.compile(f"[{BREAKS}] ").search
-_unquotable: Final = re.compile(f" [{BREAKS}]|{_UNPRINTABLE}").search  # only double quotes will do
-_indicator: Final = re.compile(r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`]|[?:-](?:[ \t]|\Z)").match
-_inner_indicator: Final = re.compile(f":(?:[ \t]|\\Z)|[ \t\0{BREAKS}]#").search
-_to_escape: Final = re.compile(f'{_UNPRINTABLE}|[{BREAKS}"\\\\]')
+_base60: Final = expression(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_break: Final = expression(f"[{BREAKS}]")
+_edge: Final = expression(f"[ {BREAKS}]|.*[ {BREAKS}]\\Z", re.DOTALL)  # starts or ends with space or break
+_break_space: Final = expression(f"[{BREAKS}] ")
+_unquotable: Final = expression(f" [{BREAKS}]|{_UNPRINTABLE}")  # only double quotes will do
+_indicator: Final = expression(r"---|\.\.\.|[#,\[\]{}&*!|>'\"%@`]|[?:-](?:[ \t]|\Z)")
+_inner_indicator: Final = expression(f":(?:[ \t]|\\Z)|[ \t\0{BREAKS}]#")
+_to_escape: Final = expression(f'{_UNPRINTABLE}|[{BREAKS}"\\\\]')
 _ESCAPES: Final = {
     "\0": "\\0",
     "\a": "\\a",
@@ -59,7 +74,7 @@ _ESCAPES: Final = {
 
 def write(value: Json) -> bytes:
     """One document, with a line end."""
-    return Writer().document(value).encode("utf-8", "surrogatepass")
+    return YamlEmitter().document(value).encode("utf-8", "surrogatepass")
 
 
 def compare_keys(left: str, right: str) -> int:
@@ -114,7 +129,7 @@ class _Frame(NamedTuple):
     outer: int
 
 
-class Writer:
+class YamlEmitter:
     """The emitter: text, its column, and the indentation of the innermost collection (-1 outside of all).
 
     `whitespace` and `indention` are libyaml's names: the last character is a space; the line has only indentation and
@@ -126,7 +141,7 @@ class Writer:
         "- b"       3       2       False       False
         "- b:"      4       2       False       False
 
-    go-yaml v3 has the same emitter, but another layout: what a subclass overrides (see `yaml_node_writer`).
+    go-yaml v3 has the same emitter, but another layout: what `_NodeEmitter` overrides.
     """
 
     indent_step: ClassVar[int] = _INDENT
@@ -155,7 +170,7 @@ class Writer:
                 self.sign("-", indention=True)
                 self.node(item, stack, in_mapping=False)
                 continue
-            if len(item.encode("utf-8", "surrogatepass")) <= _MAX_SIMPLE_KEY and not _break(item):
+            if len(item.encode("utf-8", "surrogatepass")) <= _MAX_SIMPLE_KEY and not _break.search(item):
                 self.string(item, simple_key=True, in_mapping=True)
                 self.put(":")
             else:
@@ -196,11 +211,11 @@ class Writer:
 
     def is_text(self, text: str) -> bool:
         """Whether a plain scalar is read as a string."""
-        return isinstance(resolve(text), str) and not is_timestamp(text) and not _base60(text)
+        return isinstance(resolve(text), str) and not is_timestamp(text) and not _base60.fullmatch(text)
 
     def may_be_block(self, text: str) -> bool:
         """Whether a text of several lines can be a literal block."""
-        return not _unquotable(text) and not text.endswith(" ")
+        return not _unquotable.search(text) and not text.endswith(" ")
 
     def scalar(self, value: Json) -> str:
         """The text of a number, boolean, null or empty collection."""
@@ -255,10 +270,16 @@ class Writer:
         """The quotation mark, `|` for a literal block, "" for plain text."""
         if "\n" in text:
             return "|" if not simple_key and self.may_be_block(text) else '"'
-        if _unquotable(text) or not self.is_text(text):
+        if _unquotable.search(text) or not self.is_text(text):
             return '"'
-        if _indicator(text) or _inner_indicator(text) or _edge(text) or _break(text) or _break_space(text):
-            return '"' if _break_space(text) else "'"
+        if (
+            _indicator.match(text)
+            or _inner_indicator.search(text)
+            or _edge.match(text)
+            or _break.search(text)
+            or _break_space.search(text)
+        ):
+            return '"' if _break_space.search(text) else "'"
         return ""
 
     def folded(self, text: str, *, fold: bool, quoted: bool) -> None:
@@ -266,7 +287,7 @@ class Writer:
 
         The only line breaks in such text are U+2028 and U+2029 (see `Writer._style`), which are copied.
         """
-        if (not fold or self.column + len(text) <= self.width or " " not in text) and not _break(text):
+        if (not fold or self.column + len(text) <= self.width or " " not in text) and not _break.search(text):
             self.put(text)
             return
         last = len(text) - 1
@@ -354,3 +375,43 @@ def _escape(char: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02X}"
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+_IN_LIST: Final = 2
+_STEP: Final = 4
+_unblockable: Final = expression(rf" [{BREAKS}]|[^\t{PRINTABLE}]| \Z")
+
+
+def write_nodes(value: Json) -> bytes:
+    """One document, with a line end. Surrogates become question marks."""
+    return _NodeEmitter().document(value).encode("utf-8", "replace")
+
+
+class _NodeEmitter(YamlEmitter):
+    indent_step: ClassVar[int] = _STEP
+    width: ClassVar[int] = 2**31 - 1
+
+    def keys(self, mapping: Object) -> Iterator[str]:
+        return iter(mapping)
+
+    def collection_indent(self, *, is_list: bool, in_mapping: bool) -> int:
+        return 0 if self.indent < 0 else self.string_indent(in_mapping=in_mapping)
+
+    def string_indent(self, *, in_mapping: bool) -> int:
+        if self.indent >= 0 and not in_mapping:
+            return self.indent + _IN_LIST
+        return _STEP * ((self.indent + _STEP) // _STEP) if self.indent >= 0 else _STEP
+
+    def is_text(self, text: str) -> bool:
+        return is_text(text)
+
+    def may_be_block(self, text: str) -> bool:
+        return not _unblockable.search(text)
+
+    def scalar(self, value: Json) -> str:
+        """Numbers are as in JSON."""
+        if isinstance(value, float):
+            return float_json(value)
+        if value is None:
+            return "null"
+        return super().scalar(value) if isinstance(value, (dict, list)) else plain(value)

@@ -18,16 +18,17 @@ from noxu.api.errors import ApiError
 from noxu.config import DEFAULT_REQUESTS, Requests
 from noxu.containment import Contained, call_all
 from noxu.http import auditing, documents, filters, routing, traces
-from noxu.http.access_metrics import AccessMetrics
 from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Clients
 from noxu.http.connection import WRITTEN
 from noxu.http.deadlines import Deadlines
 from noxu.http.exchange import Backend, Exchange, Sink
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
+from noxu.http.negotiation import warning_headers
 from noxu.http.sending import error_answer, send, too_late
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
+from noxu.registry.access import ALLOWED
 from noxu.registry.freshness import be_fresh
 from noxu.registry.offload import offload
 from noxu.registry.preparation import prepared
@@ -62,7 +63,7 @@ class App:
         *,
         any_host: bool = False,
         limits: Requests = DEFAULT_REQUESTS,
-        observer: Filter | None = None,
+        observer: RequestFilter | None = None,
         clients: Clients | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
@@ -79,7 +80,6 @@ class App:
         self.unsent = clients.unsent
         self.handshake_errors = clients.handshake_errors
         self.deadlines = Deadlines()
-        self.access_metrics = AccessMetrics()
         self.audit_log = audit_log
         self.filters = filters.chain(
             own_names=frozenset(own_names),
@@ -92,15 +92,9 @@ class App:
             limits=limits,
             shares_store=backend.reader.store.shared,
             observer=observer,
-            metrics=self.access_metrics,
         )
+        self._enter = [filter_.enter for filter_ in self.filters]
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
-        numbered = list(enumerate(self.filters))
-        self._enter = [(n, filter_.enter) for n, filter_ in numbered if type(filter_).enter is not Filter.enter]
-        entered = [list(reversed(numbered[:passed])) for passed in range(len(numbered) + 1)]
-        self._leave = [[f.leave for _, f in those if type(f).leave is not Filter.leave] for those in entered]
-        """By the number of filters that an exchange has passed: what to call then."""
-        self._finish = [[f.finish for _, f in those if type(f).finish is not Filter.finish] for those in entered]
 
     def end_watches(self) -> None:
         self.watches.end()
@@ -118,7 +112,8 @@ class App:
             waits = send(exchange, answer, self.unsent)
             return WRITTEN if waits is None else await waits
         finally:
-            call_all(exchange, self._finish[exchange.passed], exchange)
+            if exchange.limit is not None:
+                exchange.limit.running -= 1
             exchange.times["answered"] = time()
             if self.sinks:
                 call_all(_SinkOf(exchange), self.sinks, exchange)
@@ -129,12 +124,12 @@ class App:
         try:
             with Contained(exchange, passing=ConnectionError) as contained:
                 try:
-                    for number, enter in self._enter:
-                        exchange.passed = number  # those before it, also without an `enter` of their own
+                    for enter in self._enter:
                         waiting = enter(exchange)
                         if waiting is not None:
                             await waiting
-                    exchange.passed = len(self.filters)
+                    if exchange.decision is None:  # then it is not asked for: everything is allowed
+                        exchange.decision = ALLOWED
                     answer = await self._route(exchange, time)
                 except Answered as answered:
                     answer = answered.answer
@@ -155,7 +150,12 @@ class App:
             return answer
         finally:
             exchange.times["handled"] = time()
-            call_all(exchange, self._leave[exchange.passed], exchange)
+            if exchange.room:
+                self.backend.large_requests.leave(exchange.room)
+            if exchange.leaving:
+                call_all(exchange, reversed(exchange.leaving), exchange)
+            if exchange.outcome.warnings:
+                exchange.headers += [("Warning", text) for text in warning_headers(exchange.outcome.warnings)]
 
     async def _route(self, exchange: Exchange, time: Callable[[], float]) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""

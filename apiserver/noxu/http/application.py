@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from noxu.config import Config
 from noxu.control_plane import ControlPlane
-from noxu.http import metrics, openid
+from noxu.http import scraping
 from noxu.http.app import App
 from noxu.http.clients import Clients
-from noxu.http.documents import Documents
+from noxu.http.documents import Documents, openid_documents
 from noxu.http.exchange import Backend, Sink
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu.http.traces import Traces
-from noxu.observability.checks import checks_of
+from noxu.observability.health import checks_of
 from noxu.registry.offload import LargeRequests
 from noxu.security.audit_log import AuditLog
 
@@ -30,7 +30,7 @@ def application(
     on_loopback: bool,
     sinks: Sequence[Sink],
     audit_log: AuditLog | None,
-    observer: Filter | None,
+    observer: RequestFilter | None,
 ) -> App:
     """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
     documents = Documents(
@@ -41,7 +41,7 @@ def application(
         plane.clock.now,
         cbor=plane.features.cbor,
     )
-    documents.openid = openid.documents(
+    documents.openid = openid_documents(
         plane.tokens, f"{scheme}://{authority}", config.authentication.service_account_jwks_uri
     )
     backend = Backend(
@@ -68,5 +68,5 @@ def application(
         observer=observer,
         clients=clients,
     )
-    metrics.install(app, plane)
+    scraping.install(app, plane)
     return app

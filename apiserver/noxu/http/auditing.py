@@ -60,6 +60,8 @@ def begin(log: AuditLog, exchange: Exchange, user: User) -> Record | None:
 
 
 def _complete(exchange: Exchange, record: Record) -> None:
+    if record.request is None:  # the client was gone before its answer was made
+        _keep_body(exchange, record)
     found = _annotations(exchange, record)
     if record.status is None:
         record.status = _status_of(exchange.error)
@@ -87,15 +89,18 @@ def observe_start(exchange: Exchange, record: Record) -> None:
     record.started(exchange.code, exchange.now(), _annotations(exchange, record))
 
 
-def observe_body(exchange: Exchange, record: Record, body: bytes) -> None:
-    """A handler has read the body of the request."""
-    if record.with_request:
+def _keep_body(exchange: Exchange, record: Record) -> None:
+    """Keep the body of the request, if it was read and the policy wants it."""
+    if exchange.body:
         media_type = exchange.request.headers.get("Content-Type", negotiation.JSON)
-        record.request = Body((body,), _decoder(exchange, media_type), is_patch=exchange.request.method == "PATCH")
+        record.request = Body(
+            (exchange.body,), _decoder(exchange, media_type), is_patch=exchange.request.method == "PATCH"
+        )
 
 
 def observed(exchange: Exchange, record: Record, answer: Answer) -> Answer:
     """The answer, unchanged but for counting what is sent of it."""
+    _keep_body(exchange, record)
     content, is_json = answer.body, answer.content_type.startswith(negotiation.JSON)
     if record.request is not None:
         sent_json = exchange.request.headers.get("Content-Type", negotiation.JSON).startswith(negotiation.JSON)

@@ -31,7 +31,7 @@ from aiohttp.http import RawRequestMessage, StreamWriter
 from aiohttp.streams import StreamReader
 
 from noxu.api.errors import ApiError
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.containment import Contained
 from noxu.http import framing, methods
 from noxu.http.incoming import Incoming

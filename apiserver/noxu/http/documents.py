@@ -1,4 +1,10 @@
-"""The documents that are served besides objects: discovery, OpenAPI, health, version, and the list of paths."""
+"""The documents that are served besides objects: discovery, OpenID, health, version, and the list of paths; OpenAPI by
+`openapi`.
+
+OpenID (pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go): by these documents others verify tokens of
+service accounts. They exist if the issuer is one that OpenID Connect allows: an https URL. The server that they name as the
+place of the keys is this one, unless it is configured.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +26,12 @@ from noxu.values import Object
 
 if TYPE_CHECKING:
     from noxu.http.openapi import OpenAPI
+
+
+import logging
+
+from noxu.security.keys import PublicKey
+from noxu.security.tokens import Tokens
 
 MAX_MADE: Final = 8  # aggregated documents, in different representations, that are cached
 _PER_RESOURCE: Final = 16  # bytes for the limit of the loop
@@ -51,7 +63,7 @@ class Documents:
         self.checks = checks
         self._now = now
         self._cbor = cbor
-        self.health_results = health.Results()
+        self.health_results = health.HealthResults()
         self.metrics: dict[str, Scrape] = {}
         """By path."""
         self.openid: Mapping[str, Callable[[], Answer]] = {}
@@ -185,7 +197,7 @@ def _weight(catalog: Catalog) -> int:
     return len(catalog.by_path) * _PER_RESOURCE
 
 
-def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Endpoint:
+def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Representations:
     """The representations of a discovery document. `cbor`: only the lists of a built-in version's resources have it."""
     match parts:
         case ["api" | "apis"]:
@@ -201,3 +213,47 @@ def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.
             return negotiation.DOCUMENT
     endpoint = negotiation.BUILT_IN_DOCUMENT
     return negotiation.with_cbor(endpoint) if cbor and is_list else endpoint
+
+
+# -- OpenID ------------------------------------------------------------------------------------------------------------
+
+
+CONFIGURATION: Final = "/.well-known/openid-configuration"
+KEYS: Final = "/openid/v1/jwks"
+KEYS_TYPE: Final = "application/jwk-set+json"
+_CACHED: Final[Headers] = (("Cache-Control", "public, max-age=3600"),)
+
+log = logging.getLogger("noxu")
+
+
+def openid_documents(tokens: Tokens, url: str, keys_uri: str = "") -> Mapping[str, Callable[[], Answer]]:
+    """The documents by path. `url` is the server's, `keys_uri` the place of the keys, if it is another one."""
+    issuer = tokens.issuers[0]
+    if not issuer.startswith("https://"):
+        return {}
+
+    def configuration() -> Answer:
+        algorithms = sorted({key.algorithms[0] for key in _keys(tokens)})
+        body = {
+            "issuer": issuer,
+            "jwks_uri": keys_uri or f"{url}{KEYS}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": algorithms,
+        }
+        return Answer(codec.encode(body, sort_keys=False), headers=_CACHED)
+
+    def keys() -> Answer:
+        body = {"keys": [key.jwk() for key in _keys(tokens)]}
+        return Answer(codec.encode(body, sort_keys=False), content_type=KEYS_TYPE, headers=_CACHED)
+
+    return {CONFIGURATION: configuration, KEYS: keys}
+
+
+def _keys(tokens: Tokens) -> tuple[PublicKey, ...]:
+    """Raises ApiError."""
+    try:
+        return tokens.keys.public()
+    except (OSError, ValueError) as error:
+        log.error("the keys of service account tokens cannot be read: %s", error)  # noqa: TRY400 - not a bug
+        raise errors.internal_error("the server has no keys, see its log") from None

@@ -4,38 +4,64 @@ Filters and handlers fill it in on the way: the user, the RequestInfo and the re
 audit log (`outcome`), the code or the error, and the times. Metrics, an audit log and an access log are sinks:
 functions that `App` calls with each exchange after its answer, also if the request was refused, timed out, failed because
 of a bug, or the client is gone (then without an error, and without a code unless the answer had started).
+
+Its methods read the request for a handler: the representation to answer with, the body, the options, the stored object. In
+which order a handler asks for them, and so what it refuses first, is upstream's and differs between verbs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar
 
 from aiohttp import web_request
 
+from noxu.api import errors
 from noxu.clock import Clock
 from noxu.features import Features
+from noxu.http import negotiation, options
+from noxu.http.body import read_body
+from noxu.http.negotiation import Accepted, Representations
+from noxu.http.options import ListOptions
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
 from noxu.registry.catalog import LiveCatalog
-from noxu.registry.draft import Outcome
-from noxu.registry.offload import LargeRequests, offload
+from noxu.registry.draft import (
+    NO_BODY,
+    NO_DELETE_OPTIONS,
+    NO_OPTIONS,
+    Action,
+    Body,
+    DeleteOptions,
+    Options,
+    Outcome,
+    WriteRequest,
+    Written,
+)
+from noxu.registry.entry import Entry, check_path_name
+from noxu.registry.offload import LOOP_LIMIT, LargeRequests, offload, offload_briefly
+from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.resource import CUSTOM, DEFINITION, Resource
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.security.audit_log import Record
 from noxu.security.tokens import Tokens
+from noxu.tables.table import include_object
+from noxu.values import Object
 
 if TYPE_CHECKING:
     from noxu.api.errors import ApiError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+SELECTOR_BYTES: Final = 4  # of a selector that are parsed while one byte of a body is decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +79,20 @@ class Backend:
     authorize: Authorize = allow_everything
 
 
+class Limit:
+    """A limit on the requests that are handled or answered at the same time, and their number."""
+
+    __slots__ = ("highest", "highest_before", "maximum", "running")
+
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+        self.running = 0
+        self.highest = 0
+        """The highest number in this second."""
+        self.highest_before = 0
+        """That in the second before."""
+
+
 @dataclass(slots=True, eq=False)
 class Exchange:
     """See the module. Times are the event loop's, in seconds."""
@@ -68,6 +108,8 @@ class Exchange:
     host: str = ""
     """The client's name for this server, with a port if there is one: the Host header, or that of an absolute URL."""
     info: RequestInfo = NO_RESOURCE
+    is_long_running: bool = False
+    """It may last as long as its client likes."""
     resource: Resource = field(init=False)
     """Set by routing, when `times` has "routed"; requests for documents have none."""
     user: User = ANONYMOUS
@@ -75,8 +117,14 @@ class Exchange:
     """Whose credentials it has, if `user` is another one, whom this one impersonates."""
     constraint: str = ""
     """The verb that has allowed the impersonation, "" if it was `impersonate`."""
+    authentication: Literal["", "success", "failure", "error"] = ""
+    """Whether the user was found; `failure`: no credentials that count, `error`: bad ones. "": it was not asked."""
+    authentication_seconds: float = 0.0
+    """How long that took."""
     decision: Decision | None = None
     """The answer whether the user may do it; None if it was refused before that was asked."""
+    authorization_seconds: float = 0.0
+    """How long that took."""
     deadline: float = math.inf
     """When it must be answered; infinite for watches and documents."""
     record: Record | None = None
@@ -100,10 +148,12 @@ class Exchange:
     """Bytes of the answer's body, as sent: compressed, perhaps. 0 for a watch."""
     weight: int = 0
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
-    limit: int | None = None
-    """Which limit of requests in flight it counts in: 0 for those that only read, 1 for others; None: it does not count."""
-    passed: int = 0
-    """The number of filters that have let it pass."""
+    body: bytes = b""
+    """The body, if the audit log wants it."""
+    limit: Limit | None = None
+    """In which limit of requests in flight it counts, until it is answered; None: in none."""
+    leaving: list[Callable[[Exchange], None]] = field(default_factory=list)
+    """What `App` calls before it sends the answer, the last one first: filters have added it. These raise nothing."""
     room: int = 0
     """The weight for which it holds room among the large requests; 0: none."""
     times: dict[str, float] = field(default_factory=dict)
@@ -120,6 +170,144 @@ class Exchange:
     async def offload(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function whose work grows with the weight of the request: in the loop, or in a thread."""
         return await offload(self.weight, function, *args, **kwargs)
+
+    # -- the request, for handlers
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the objects; "" for cluster-scoped resources."""
+        return self.info.namespace if self.resource.namespaced else ""
+
+    def accept(self, endpoint: Representations | None = None) -> Accepted:
+        """The representation to answer with. Raises ApiError NotAcceptable."""
+        headers, query = self.request.headers, self.query
+        if endpoint is None:
+            type_ = self.resource.type
+            if type_ is CUSTOM:
+                endpoint = negotiation.CUSTOM_RESOURCE
+            elif type_ is DEFINITION and self.info.subresource:
+                endpoint = negotiation.DEFINITION_STATUS
+            else:
+                endpoint = negotiation.BUILT_IN_LIST if self.info.verb in _LISTING else negotiation.BUILT_IN
+        if self.backend.features.cbor:
+            endpoint = negotiation.with_cbor(endpoint)
+        accept, agent = headers.get("Accept", ""), headers.get("User-Agent", "")
+        if query or len(accept) + len(agent) > negotiation.MAX_CACHED_BYTES:
+            return negotiation.negotiate(accept, endpoint, pretty=first(query, "pretty"), user_agent=agent)
+        return negotiation.negotiate_short(accept, endpoint, "", agent)
+
+    def include(self, accepted: Accepted) -> str:
+        """The `includeObject` of a table: what its rows contain besides the cells. Raises ApiError."""
+        is_table = accepted.convert is not None and accepted.convert.kind == "Table"
+        return include_object(first(self.query, "includeObject")) if is_table else ""
+
+    async def stored_entry(self) -> Entry:
+        """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
+        query, reader, namespace = self.query, self.backend.reader, self.namespace
+        if query and options.boolean(query, "export"):
+            raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+        check_path_name(self.info.name)
+        if query and (revision := options.parse_revision(first(query, "resourceVersion"), errors.plain_error)):
+            await reader.reached(revision)
+        return await reader.get(self.resource, namespace, self.info.name)
+
+    async def list_options(self, *, watch: bool) -> ListOptions:
+        """Raises ApiError."""
+        info, resource = self.info, self.resource
+        # a resource may have the plural `namespaces`: then the path of a namespace is that of an object in it
+        is_namespaced = info.in_namespace or (resource.namespaced and info.namespace)
+        namespace = info.namespace if is_namespaced else None
+        if not self.query:
+            return options.list_options(resource, namespace, info.name, self.query, watch=watch)
+        weight = len(self.request.raw_path) // SELECTOR_BYTES  # a selector may be long
+        call = partial(options.list_options, resource, namespace, info.name, self.query, watch=watch)
+        return await offload_briefly(weight, call)
+
+    def body_format(self, *, any_format: bool = False) -> str:
+        """The media type of the body. Custom resources have no protobuf, unless the body may have `any_format`.
+
+        Raises ApiError UnsupportedMediaType.
+        """
+        content_type = self.request.headers.get("Content-Type", "")
+        if content_type == negotiation.JSON:
+            return content_type
+        known = negotiation.MEDIA_TYPES_WITH_CBOR if self.backend.features.cbor else negotiation.MEDIA_TYPES
+        media_type = negotiation.request_format(content_type, known)
+        if media_type == negotiation.PROTOBUF and self.resource.is_custom and not any_format:
+            raise errors.unsupported_media_type(known)
+        return media_type
+
+    def patch_type(self) -> str:
+        """The type of the patch in the body. Raises ApiError UnsupportedMediaType."""
+        is_built_in = not self.resource.is_custom
+        patches: tuple[str, ...] = BUILT_IN_PATCHES if is_built_in else CUSTOM_PATCHES
+        if self.backend.features.cbor:
+            patches += (APPLY_CBOR,)
+        return negotiation.patch_format(self.request.headers.get("Content-Type", ""), patches, built_in=is_built_in)
+
+    async def read_body(self) -> bytes:
+        """The body. A large request waits for room here and keeps it until it is answered. Raises ApiError."""
+        body = await read_body(self.request)
+        info, backend = self.info, self.backend
+        self.weight = self.received_bytes = len(body)
+        if self.record is not None and self.record.with_request:
+            self.body = body  # shared with the write, which does not change it
+        if info.name:
+            self.weight += backend.reader.size(self.resource, self.namespace, info.name)
+        if self.weight > LOOP_LIMIT and not self.room:
+            await backend.large_requests.enter(self.weight)
+            self.room = self.weight
+        return body
+
+    def write_options(self, kind: str, *, apply: bool = False) -> Options:
+        """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
+        user_agent = self.request.headers.get("User-Agent", "")
+        if not self.query and not apply and len(user_agent) <= options.MAX_CACHED_AGENT:
+            return options.default_options(user_agent)
+        return options.write_options(self.query, kind, user_agent, apply=apply)
+
+    async def sent_object(self, kind: str) -> tuple[Body, Options]:
+        """The body of a POST, and its options of this kind. Raises ApiError."""
+        media_type = self.body_format()
+        return Body(await self.read_body(), media_type), self.write_options(kind)
+
+    def write_request(
+        self,
+        action: Action,
+        body: Body = NO_BODY,
+        chosen: Options = NO_OPTIONS,
+        delete_options: DeleteOptions = NO_DELETE_OPTIONS,
+        options_sent: Object | None = None,
+    ) -> WriteRequest:
+        """The write that the client requests. `options_sent` are its options as an object, by default those in the query."""
+        resource, info = self.resource, self.info
+        if options_sent is None:
+            options_sent = options.as_sent(self.query) if self.query else {}
+        body_resource = resource.bodies.get(info.subresource)
+        return WriteRequest(
+            action,
+            body_resource or resource,
+            info.namespace if resource.namespaced else "",
+            info.name,
+            info.subresource,
+            body,
+            chosen,
+            delete_options,
+            options_sent,
+            self.user,
+            self.backend.features,
+            self.deadline,
+            self.weight,
+            authorize=self.backend.authorize,
+            parent=None if body_resource is None else resource,
+        )
+
+    def write(self, action: Action, body: Body, chosen: Options) -> Awaitable[Written]:
+        """Run the write that the client requests. Raises ApiError."""
+        return self.backend.writer.write(self.write_request(action, body, chosen), self.outcome, self.trace)
+
+
+_LISTING: Final = frozenset({"list", "watch"})
 
 
 def attributes_of(exchange: Exchange) -> Attributes:

@@ -1,31 +1,30 @@
 """The filters around the handlers: a tuple (`chain`), entered in order and left in reverse order.
 
-A filter refuses a request by raising ApiError from `enter`; then the filters after it are not entered, and neither it nor
-they are left. `enter` may return an awaitable. `leave` is called when the handler has returned or failed, before the
-answer is sent (a watch has been sent by then): it may add headers, and finds the code and the error in the exchange.
-`finish` is called when the answer has been sent, or the client is gone.
+A filter refuses a request by raising ApiError from `enter`; then the filters after it are not entered. `enter` may return an
+awaitable. What has to be done before the answer is sent, when the handler has returned or failed, a filter adds to
+`exchange.leaving`: it may add headers, and finds the code and the error in the exchange.
 
 An `observer` comes before all of them: in tests it records requests (`recent_requests`).
 
 The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
 
-    Target            HTTP that is ambiguous; path, query and RequestInfo
-    Origin            Host and Origin headers
-    Deadline          when the request must be answered
-    Warnings          warnings of handlers and later filters become headers
-    Cors              headers for web pages that may use the server, and preflights
-    Authenticate      sets the user, or refuses bad credentials
-    Audit             records the request, if there is an audit log
-    Impersonate       sets another user, if the user may impersonate it
-    InFlight          limits the number of requests that are handled or answered at the same time
-    Fresh             waits for what other servers have answered, if they may have the same store
-    Authorize         refuses what the user may not do
-    Tracing           traces a write on request
-    LargeRequestRoom  gives back the room that a handler has taken for a large body
+    ParseTarget   HTTP that is ambiguous; path, query and RequestInfo
+    CheckOrigin   Host and Origin headers
+    SetDeadline   when the request must be answered
+    Cors          headers for web pages that may use the server, and preflights
+    Authenticate  sets the user, or refuses bad credentials
+    RecordAudit   records the request, if there is an audit log
+    Impersonate   sets another user, if the user may impersonate it
+    InFlight      limits the number of requests that are handled or answered at the same time
+    Fresh         waits for what other servers have answered, if they may have the same store
+    Authorize     refuses what the user may not do
+    Tracing       traces a write on request
 
-To add a filter, write a subclass of `Filter` and insert it into `chain` at its place in upstream's order: injected faults
-after Authorize. What observes requests and refuses none (metrics, an access log) is not a filter but a sink, see
-`exchange`. A bug in a handler or a filter becomes a 500 in `app`.
+What is not configured is not in the chain: Cors, Authenticate, RecordAudit, Fresh, and Authorize where everything is allowed.
+
+To add a filter, write a subclass of `RequestFilter` and insert it into `chain` at its place in upstream's order: injected faults
+after Authorize. Filters count nothing. What observes requests and refuses none (metrics, an access log) is not a filter but
+a sink, see `exchange`. A bug in a handler or a filter becomes a 500 in `app`.
 """
 
 from __future__ import annotations
@@ -37,13 +36,12 @@ from time import perf_counter
 from typing import Final
 
 from noxu.api.errors import ApiError, internal_error
-from noxu.api.hosts import is_loopback, is_origin_of, split_host
+from noxu.api.names import is_loopback, is_origin_of, split_host
 from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.crd import types as crd_types
-from noxu.http import auditing, framing, negotiation
-from noxu.http.access_metrics import AccessMetrics
+from noxu.http import auditing, framing
 from noxu.http.answer import Answer, Answered
-from noxu.http.exchange import Exchange, attributes_of
+from noxu.http.exchange import Exchange, Limit, attributes_of
 from noxu.http.options import request_timeout
 from noxu.http.request import first, is_long_running, parse_target
 from noxu.http.traces import HEADER, Traces, is_requested
@@ -67,20 +65,15 @@ _READ_FROM: Final = ("resourceVersion", "continue")  # in a query: the state to 
 _READING: Final = frozenset({"get", "list", "watch"})
 
 
-class Filter:
-    """Does nothing on its own: a subclass overrides `enter`, `leave` or `finish`."""
+class RequestFilter:
+    """A step before the handler; a subclass says which."""
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         """Let the request pass, or raise ApiError to refuse it."""
-
-    def leave(self, exchange: Exchange) -> None:
-        """Complete the answer before it is sent. Raises nothing."""
-
-    def finish(self, exchange: Exchange) -> None:
-        """Finish. Raises nothing."""
+        raise NotImplementedError
 
 
-class Target(Filter):
+class ParseTarget(RequestFilter):
     """Refuse ambiguous HTTP. Parse the target: path, query, RequestInfo (upstream's WithRequestInfo).
 
     `OPTIONS *` is about the server as a whole. net/http answers it before kube-apiserver sees it, to any client.
@@ -94,13 +87,14 @@ class Target(Filter):
             exchange.headers.append(("Connection", "close"))
             raise refusal
         exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
+        exchange.is_long_running = is_long_running(exchange.info)
         exchange.host = host or request.headers.get("Host", "")
         if exchange.path == "*" and request.method == "OPTIONS":
             exchange.is_judged = True  # nothing is asked for, so the audit policy is not asked either
             raise Answered(Answer(b"", 200, "", ()))
 
 
-class Origin(Filter):
+class CheckOrigin(RequestFilter):
     """Refuse requests under another host's name or from another server's web pages.
 
     A development server on loopback without TLS is reachable from any web page through the browser of its user. So Host
@@ -134,7 +128,7 @@ class Origin(Filter):
             raise ApiError(403, "web pages of other sites may not use this server", "Forbidden")
 
 
-class Deadline(Filter):
+class SetDeadline(RequestFilter):
     """Set the deadline: `timeout`, or less if the query has a `timeout=5s`. Long-running requests and documents have none.
 
     A `timeout` that is no duration is refused on every path, also on those that do not exist (upstream's
@@ -146,7 +140,7 @@ class Deadline(Filter):
         self._timeout = timeout
 
     def enter(self, exchange: Exchange) -> None:
-        if is_long_running(exchange.info):
+        if exchange.is_long_running:
             return
         has_timeout = "timeout" in exchange.query
         seconds = request_timeout(exchange.query, self._timeout) if has_timeout else self._timeout
@@ -154,7 +148,7 @@ class Deadline(Filter):
             exchange.deadline = exchange.received + seconds
 
 
-class Cors(Filter):
+class Cors(RequestFilter):
     """Let web pages of allowed origins use the server. A preflight is answered here, before its user is asked for."""
 
     def __init__(self, allowed: cors.AllowedOrigins) -> None:
@@ -169,53 +163,48 @@ class Cors(Filter):
             raise Answered(Answer(b"", 204, ""))
 
 
-class Authenticate(Filter):
-    """Set the user. `authenticator` None: every client is anonymous."""
+class Authenticate(RequestFilter):
+    """Set the user, who also is the client whose work takes turns with that of others."""
 
-    def __init__(self, authenticator: Authenticator | None, metrics: AccessMetrics) -> None:
+    def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
-        self._metrics = metrics
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
-        if self._authenticator is None:
-            return None
         began = perf_counter()
         request = exchange.request
-        given = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
+        presented = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
         try:
-            found = self._authenticator.authenticate(given, exchange.outcome.warnings)
+            user = self._authenticator.authenticate(presented, exchange.outcome.warnings)
         except ApiError:
             self._refused(exchange, began)
             raise
-        if isinstance(found, User):
-            self._keep(exchange, found)
-            self._metrics.identified(found.name, perf_counter() - began)
-            return None
-        return self._set_user(exchange, found, began)
+        if not isinstance(user, User):
+            return self._enter_later(exchange, user, began)
+        exchange.authentication, exchange.authentication_seconds = "success", perf_counter() - began
+        if user is not ANONYMOUS:
+            exchange.user = user
+            CLIENT.set(user.name)
+        return None
 
-    async def _set_user(self, exchange: Exchange, found: Awaitable[User], began: float) -> None:
+    async def _enter_later(self, exchange: Exchange, identified: Awaitable[User], began: float) -> None:
         try:
-            self._keep(exchange, await found)
+            exchange.user = await identified
         except ApiError:
             self._refused(exchange, began)
             raise
-        self._metrics.identified(exchange.user.name, perf_counter() - began)
-
-    def _keep(self, exchange: Exchange, found: User) -> None:
-        """Set the user, who also is the client whose work takes turns with that of others."""
-        exchange.user = found
-        if found is not ANONYMOUS:
-            CLIENT.set(found.name)
+        exchange.authentication, exchange.authentication_seconds = "success", perf_counter() - began
+        if exchange.user is not ANONYMOUS:
+            CLIENT.set(exchange.user.name)
 
     def _refused(self, exchange: Exchange, began: float) -> None:
-        is_error = "Authorization" in exchange.request.headers
-        self._metrics.not_identified(perf_counter() - began, is_error=is_error)
+        exchange.authentication = "error" if "Authorization" in exchange.request.headers else "failure"
+        exchange.authentication_seconds = perf_counter() - began
 
 
 _IMPERSONATE: Final = "impersonate-"  # in lower case: how the names of its headers begin
 
 
-class Impersonate(Filter):
+class Impersonate(RequestFilter):
     """Make another user that of the request, if its own user may impersonate it."""
 
     def __init__(self, authorize: access.Authorize) -> None:
@@ -234,7 +223,7 @@ class Impersonate(Filter):
             exchange.record.impersonated(found.user, found.constraint)
 
 
-class Audit(Filter):
+class RecordAudit(RequestFilter):
     """Begin the record, which the policy decides about. See `AuditLog` for what `mode` makes of a slow or broken log."""
 
     def __init__(self, log: AuditLog) -> None:
@@ -260,7 +249,7 @@ class Audit(Filter):
             raise internal_error("failed to store audit event")
 
 
-class InFlight(Filter):
+class InFlight(RequestFilter):
     """Limit the requests that are handled or answered at the same time (upstream's WithMaxInFlightLimit).
 
     Long-running requests do not count, and system:masters are never refused. A busy server is healthy, so health checks are
@@ -276,54 +265,50 @@ class InFlight(Filter):
     ) -> None:
         """0: no limit."""
         self._unsent = unsent
-        self._limits = (limit or sys.maxsize, mutating_limit or sys.maxsize)
-        self._counts = [0, 0]  # reading, mutating
-        self._second = 0.0
-        self._highest = [[0, 0], [0, 0]]  # in the last second and in this one
+        self.reading, self.mutating = Limit(limit or sys.maxsize), Limit(mutating_limit or sys.maxsize)
+        self._second = 0.0  # when the current one began
 
     def enter(self, exchange: Exchange) -> None:
-        kind = self._kind(exchange)
-        if kind is None:
+        info = exchange.info
+        if info.is_resource:
+            if exchange.is_long_running:
+                return
+            limit = self.reading if info.verb in _READING else self.mutating
+        elif exchange.path in _HEALTH:
             return
-        if self._counts[kind] >= self._limits[kind] and MASTERS not in exchange.user.groups:
+        else:
+            limit = self.reading if exchange.request.method == "GET" else self.mutating
+        if limit.running >= limit.maximum and MASTERS not in exchange.user.groups:
             self._unsent.disconnect_stalled()
             error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
             error.text, error.retry_after = f"{error.message}\n", 1
             raise error
-        exchange.limit = kind
-        self._counts[kind] += 1
+        exchange.limit = limit
+        limit.running += 1  # shared by all requests; `App` subtracts it when this one has been answered
         if exchange.received >= self._second + 1:
             self._begin_second(exchange.received)
-        if self._counts[kind] > self._highest[1][kind]:
-            self._highest[1][kind] = self._counts[kind]
+        if limit.running > limit.highest:
+            limit.highest = limit.running
 
     def highest(self, now: float) -> tuple[int, int]:
         """The maximum number of requests in the last second: that only read, and others."""
         if now >= self._second + 1:
             self._begin_second(now)
-        before, current = self._highest
-        return max(before[0], current[0]), max(before[1], current[1])
+        reading, mutating = self.reading, self.mutating
+        return max(reading.highest_before, reading.highest), max(mutating.highest_before, mutating.highest)
 
     def _begin_second(self, now: float) -> None:
-        self._highest = [self._highest[1] if now < self._second + 2 else list(self._counts), list(self._counts)]
+        is_next = now < self._second + 2  # else nothing has arrived in the one before this
+        for limit in (self.reading, self.mutating):
+            limit.highest_before = limit.highest if is_next else limit.running
+            limit.highest = limit.running
         self._second = now
-
-    def finish(self, exchange: Exchange) -> None:
-        if exchange.limit is not None:
-            self._counts[exchange.limit] -= 1
-
-    def _kind(self, exchange: Exchange) -> int | None:
-        """The index of the request's limit; None if it does not count. Requests for documents have their method as verb."""
-        info = exchange.info
-        if info.is_resource:
-            return None if is_long_running(info) else int(info.verb not in _READING)
-        return None if exchange.path in _HEALTH else int(exchange.request.method != "GET")
 
 
 _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
-class Fresh(Filter):
+class Fresh(RequestFilter):
     """Wait for what other servers with the same store have answered, which the request may depend on.
 
     It is judged by their roles, definitions and policies, and reads show their writes. Reads that name a resourceVersion ask
@@ -338,26 +323,20 @@ class Fresh(Filter):
         return be_fresh(exchange.backend.writer.environment, DEFINITIONS, definition)
 
 
-class Authorize(Filter):
+class Authorize(RequestFilter):
     """Refuse what the user may not do.
 
     It comes before routing: who may not do anything does not learn what exists.
     """
 
-    def __init__(self, authorize: access.Authorize, metrics: AccessMetrics) -> None:
+    def __init__(self, authorize: access.Authorize) -> None:
         self._authorize = authorize
-        self._metrics = metrics
 
     def enter(self, exchange: Exchange) -> None:
-        if self._authorize is access.allow_everything:
-            exchange.decision = access.ALLOWED
-            self._metrics.decided(access.ALLOWED, 0.0)
-            return
         began = perf_counter()
         asked = attributes_of(exchange)
-        decision = self._authorize(asked)
-        exchange.decision = decision
-        self._metrics.decided(decision, perf_counter() - began)
+        decision = exchange.decision = self._authorize(asked)
+        exchange.authorization_seconds = perf_counter() - began
         if decision.allowed:
             return
         if not decision.error:
@@ -365,7 +344,7 @@ class Authorize(Filter):
         raise refusal(asked, decision, exchange.request.raw_path)
 
 
-class Tracing(Filter):
+class Tracing(RequestFilter):
     """Trace the write if the client requests it. `traces` None: the server offers none."""
 
     def __init__(self, traces: Traces | None) -> None:
@@ -376,32 +355,9 @@ class Tracing(Filter):
             return
         if self._traces is None:
             raise ApiError(400, f"{HEADER}: this server offers no traces: it is not on loopback", "BadRequest")
-        if is_requested(exchange.request.headers[HEADER]) and exchange.info.verb not in ("get", "list", "watch"):
+        if is_requested(exchange.request.headers[HEADER]) and exchange.info.verb not in _READING:
             exchange.trace = []
-
-    def leave(self, exchange: Exchange) -> None:
-        if exchange.trace is not None and self._traces is not None:
-            request = exchange.request
-            about = {"method": request.method, "path": request.raw_path, "user": exchange.user.name}
-            exchange.headers.append((HEADER, self._traces.keep(about, exchange.trace, exchange.error)))
-
-
-class Warnings(Filter):
-    """Add the warnings as headers of the answer."""
-
-    def leave(self, exchange: Exchange) -> None:
-        if exchange.outcome.warnings:
-            texts = negotiation.warning_headers(exchange.outcome.warnings)
-            exchange.headers += [("Warning", text) for text in texts]
-
-
-class LargeRequestRoom(Filter):
-    """Give back the room of a large request."""
-
-    def leave(self, exchange: Exchange) -> None:
-        if exchange.room:
-            exchange.backend.large_requests.leave(exchange.room)
-            exchange.room = 0
+            exchange.leaving.append(self._traces.finished)
 
 
 def chain(
@@ -415,27 +371,23 @@ def chain(
     audit_log: AuditLog | None = None,
     limits: Requests = DEFAULT_REQUESTS,
     shares_store: bool = False,
-    observer: Filter | None = None,
-    metrics: AccessMetrics | None = None,
-) -> tuple[Filter, ...]:
-    """All filters, in order. `shares_store`: other servers may have the same store. `metrics` None: what is counted is lost."""
-    metrics = AccessMetrics() if metrics is None else metrics
+    observer: RequestFilter | None = None,
+) -> tuple[RequestFilter, ...]:
+    """All filters, in order. `shares_store`: other servers may have the same store. `authenticator` None: all are anonymous."""
     allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
     return (
         *((observer,) if observer is not None else ()),
-        Target(),
-        Origin(own_names, allowed, any_host=any_host),
-        Deadline(limits.timeout),
-        Warnings(),
+        ParseTarget(),
+        CheckOrigin(own_names, allowed, any_host=any_host),
+        SetDeadline(limits.timeout),
         *((Cors(allowed),) if allowed is not None else ()),
-        Authenticate(authenticator, metrics),
-        *((Audit(audit_log),) if audit_log is not None else ()),
+        *((Authenticate(authenticator),) if authenticator is not None else ()),
+        *((RecordAudit(audit_log),) if audit_log is not None else ()),
         Impersonate(authorize),
         InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
         *((Fresh(),) if shares_store else ()),
-        Authorize(authorize, metrics),
+        *((Authorize(authorize),) if authorize is not access.allow_everything else ()),
         Tracing(traces),
-        LargeRequestRoom(),
     )
 
 

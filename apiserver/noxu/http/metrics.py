@@ -1,172 +1,471 @@
-"""/metrics and /metrics/slis of a server: what is scraped, and from where.
+"""What a server counts and notes of its requests (apiserver's pkg/endpoints/metrics, pkg/endpoints/filters/metrics.go and
+pkg/storage/cacher/metrics).
 
-Requests are counted by a sink (`request_metrics`), and queues count what they do. All else is looked up at the scrape: the
-objects of each resource, the watches that are open, the requests that are being handled. The numbers are copied in the
-event loop, which takes microseconds for each series; the text is made of them in a thread.
+Filters and handlers count nothing: an exchange carries what they decided and how long that took, and one sink
+(`RequestMetrics`) reads it when the request has been answered. It only adds to lists. All numbers of requests with the same
+labels are in one record, which costs one look-up in a dict:
+
+    GET /api/v1/namespaces/default/configmaps/a     ("GET", "get", "", "v1", "configmaps", "", named, in a namespace)
+      → the record of verb GET, resource configmaps, scope resource: its codes, durations, sizes
+
+Labels have known values only, as in upstream's cleanVerb: a method that Kubernetes does not use is `other`, and a path without
+a resource of this server has no resource, whatever its segments are. Deviation: upstream counts no requests for such paths,
+and none that it refuses before it looks for a handler.
+
+A stream counts its events itself, into lists of its own resource (`Sent`). The access log is another sink. What is scraped,
+and from where, is in `scraping`.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
-from noxu.control_plane import ControlPlane
-from noxu.http.answer import NOT_CACHED, Answer
-from noxu.http.app import App
-from noxu.http.filters import InFlight
-from noxu.http.request_metrics import REQUEST_LABELS, RequestMetrics, about_of
-from noxu.instruments import Family, merged
-from noxu.observability import metrics
+from noxu.http.exchange import Exchange, Sink
+from noxu.http.request import is_watch
+from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
+from noxu.observability.line_writer import LineWriter
+from noxu.observability.logs import REQUEST_LINES, Request
 from noxu.registry.catalog import Catalog
-from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.resource import Resource
-from noxu_storage.types import Prefix, StoreError
 
-_IN_A_THREAD: Final = LOOP_LIMIT + 1
-_AT_ONCE: Final = 256  # resources whose objects are counted before other tasks run
+COMPONENT: Final = "apiserver"
+_SECONDS: Final = (
+    0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0
+)  # fmt: skip
+DURATIONS: Final = (0.005, 0.025, *_SECONDS)
+_SHORTER: Final = len(DURATIONS) - len(_SECONDS)
+SIZES: Final = exponential(1000, 10, 7)
+BODY_SIZES: Final = tuple(50_000.0 + 100_000 * n for n in range(31))
+REQUEST_LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_SIZED: Final = frozenset({"GET", "LIST"})
+_CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_CONNECT: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
+_DOCUMENTS: Final = ("/healthz", "/livez", "/readyz", "/version", "/openapi", "/apis", "/api", "/metrics")
+_BODY_VERBS: Final = {
+    "create": "create",
+    "update": "update",
+    "patch": "patch",
+    "delete": "delete",
+    "deletecollection": "delete_collection",
+}
+_TERMINATED: Final = frozenset({429, 504})
+"""The codes of requests beyond the limits: too many in flight, too late. Their answers are plain text, unlike other 429 and 504."""
+_DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # client_golang's DefBuckets
+_MAX_KNOWN: Final = 4 * MAX_SERIES
 
 
-def install(app: App, plane: ControlPlane) -> None:
-    """Count the requests of a server, and serve its metrics."""
-    served = ServerMetrics(app, plane)
-    app.sinks = (*app.sinks, served.requests)
-    app.documents.metrics = {"/metrics": served.scrape, "/metrics/slis": served.scrape_slis}
+class _About(NamedTuple):
+    """The labels of a request, and `dry_run`, which some metrics have besides."""
+
+    labels: Labels
+    dry_run: str = ""
+    body: Labels = ()
+    """The labels of its body, if it may have one."""
+    deprecated: bool = False
+    """The version of the resource is deprecated."""
 
 
-class ServerMetrics:
-    """The metrics of one server."""
+class _Record:
+    """The numbers of all requests that are about the same."""
 
-    def __init__(self, app: App, plane: ControlPlane) -> None:
-        self._app = app
-        self._plane = plane
-        self.requests = RequestMetrics(lambda: plane.catalog.current)
+    __slots__ = ("about", "bodies", "codes", "durations", "sizes", "slis")
 
-    async def scrape(self, accept: str) -> Answer:
-        """All metrics."""
-        return await _answer(await self.families(), accept, "process_")
+    def __init__(self, about: _About) -> None:
+        self.about = about
+        self.codes: dict[int, int] = {}
+        self.durations = [0.0] * (len(DURATIONS) + 2)
+        self.slis = [0.0] * (len(_SECONDS) + 2)
+        self.sizes = [0.0] * (len(SIZES) + 2) if about.labels[0] in _SIZED else None
+        self.bodies = [0.0] * (len(BODY_SIZES) + 2) if about.body else None
 
-    async def scrape_slis(self, accept: str) -> Answer:
-        """The results of health checks (component-base's metrics/prometheus/slis)."""
-        return await _answer(self._app.documents.health_results.families(), accept, metrics.STARTED)
 
-    async def families(self) -> list[Family]:
-        """All metrics but those of the process."""
-        objects = await self._objects()
-        return [
-            metrics.build_info(self._app.documents.own_version()),
-            *self.requests.families(),
-            *self._app.access_metrics.families(),
-            *self._in_flight(),
-            self._long_running(),
-            *objects,
-            *self._plane.persistence.metrics.families(),
-            *self._app.watches.metrics.families(),
-            *self._plane.admission.metrics.families(),
-            *self._plane.conversions.metrics.families(),
-            *self._queues(),
-            *self._leadership(),
-            self._app.handshake_errors.family(),
-            *(self._app.audit_log.families() if self._app.audit_log is not None else ()),
-        ]
+class RequestMetrics:
+    """See the module. It is called with each exchange."""
 
-    def _in_flight(self) -> list[Family]:
-        now = asyncio.get_running_loop().time()
-        found = next(one for one in self._app.filters if isinstance(one, InFlight))
-        reading, mutating = found.highest(now)
-        return [
-            Family(
-                "apiserver_current_inflight_requests",
-                "gauge",
-                "Maximal number of currently used inflight request limit of this apiserver per request kind in last second.",
-                ("request_kind",),
-                [(("readOnly",), reading), (("mutating",), mutating)],
-            ),
-            Family(
-                "apiserver_current_inqueue_requests",
-                "gauge",
-                "Maximal number of queued requests in this apiserver per request kind in last second.",
-                ("request_kind",),
-                [(("readOnly",), 0.0), (("mutating",), 0.0)],  # requests are refused, and do not wait
-            ),
-        ]
-
-    def _long_running(self) -> Family:
-        catalog = self._plane.catalog.current
-        open_ = Counter(about_of(exchange, catalog).labels for exchange in self._app.watches.open)
-        return Family(
-            "apiserver_longrunning_requests",
-            "gauge",
-            "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and "
-            "component. Not all requests are tracked this way.",
-            REQUEST_LABELS,
-            list(open_.items()),
+    def __init__(self, catalog: Callable[[], Catalog]) -> None:
+        self._catalog = catalog
+        self.access = AccessMetrics()
+        self._records: dict[_About, _Record] = {}
+        self._known: dict[object, _Record] = {}
+        self._compilations = Histogram(
+            "apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT_BUCKETS
+        )
+        self._evaluations = Histogram(
+            "apiserver_cel_evaluation_duration_seconds", "CEL evaluation time in seconds.", (), _DEFAULT_BUCKETS
+        )
+        self._terminated = Counter(
+            "apiserver_request_terminations_total",
+            "Number of requests which apiserver terminated in self-defense.",
+            *REQUEST_LABELS,
+            "code",
         )
 
-    async def _objects(self) -> list[Family]:
-        """The number of stored objects of each resource, -1 if they cannot be counted; and the size of the store."""
-        plane = self._plane
-        counts: dict[tuple[str, str], float] = {}
-        for n, (name, resource) in enumerate(_stored(plane.catalog.current).items()):
-            if n % _AT_ONCE == _AT_ONCE - 1:
-                await asyncio.sleep(0)
-            loaded = plane.cache.collections.get(name)
-            try:
-                count = len(loaded.entries) if loaded else await plane.store.count(Prefix(name))
-            except StoreError:
-                count = -1
-            labels = resource.group, resource.plural  # custom resources may have those of a built-in kind
-            counts[labels] = -1 if -1 in (count, counts.get(labels)) else counts.get(labels, 0) + count
-        numbers = list(counts.items())
-        by_name = [((f"{plural}.{group}" if group else plural,), count) for (group, plural), count in numbers]
-        about = (
-            "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will "
-            "be -1."
-        )
-        status = await plane.store.status()
+    def __call__(self, exchange: Exchange) -> None:
+        method, info, query = exchange.request.method, exchange.info, exchange.query
+        is_apply = method == "PATCH" and exchange.request.headers.get("Content-Type") == APPLY_PATCH
+        key = (
+            method, info.verb, info.group, info.version, info.resource, info.subresource, not info.name,
+            not info.namespace, is_apply,
+        )  # fmt: skip
+        is_common = not query or not ("dryRun" in query or "watch" in query)  # other parameters change no label
+        record = self._known.get(key) if is_common else None
+        if record is None:
+            record = self._record(exchange, key if is_common else None)
+        outcome = exchange.outcome
+        if outcome.rule_seconds:
+            self._evaluations.observe((), outcome.rule_seconds)
+        for taken in outcome.compile_seconds:
+            self._compilations.observe((), taken)
+        codes, code = record.codes, exchange.code
+        if code in _TERMINATED and exchange.error is not None and exchange.error.text is not None:
+            self._terminated.add((*record.about.labels, str(code)))
+        codes[code] = codes.get(code, 0) + 1
+        seconds = exchange.times["answered"] - exchange.received
+        bucket = bisect_left(DURATIONS, seconds)
+        record.durations[bucket] += 1
+        record.durations[-1] += seconds
+        if not record.about.dry_run:
+            waited = outcome.webhook_seconds
+            if waited:
+                seconds -= waited
+                bucket = bisect_left(DURATIONS, seconds)
+            record.slis[bucket - _SHORTER if bucket > _SHORTER else 0] += 1
+            record.slis[-1] += seconds
+        if record.sizes is not None:
+            record.sizes[bisect_left(SIZES, exchange.sent_bytes)] += 1
+            record.sizes[-1] += exchange.sent_bytes
+        elif record.bodies is not None:
+            size = exchange.received_bytes
+            if size is not None:
+                record.bodies[bisect_left(BODY_SIZES, size)] += 1
+                record.bodies[-1] += size
+        self.access.count(exchange)
+
+    def _record(self, exchange: Exchange, key: object | None) -> _Record:
+        """The record of a request. Others with the same `key` have it, too; None: there are none."""
+        about = about_of(exchange, self._catalog())
+        record = self._records.get(about)
+        if record is None:
+            if len(self._records) >= MAX_SERIES:
+                about = _About((about.labels[0], *(OTHER,) * (len(REQUEST_LABELS) - 1)))
+            record = self._records.setdefault(about, _Record(about))
+        verb, subresource = about.labels[0], about.labels[4]
+        if key is not None and about.labels[3] and verb != OTHER and subresource == exchange.info.subresource:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = record
+        return record
+
+    def families(self) -> list[Family]:
+        """The numbers until now. Several records may have the same labels in a family: their numbers are added."""
+        return [merged([family]) for family in self._families()]
+
+    def _families(self) -> list[Family]:
+        records = list(self._records.values())
+        total = [
+            ((*one.about.labels, one.about.dry_run, str(code)), float(count))
+            for one in records
+            for code, count in one.codes.items()
+        ]
+        with_dry_run = [((*one.about.labels, one.about.dry_run), one.durations.copy()) for one in records]
+        slis = [(one.about.labels, one.slis.copy()) for one in records if not one.about.dry_run]
+        sizes = [(one.about.labels, one.sizes.copy()) for one in records if one.sizes is not None]
+        bodies = [(one.about.body, one.bodies.copy()) for one in records if one.bodies is not None and any(one.bodies)]
         return [
-            Family("apiserver_resource_objects", "gauge", about, ("group", "resource"), numbers),
             Family(
-                "apiserver_storage_objects",
-                "gauge",
-                f"[DEPRECATED, consider using apiserver_resource_objects instead] {about}",
-                ("resource",),
-                by_name,
+                "apiserver_request_total", "counter",
+                "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, "
+                "component, and HTTP response code.",
+                (*REQUEST_LABELS, "dry_run", "code"), total,
             ),
             Family(
-                "apiserver_storage_size_bytes",
-                "gauge",
-                "Size of the storage database file physically allocated in bytes.",
-                ("storage_cluster_id",),
-                [((status.backend,), status.bytes)],
+                "apiserver_requested_deprecated_apis", "gauge",
+                "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
+                "subresource, and removed_release.",
+                ("group", "version", "resource", "subresource", "removed_release"),
+                [(values, 1.0) for values in dict.fromkeys((*one.about.labels[1:5], "") for one in records if one.about.deprecated)],
+            ),
+            Family(
+                "apiserver_request_duration_seconds", "histogram",
+                "Response latency distribution in seconds for each verb, dry run value, group, version, resource, "
+                "subresource, scope and component.",
+                (*REQUEST_LABELS, "dry_run"), with_dry_run, DURATIONS,
+            ),
+            Family(
+                "apiserver_request_sli_duration_seconds", "histogram",
+                "Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in "
+                "seconds for each verb, group, version, resource, subresource, scope and component.",
+                REQUEST_LABELS, slis, _SECONDS,
+            ),
+            Family(
+                "apiserver_response_sizes", "histogram",
+                "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and "
+                "component.",
+                REQUEST_LABELS, sizes, SIZES,
+            ),
+            Family(
+                "apiserver_request_body_size_bytes", "histogram",
+                "Apiserver request body size in bytes broken out by resource and verb.",
+                ("group", "resource", "verb"), bodies, BODY_SIZES,
+            ),
+            self._terminated.family(),
+            self._compilations.family(),
+            self._evaluations.family(),
+        ]  # fmt: skip
+
+
+def about_of(exchange: Exchange, catalog: Catalog) -> _About:
+    """The labels of a request."""
+    info, method = exchange.info, exchange.request.method
+    resource = catalog.by_path.get((info.group, info.version, info.resource))
+    if resource is None:
+        return _About((_verb(exchange, ""), "", "", "", "" if info.is_resource else _document(exchange.path), "", ""))
+    subresource = info.subresource if info.subresource in resource.subresources else ""
+    scope = _scope(exchange)
+    labels = (
+        CONNECT if subresource in _CONNECT else _verb(exchange, scope),
+        resource.group,
+        resource.version,
+        resource.plural,
+        subresource,
+        scope,
+        COMPONENT,
+    )
+    body_verb = _BODY_VERBS.get(info.verb) if method in _CHANGING else None
+    return _About(
+        labels,
+        _dry_run(exchange.query.get("dryRun")) if exchange.query else "",
+        (resource.group, resource.plural, body_verb) if body_verb else (),
+        bool(resource.deprecation_text),
+    )
+
+
+CONNECT: Final = "CONNECT"
+
+
+def _scope(exchange: Exchange) -> str:
+    info = exchange.info
+    if info.name or info.verb == "create":
+        return "resource"
+    return "namespace" if info.namespace else "cluster"
+
+
+def _verb(exchange: Exchange, scope: str) -> str:
+    method = exchange.request.method
+    if method in ("GET", "HEAD"):
+        if exchange.info.verb == "watch" or (method == "GET" and exchange.query and is_watch(exchange.query)):
+            return "WATCH"
+        return "LIST" if scope not in ("resource", "") else "GET"
+    if method == "PATCH" and exchange.request.headers.get("Content-Type", "") == APPLY_PATCH:
+        return "APPLY"
+    return method if method in _CHANGING else OTHER
+
+
+def _document(path: str) -> str:
+    """The path of a document without what follows it, "" if there is none."""
+    return next((known for known in _DOCUMENTS if path == known or path.startswith(f"{known}/")), "")
+
+
+def _dry_run(given: Collection[str] | None) -> str:
+    if given is None:
+        return ""
+    return "All" if set(given) == {"All"} else "invalid"
+
+
+# -- authentication and authorization ----------------------------------------------------------------------------------
+
+
+ACCESS_SECONDS: Final = exponential(0.001, 2, 15)
+SUCCESS, FAILURE, ERROR = "success", "failure", "error"
+ALLOWED, NO_OPINION = "allowed", "no-opinion"
+_SHORT: Final = ACCESS_SECONDS[0]
+_USERS: Final = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"})
+
+
+class AccessMetrics:
+    """How users were found, and what they may do. A duration is most often less than the first bucket, a millisecond."""
+
+    def __init__(self) -> None:
+        self._authentications = {result: _series() for result in (SUCCESS, FAILURE, ERROR)}
+        self._authorizations = {result: _series() for result in (ALLOWED, NO_OPINION, ERROR)}
+        self._users: dict[str, int] = {}
+
+    def count(self, exchange: Exchange) -> None:
+        """A request has been answered, or refused before it was asked who the user is, or what the user may do."""
+        result = exchange.authentication
+        if result:
+            _add(self._authentications[result], exchange.authentication_seconds)
+            if result == SUCCESS:
+                user = compressed((exchange.impersonator or exchange.user).name)
+                self._users[user] = self._users.get(user, 0) + 1
+        decision = exchange.decision
+        if decision is not None:
+            answer = ALLOWED if decision.allowed else ERROR if decision.error else NO_OPINION
+            _add(self._authorizations[answer], exchange.authorization_seconds)
+
+    def families(self, open_: Iterable[Exchange] = ()) -> list[Family]:
+        """The numbers until now, with those of `open_` requests: watches, which are counted when they end."""
+        together = AccessMetrics()
+        together._authentications = {result: series.copy() for result, series in self._authentications.items()}
+        together._authorizations = {result: series.copy() for result, series in self._authorizations.items()}
+        together._users = self._users.copy()
+        for exchange in open_:
+            together.count(exchange)
+        return together._families()
+
+    def _families(self) -> list[Family]:
+        return [
+            _attempts("authentication_attempts", "Counter of authenticated attempts.", self._authentications),
+            _durations(
+                "authentication_duration_seconds",
+                "Authentication duration in seconds broken out by result.",
+                self._authentications,
+            ),
+            Family(
+                "authenticated_user_requests",
+                "counter",
+                "Counter of authenticated requests broken out by username.",
+                ("username",),
+                [((name,), float(count)) for name, count in self._users.items()],
+            ),
+            _attempts(
+                "authorization_attempts_total",
+                "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' "
+                "or 'error'.",
+                self._authorizations,
+            ),
+            _durations(
+                "authorization_duration_seconds",
+                "Authorization duration in seconds broken out by result.",
+                self._authorizations,
             ),
         ]
 
-    def _leadership(self) -> list[Family]:
-        """That of client-go's leader election, if there is one."""
-        election = self._plane.election
-        if election is None:
-            return []
-        about = (
-            "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
-            "'name' is the string used to identify the lease. Please make sure to group by name."
+
+def compressed(name: str) -> str:
+    """A user's name without saying who it is (compressUsername)."""
+    if name in _USERS:
+        return name
+    return "email_id" if "@" in name else OTHER
+
+
+def _series() -> list[float]:
+    return [0.0] * (len(ACCESS_SECONDS) + 2)
+
+
+def _add(series: list[float], seconds: float) -> None:
+    series[0 if seconds <= _SHORT else bisect_left(ACCESS_SECONDS, seconds)] += 1
+    series[-1] += seconds
+
+
+def _attempts(name: str, about: str, results: dict[str, list[float]]) -> Family:
+    numbers: list[tuple[Labels, float]] = [((result,), sum(series[:-1])) for result, series in results.items()]
+    return Family(name, "counter", about, ("result",), [(values, count) for values, count in numbers if count])
+
+
+def _durations(name: str, about: str, results: dict[str, list[float]]) -> Family:
+    numbers = [((result,), series.copy()) for result, series in results.items() if any(series[:-1])]
+    return Family(name, "histogram", about, ("result",), numbers, ACCESS_SECONDS)
+
+
+# -- watches -----------------------------------------------------------------------------------------------------------
+
+
+EVENT_SIZES: Final = exponential(1024, 2, 8)
+_WATCH_LABELS: Final = ("group", "version", "resource")
+
+
+class EventSizes(NamedTuple):
+    """Those of encoded events: the bucket of each, and all bytes."""
+
+    buckets: list[int]
+    total: int
+
+
+def event_sizes(frames: Sequence[bytes]) -> EventSizes:
+    sizes = [len(frame) for frame in frames]
+    return EventSizes([bisect_left(EVENT_SIZES, size) for size in sizes], sum(sizes))
+
+
+class Sent:
+    """The events sent to the watches of a resource."""
+
+    __slots__ = ("_initial", "_of", "_sizes", "_terminated")
+
+    def __init__(self, of: tuple[str, str], sizes: list[float], initial: Counter, terminated: Counter) -> None:
+        self._of = of
+        self._sizes = sizes
+        self._initial = initial
+        self._terminated = terminated
+
+    def events(self, measured: EventSizes) -> None:
+        """Encoded events were sent."""
+        sizes = self._sizes
+        for bucket in measured.buckets:
+            sizes[bucket] += 1
+        sizes[-1] += measured.total
+
+    def initial(self, count: int) -> None:
+        """So many of them are the state at the beginning of a watch."""
+        self._initial.add(self._of, count)
+
+    def terminated(self) -> None:
+        """A watch ended because its client does not read."""
+        self._terminated.add(self._of)
+
+
+class WatchMetrics:
+    """The instruments of the watches of one server."""
+
+    def __init__(self) -> None:
+        self._sizes = Histogram(
+            "apiserver_watch_events_sizes", "Watch event size distribution in bytes", _WATCH_LABELS, EVENT_SIZES
         )
-        values = [((election.name,), float(election.is_leader))]
-        return [Family("leader_election_master_status", "gauge", about, ("name",), values)]
+        self._initial = Counter(
+            "apiserver_init_events_total",
+            "Counter of init events processed in watch cache broken by resource type.",
+            "group",
+            "resource",
+        )
+        self._terminated = Counter(
+            "apiserver_terminated_watchers_total",
+            "Counter of watchers closed due to unresponsiveness broken by resource type.",
+            "group",
+            "resource",
+        )
 
-    def _queues(self) -> list[Family]:
-        found = [controller.queue.families(controller.name) for controller in self._plane.all_controllers]
-        return [merged(families) for families in zip(*found, strict=True)]
+    def of(self, resource: Resource) -> Sent:
+        """Where a watch of this resource counts."""
+        sizes = self._sizes.series((resource.group, resource.version, resource.plural))
+        return Sent((resource.group, resource.plural), sizes, self._initial, self._terminated)
+
+    def families(self) -> list[Family]:
+        sizes = self._sizes.family()
+        counts = [(labels, float(sum(list(numbers)[:-1]))) for labels, numbers in sizes.numbers]  # type: ignore[arg-type]
+        total = Family(
+            "apiserver_watch_events_total", "counter", "Number of events sent in watch clients", _WATCH_LABELS, counts
+        )
+        return [total, sizes, self._initial.family(), self._terminated.family()]
 
 
-def _stored(catalog: Catalog) -> dict[str, Resource]:
-    """A resource of each collection, by its name. Events have two groups; upstream counts those of the core group."""
-    found = dict(catalog.preferred)
-    found.update((one.collection, one) for one in catalog.in_version("", "v1") if one.collection in found)
-    return found
+# -- the access log ----------------------------------------------------------------------------------------------------
 
 
-async def _answer(families: Sequence[Family], accept: str, process: str) -> Answer:
-    text = await offload(_IN_A_THREAD, metrics.render, families, accept, process)
-    return Answer(text.body, 200, text.content_type, NOT_CACHED)
+def access_log(writer: LineWriter, format_: str, now: Callable[[], float] = time.time) -> Sink:
+    """A sink that writes to `writer`."""
+    line_of = REQUEST_LINES[format_]
+
+    def write(exchange: Exchange) -> None:
+        seconds = exchange.times["answered"] - exchange.received
+        request, verb = exchange.request, exchange.info.verb
+        about = Request(
+            now(), exchange.user.name, verb or request.method, request.raw_path, exchange.code, seconds, exchange.id
+        )
+        line = line_of(about)
+        writer.put(line, len(line))
+
+    return write

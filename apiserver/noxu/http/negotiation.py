@@ -59,18 +59,16 @@ class Accepted(NamedTuple):
     pretty: bool = False
     content_type: str = JSON
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether stored bytes can be sent unchanged."""
-        return self.media_type == JSON and not self.pretty and self.convert is None
 
+PLAIN: Final = Accepted(JSON)
+"""What can be answered with stored bytes unchanged."""
 
 Target = tuple[str, str, str]
 """Group, version and kind that a client requests instead of the object."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Endpoint:
+class Representations:
     """The representations of an endpoint: `offers` has the media types of each target, under None those of the object."""
 
     offers: Mapping[Target | None, frozenset[str]]
@@ -99,26 +97,26 @@ _CONVERSIONS: Final[Mapping[Target | None, frozenset[str]]] = {
 }
 _AGGREGATED_DISCOVERY: Final = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
 
-CUSTOM_RESOURCE: Final = Endpoint({None: _TEXTS, **_CONVERSIONS}, server_version="v1")
+CUSTOM_RESOURCE: Final = Representations({None: _TEXTS, **_CONVERSIONS}, server_version="v1")
 """Custom resources and their subresources; only their metadata exists as protobuf."""
-BUILT_IN: Final = Endpoint({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES)
-DEFINITION_STATUS: Final = Endpoint(
+BUILT_IN: Final = Representations({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES)
+DEFINITION_STATUS: Final = Representations(
     {target: types for target, types in BUILT_IN.offers.items() if target is None or target[2] != "Table"},
     "v1",
     MEDIA_TYPES,
 )
 """/status of CustomResourceDefinitions, which has no tables."""
-BUILT_IN_LIST: Final = Endpoint({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES + STREAM_MEDIA_TYPES)
+BUILT_IN_LIST: Final = Representations({None: _ANY, **_CONVERSIONS}, "v1", MEDIA_TYPES + STREAM_MEDIA_TYPES)
 """GET of a collection, watches included."""
-DOCUMENT: Final = Endpoint({None: _ANY})
+DOCUMENT: Final = Representations({None: _ANY})
 """Discovery documents of custom resources, and every error."""
-BUILT_IN_DOCUMENT: Final = Endpoint({None: _ANY}, representations=MEDIA_TYPES)
+BUILT_IN_DOCUMENT: Final = Representations({None: _ANY}, representations=MEDIA_TYPES)
 """/apis, and the discovery documents of built-in groups."""
-AGGREGATED_DISCOVERY: Final = Endpoint({_AGGREGATED_DISCOVERY: _ANY})
+AGGREGATED_DISCOVERY: Final = Representations({_AGGREGATED_DISCOVERY: _ANY})
 
 
 @lru_cache(maxsize=16)
-def with_cbor(endpoint: Endpoint) -> Endpoint:
+def with_cbor(endpoint: Representations) -> Representations:
     """The endpoint with the feature gate CBORServingAndStorage: everything but tables is offered as CBOR, too."""
     offers = {
         target: media_types if target is not None and target[2] == "Table" else media_types | {CBOR}
@@ -133,7 +131,7 @@ def with_cbor(endpoint: Endpoint) -> Endpoint:
 
 
 @lru_cache(maxsize=16)
-def routed_with_cbor(endpoint: Endpoint) -> Endpoint:
+def routed_with_cbor(endpoint: Representations) -> Representations:
     """The endpoint where the feature gate makes the router accept CBOR, but the handler behind it has none (/apis)."""
     return replace(endpoint, representations=_representations_with_cbor(endpoint.representations))
 
@@ -148,14 +146,15 @@ def _representations_with_cbor(representations: tuple[str, ...]) -> tuple[str, .
 # -- Accept -----------------------------------------------------------------------------------------------------------
 
 
-def negotiate(accept: str, endpoint: Endpoint, *, pretty: str = "", user_agent: str = "") -> Accepted:
+def negotiate(accept: str, endpoint: Representations, *, pretty: str = "", user_agent: str = "") -> Accepted:
     """The representation to answer with. `pretty` is the query parameter. Raises ApiError 406, 431."""
     is_short = len(accept) + len(pretty) + len(user_agent) <= MAX_CACHED_BYTES
-    return (_negotiated if is_short else _negotiated.__wrapped__)(accept, endpoint, pretty, user_agent)
+    return (negotiate_short if is_short else negotiate_short.__wrapped__)(accept, endpoint, pretty, user_agent)
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _negotiated(accept: str, endpoint: Endpoint, pretty: str, user_agent: str) -> Accepted:
+def negotiate_short(accept: str, endpoint: Representations, pretty: str, user_agent: str) -> Accepted:
+    """Like `negotiate`, for headers of at most MAX_CACHED_BYTES together: the answers are kept. Raises ApiError 406."""
     if endpoint.representations:
         require_representation(accept, endpoint.representations)
     found = _negotiate(accept, endpoint)
@@ -217,7 +216,7 @@ def negotiate_aggregated_discovery(accept: str, *, cbor: bool = False) -> Accept
     return Accepted(found.media_type, content_type=f"{found.media_type};g={group};v={version};as={kind}")
 
 
-def _negotiate(accept: str, endpoint: Endpoint) -> Accepted | None:
+def _negotiate(accept: str, endpoint: Representations) -> Accepted | None:
     """The first media type that a clause requests and the endpoint has."""
     if not accept:
         return Accepted(JSON)

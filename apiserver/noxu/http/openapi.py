@@ -16,7 +16,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
 from noxu.api import errors
-from noxu.discovery.openapi import INDEX, Document, Form, Key, Published
+from noxu.discovery.openapi import INDEX, DocumentForm, DocumentKey, Published, PublishedDocument
 from noxu.discovery.openapi_schemas import V2, V3
 from noxu.http import negotiation
 from noxu.http.answer import JSON, NOT_CACHED, Answer, Headers
@@ -24,7 +24,7 @@ from noxu.http.request import Query, first
 from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
 
-_Offers = tuple[tuple[str, Form, str], ...]
+_Offers = tuple[tuple[str, DocumentForm, str], ...]
 
 
 def _offers(version: str) -> _Offers:
@@ -32,9 +32,9 @@ def _offers(version: str) -> _Offers:
     protobuf = f"com.github.proto-openapi.spec.{version}"
     answered = f"application/{protobuf}.v1.0+protobuf"
     return (
-        ("json", Form.JSON, JSON),
-        (f"{protobuf}@v1.0+protobuf", Form.PROTOBUF, answered),
-        (f"{protobuf}.v1.0+protobuf", Form.PROTOBUF, answered),
+        ("json", DocumentForm.JSON, JSON),
+        (f"{protobuf}@v1.0+protobuf", DocumentForm.PROTOBUF, answered),
+        (f"{protobuf}.v1.0+protobuf", DocumentForm.PROTOBUF, answered),
     )
 
 
@@ -60,19 +60,19 @@ class OpenAPI:
             case ["openapi", "v3"]:
                 return _answer(await self._document(catalog, INDEX), headers, JSON, NOT_CACHED)
             case ["openapi", "v2"]:
-                return await self._negotiated(catalog, Key(V2), query, headers)
+                return await self._negotiated(catalog, DocumentKey(V2), query, headers)
             case ["openapi", "v3", *rest] if self._published.exists(catalog, "/".join(rest)):
-                return await self._negotiated(catalog, Key(V3, "/".join(rest)), query, headers)
+                return await self._negotiated(catalog, DocumentKey(V3, "/".join(rest)), query, headers)
         raise errors.page_not_found()
 
-    async def _document(self, catalog: Catalog, key: Key) -> Document:
+    async def _document(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
         kept = self._published.kept(catalog, key)
         if kept is not None:
             return kept
         async with self._building:
             return await offload(LOOP_LIMIT + 1, self._published.build, catalog, key)
 
-    async def _negotiated(self, catalog: Catalog, key: Key, query: Query, headers: Mapping[str, str]) -> Answer:
+    async def _negotiated(self, catalog: Catalog, key: DocumentKey, query: Query, headers: Mapping[str, str]) -> Answer:
         accepted = _negotiate(headers.get("Accept", ""), _OFFERS[key.style])
         if accepted is None:
             return Answer(b"", 406, headers=NOT_CACHED + _VARY)
@@ -90,7 +90,7 @@ class OpenAPI:
         return (("Cache-Control", "public, immutable"), ("Expires", expires))
 
 
-def _negotiate(accept: str, offers: _Offers) -> tuple[Form, str] | None:
+def _negotiate(accept: str, offers: _Offers) -> tuple[DocumentForm, str] | None:
     """The format and the Content-Type of the answer; None if the client accepts none of the offers."""
     for clause in negotiation.parse_accept(accept or "*/*"):
         for subtype, form, content_type in offers:
@@ -99,11 +99,11 @@ def _negotiate(accept: str, offers: _Offers) -> tuple[Form, str] | None:
     return None
 
 
-def _etag(document: Document) -> tuple[str, str]:
+def _etag(document: PublishedDocument) -> tuple[str, str]:
     return "ETag", f'"{document.hash}"'
 
 
-def _answer(document: Document, headers: Mapping[str, str], content_type: str, more: Headers) -> Answer:
+def _answer(document: PublishedDocument, headers: Mapping[str, str], content_type: str, more: Headers) -> Answer:
     """The document, or 304 if the client has it."""
     if _has_it(document, headers):
         return Answer(b"", 304, content_type, (*more, _etag(document)))
@@ -112,7 +112,7 @@ def _answer(document: Document, headers: Mapping[str, str], content_type: str, m
     return Answer(document.body, 200, content_type, fields, document.compress)
 
 
-def _has_it(document: Document, headers: Mapping[str, str]) -> bool:
+def _has_it(document: PublishedDocument, headers: Mapping[str, str]) -> bool:
     """Whether the client has the document: by If-None-Match, or without it by If-Modified-Since, in seconds (RFC 9110).
 
     A header that is longer than a client needs is no condition.

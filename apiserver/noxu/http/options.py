@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 from noxu.api import errors, field, meta, selectors
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
-from noxu.go.duration import SECOND, parse_duration
-from noxu.go.strconv import parse_int, parse_uint
-from noxu.go.text import quote
+from noxu.go.text import parse_int, parse_uint, quote
+from noxu.go.time import SECOND, parse_duration
 from noxu.http.request import Query, first
 from noxu.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import Options
@@ -73,7 +72,7 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
     """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
     if not query and not apply:
         is_short = len(user_agent) <= MAX_CACHED_AGENT
-        return (_default_options if is_short else _default_options.__wrapped__)(user_agent)
+        return (default_options if is_short else default_options.__wrapped__)(user_agent)
     manager, validation, dry_run = (
         first(query, "fieldManager"),
         first(query, "fieldValidation"),
@@ -98,8 +97,8 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
 
 
 @lru_cache(maxsize=64)
-def _default_options(user_agent: str) -> Options:
-    """The options of a request without parameters; cached, since a client always sends the same user agent."""
+def default_options(user_agent: str) -> Options:
+    """The options of a request without parameters; kept, since a client sends the same User-Agent all the time."""
     return Options(field_manager=manager_from_user_agent(user_agent))
 
 
@@ -169,21 +168,30 @@ class ListOptions(NamedTuple):
 
 def list_options(resource: Resource, namespace: str | None, name: str, query: Query, *, watch: bool) -> ListOptions:
     """The options of a list or a watch. `namespace` None: all namespaces. `name`: of a watch of one object. Raises ApiError."""
+    if not query and not watch and not name:
+        return ListOptions(Selection(resource, namespace))
     timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0  # in upstream's order
-    for selector in ("labelSelector", "fieldSelector"):
-        if len(first(query, selector)) > selectors.MAX_LENGTH:
+    value_of = {parameter: values[0] for parameter, values in query.items() if values}.get
+    labels_text, fields_text = value_of("labelSelector", ""), value_of("fieldSelector", "")
+    for selector, text in (("labelSelector", labels_text), ("fieldSelector", fields_text)):
+        if len(text) > selectors.MAX_LENGTH:
             raise errors.bad_request(f"{selector}: too long: may not be more than {selectors.MAX_LENGTH} characters")
     try:
-        labels = selectors.parse_labels(first(query, "labelSelector"))
-        fields = selectors.parse_fields(first(query, "fieldSelector"))
+        labels = selectors.parse_labels(labels_text) if labels_text else None
+        fields = selectors.parse_fields(fields_text) if fields_text else None
     except ValueError as error:
         raise errors.bad_request(str(error)) from None
     options = ListOptions(
-        Selection(resource, namespace, None if labels.empty else labels, None if fields.empty else fields),
-        first(query, "resourceVersion"),
-        first(query, "resourceVersionMatch"),
+        Selection(
+            resource,
+            namespace,
+            None if labels is None or labels.empty else labels,
+            None if fields is None or fields.empty else fields,
+        ),
+        value_of("resourceVersion", ""),
+        value_of("resourceVersionMatch", ""),
         max(limit, 0),
-        first(query, "continue"),
+        value_of("continue", ""),
         timeout,
         bool(boolean(query, "allowWatchBookmarks")),
         boolean(query, "sendInitialEvents"),
@@ -191,7 +199,8 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
     if watch and options.initial_events is None and not options.match and options.resource_version in ("", "0"):
         options = options._replace(initial_events=True, match="NotOlderThan")
     _invalid("ListOptions", _watch_errors(options) if watch else _list_errors(options))
-    _check_fields(resource, fields)
+    if fields is not None:
+        _check_fields(resource, fields)
     if name:
         options = _named(options, name, fields)
     return options
@@ -238,9 +247,9 @@ def _check_fields(resource: Resource, selector: selectors.FieldSelector) -> None
             raise errors.bad_request(resource.behaviour.unknown_field_label(term.field))
 
 
-def _named(options: ListOptions, name: str, fields: selectors.FieldSelector) -> ListOptions:
+def _named(options: ListOptions, name: str, fields: selectors.FieldSelector | None) -> ListOptions:
     """The options of a watch of one object: its name becomes the field selector. Raises ApiError."""
-    if fields.empty:
+    if fields is None or fields.empty:
         exact = selectors.parse_fields(f"metadata.name={name}")
         return options._replace(selection=options.selection._replace(fields=exact))
     if fields.exact("metadata.name") != name:
@@ -274,6 +283,8 @@ def window(options: ListOptions, *, paged: bool = False) -> Window:
     if version == "0":
         return Window(None, limit=options.limit)
     is_page = revision > 0 and (options.limit > 0 or paged) and not options.match
-    is_exact, is_single = options.match == "Exact", options.selection.single is not None
-    waits = not (is_single and (is_exact or is_page))
-    return Window(revision, is_exact or (is_page and not is_single), options.limit, waits=waits)
+    is_exact = options.match == "Exact"
+    if not (is_exact or is_page):
+        return Window(revision, limit=options.limit)
+    is_single = options.selection.single is not None
+    return Window(revision, is_exact or not is_single, options.limit, waits=not is_single)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from noxu.http.exchange import Exchange
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu.registry import explain
 from noxu.registry.draft import Outcome
 from noxu.registry.resource import Resource
@@ -80,7 +80,7 @@ class Refusal:
         return list(explain.refusal(self.resource, self.outcome))
 
 
-class RecentRequests(Filter):
+class RecentRequests(RequestFilter):
     """Records requests. `own_agent` is the User-Agent of the handle."""
 
     def __init__(self, own_agent: str = "", limit: int = MAX_REQUESTS) -> None:
@@ -97,8 +97,9 @@ class RecentRequests(Filter):
         self._open[exchange] = self.last
         exchange.outcome.sent = {}  # the name of a new object is in its body
         hook_errors.set([])
+        exchange.leaving.append(self._add)
 
-    def leave(self, exchange: Exchange) -> None:
+    def _add(self, exchange: Exchange) -> None:
         number = self._open.pop(exchange)
         recorded = self._record(exchange, number, exchange.times["handled"] - exchange.received)
         self._answered.append(recorded)

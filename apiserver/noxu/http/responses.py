@@ -1,52 +1,53 @@
 """Answers with objects and lists in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
 
-Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `summaries`. Long lists
+Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `Summaries`. Long lists
 are made in chunks, so that the event loop serves other requests between two of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import datetime
+from threading import RLock
 from typing import Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from noxu.api import codec, errors, protobuf
 from noxu.http import negotiation
 from noxu.http.answer import Answer
-from noxu.http.negotiation import CBOR, JSON, PROTOBUF, YAML, Accepted
-from noxu.http.summaries import Summaries
+from noxu.http.negotiation import CBOR, JSON, PLAIN, PROTOBUF, YAML, Accepted
 from noxu.kinds import scheme
 from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
 from noxu.registry.listing import Listing
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
-from noxu.tables import summary, table
-from noxu.tables.cell_budget import CellBudget, limited_by
-from noxu.tables.table import Columns
+from noxu.tables import jsonpath, table
+from noxu.tables.jsonpath import CellBudget, limited_by
+from noxu.tables.table import Columns, Summary, summarize
 from noxu.values import Json, Object
 
 CHUNK: Final = 128  # objects
 CHUNK_BYTES: Final = 512 * 1024
 
 _columns: WeakKeyDictionary[Resource, Columns] = WeakKeyDictionary()
-_summaries: Final = Summaries()
 
 
-def _size(size: int) -> int:
-    return size
-
-
-def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int]:
-    """How many bytes have to be processed to show an object of that many."""
+def _weigher(resource: Resource, accepted: Accepted) -> Callable[[int], int] | None:
+    """How many bytes have to be processed to show an object of that many; None: as many."""
     return (
-        _size if accepted.convert is None else columns_of(resource).weigh
+        None if accepted.convert is None else columns_of(resource).weigh
     )  # summaries have the cells, for metadata, too
 
 
 def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
     """How many bytes have to be processed for the answer with one object of that many."""
-    return _weigher(resource, accepted)(size)
+    weigh = _weigher(resource, accepted)
+    return size if weigh is None else weigh(size)
+
+
+def _weight(entries: Iterable[Entry], weigh: Callable[[int], int] | None) -> int:
+    sizes = [len(entry.stored) for entry in entries]
+    return sum(sizes if weigh is None else map(weigh, sizes))
 
 
 def columns_of(resource: Resource) -> Columns:
@@ -94,7 +95,7 @@ def object_answer(
     body: bytes, resource: Resource, accepted: Accepted, *, include: str, now: datetime, status: int = 200
 ) -> Answer:
     """The answer with one object. `body` is its plain JSON."""
-    if accepted.is_plain:
+    if accepted == PLAIN:
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
     sort_keys = resource.sorted_keys
@@ -120,16 +121,27 @@ def value_answer(
     return Answer(encode(value, accepted, sort_keys=sort_keys), status, accepted.content_type)
 
 
+async def plain_list(listing: Listing, resource: Resource) -> Answer:
+    """The answer with a list of entries in plain JSON."""
+    entries = listing.entries
+    chunks = _plain_chunks(entries, resource, _list_metadata(listing, custom=resource.is_custom))
+    return await _chunked_answer(chunks, PLAIN, short=_is_short(entries, _weight(entries, None)))
+
+
+def _is_short(entries: list[Entry], weight: int) -> bool:
+    return len(entries) <= CHUNK and weight <= CHUNK_BYTES
+
+
 async def list_answer(
     listing: Listing, resource: Resource, accepted: Accepted, *, include: str, now: datetime
 ) -> Answer:
-    """The answer with a list of entries."""
+    """The answer with a list of entries in any representation. `include` and `now` are those of tables."""
+    if accepted == PLAIN:
+        return await plain_list(listing, resource)
     metadata, entries = _list_metadata(listing, custom=resource.is_custom), listing.entries
     weigh, budget = _weigher(resource, accepted), CellBudget()
-    weight = sum([weigh(len(entry.stored)) for entry in entries])
-    short = len(entries) <= CHUNK and weight <= CHUNK_BYTES
-    if accepted.is_plain:
-        return await _chunked_answer(_plain_list(entries, resource, metadata), accepted, short=short)
+    weight = _weight(entries, weigh)
+    short = _is_short(entries, weight)
 
     summarized = _summarized(resource, accepted, include, now) if entries else None
     if summarized is not None and accepted.convert is not None and accepted.convert.kind in _LISTS:
@@ -152,7 +164,7 @@ async def list_answer(
         return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
-    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh), 200, accepted.content_type)
+    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh, resource), 200, accepted.content_type)
 
 
 async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, short: bool) -> Answer:
@@ -188,15 +200,15 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
     if to is None or accepted.media_type != JSON or accepted.pretty:
         return None
     if to.kind != "Table":
-        return lambda entry: summary.metadata(_summaries.of(entry, resource, columns), to.version)
+        return lambda entry: table.metadata(_summaries.of(entry, resource, columns), to.version)
     if columns.cells_of_list is not None:
         return None
-    ages = summary.Ages(now)
+    ages = table.Ages(now)
     with_object = include == "Object"
 
     def row(entry: Entry) -> bytes:
         body = body_at(entry, resource) if with_object else b""
-        return summary.row(_summaries.of(entry, resource, columns), to.version, ages, include, body)
+        return table.row_of_summary(_summaries.of(entry, resource, columns), to.version, ages, include, body)
 
     return row
 
@@ -223,8 +235,9 @@ def _summarized_list(
     return _spliced(
         entries,
         Splice(before + b"[", b",", b"]" + after),
+        resource,
         write=write,
-        is_ready=lambda entry: is_ready(entry, resource),
+        is_ready=is_ready,
         weigh=_weigher(resource, accepted),
     )
 
@@ -240,7 +253,7 @@ def _decoded(entries: list[Entry], resource: Resource) -> Iterator[Object]:
     return (codec.decode_stored(body_at(entry, resource)) for entry in entries)
 
 
-class Form(NamedTuple):
+class ListForm(NamedTuple):
     """The bytes of `items` or `rows` in the encoding of a list: empty, and before, between and after portions.
 
     In plain JSON: `"items":[]`, and `"items":[` portion `,` portion `]`; `write` encodes a portion.
@@ -253,13 +266,13 @@ class Form(NamedTuple):
     write: Callable[[list[Json]], bytes]
 
 
-def _form(key: str, accepted: Accepted) -> Form:
+def _form(key: str, accepted: Accepted) -> ListForm:
     name = key.encode()
     if accepted.media_type == YAML:
-        return Form(b"\n%b: []\n" % name, b"\n%b:\n" % name, b"", b"", codec.to_yaml)
+        return ListForm(b"\n%b: []\n" % name, b"\n%b:\n" % name, b"", b"", codec.to_yaml)
     if accepted.pretty:
-        return Form(b'"%b": []' % name, b'"%b": [' % name, b",", b"\n  ]", _pretty_items)
-    return Form(
+        return ListForm(b'"%b": []' % name, b'"%b": [' % name, b",", b"\n  ]", _pretty_items)
+    return ListForm(
         b'"%b":[]' % name, b'"%b":[' % name, b",", b"]", lambda items: codec.encode(items, sort_keys=False)[1:-1]
     )
 
@@ -275,15 +288,16 @@ def _converted_list(
     key: str,
     convert: Callable[[list[Entry]], Object],
     accepted: Accepted,
-    weigh: Callable[[int], int],
+    weigh: Callable[[int], int] | None,
+    resource: Resource,
 ) -> AsyncIterator[bytes]:
     form = _form(key, accepted)
     before, _, after = shell.rpartition(form.empty)
     return _spliced(
         entries,
         Splice(before + form.start, form.between, form.end + after),
+        resource,
         write=lambda portion: form.write(convert(portion)[key]),
-        is_ready=lambda _: False,
         weigh=weigh,
     )
 
@@ -303,14 +317,15 @@ def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Obj
     return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
 
 
-def _plain_list(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
+def _plain_chunks(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
     shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
     at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
     return _spliced(
         entries,
         Splice(shell[:at], b",", shell[at:] + b"\n"),
+        resource,
         write=lambda portion: b",".join(_items(portion, resource)),
-        is_ready=lambda entry: is_rendered(entry, resource),
+        is_ready=is_rendered,
     )
 
 
@@ -325,10 +340,11 @@ class Splice(NamedTuple):
 async def _spliced(
     entries: list[Entry],
     splice: Splice,
+    resource: Resource,
     *,
     write: Callable[[list[Entry]], bytes],
-    is_ready: Callable[[Entry], bool],
-    weigh: Callable[[int], int] = _size,
+    is_ready: Callable[[Entry, Resource], bool] | None = None,
+    weigh: Callable[[int], int] | None = None,
 ) -> AsyncIterator[bytes]:
     """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
 
@@ -337,7 +353,8 @@ async def _spliced(
     """
     separator = splice.before
     for portion in _portions(entries):
-        weight = sum([weigh(len(entry.stored)) for entry in portion if not is_ready(entry)])
+        rest = portion if is_ready is None else [entry for entry in portion if not is_ready(entry, resource)]
+        weight = _weight(rest, weigh)
         yield separator + await offload(weight, write, portion)
         separator = splice.between
     yield (b"" if entries else separator) + splice.after
@@ -411,3 +428,68 @@ def converter(
         return codec.encode(value, sort_keys=convert is None and resource.sorted_keys)
 
     return make
+
+
+# -- summaries that are kept -------------------------------------------------------------------------------------------
+
+
+MAX_SUMMARIES: Final = 64 * 1024 * 1024  # bytes
+OVERHEAD: Final = 1000  # bytes of the objects that hold a summary
+
+
+class _Kept(NamedTuple):
+    resource: Resource
+    summary: Summary
+    size: int
+
+
+class Summaries:
+    """Summaries of entries, kept: what `kubectl get` and informers of metadata request again and again.
+
+    A summary is made once per entry, of which there is a new one for each revision, and per schema. It is kept as long as the
+    entry is: in a collection, or in a change that the cache keeps for watches. The oldest ones are dropped when all together
+    exceed MAX_SUMMARIES. Threads may use it.
+    """
+
+    def __init__(self, max_bytes: int = MAX_SUMMARIES) -> None:
+        self._max_bytes = max_bytes
+        self._kept: dict[ref[Entry], _Kept] = {}
+        self._bytes = 0
+        self._lock = RLock()  # an entry may end, and `_drop` be called, while this thread has it
+
+    def has(self, entry: Entry, resource: Resource) -> bool:
+        """Whether the summary of an entry need not be made."""
+        found = self._kept.get(ref(entry))
+        return found is not None and found.resource is resource
+
+    def of(self, entry: Entry, resource: Resource, columns: Columns) -> Summary:
+        """The summary of an entry at a resource's version, in its columns. Raises ApiError if it cannot be read."""
+        found = self._kept.get(ref(entry))
+        if found is not None and found.resource is resource:
+            return found.summary
+        summary = summarize(codec.decode_stored(body_at(entry, resource)), columns)
+        budget = jsonpath.CURRENT.get()
+        if budget is None or not budget.cut_short:  # another request may afford the cells that are empty in this one
+            self._keep(entry, resource, summary)
+        return summary
+
+    def _keep(self, entry: Entry, resource: Resource, summary: Summary) -> None:
+        size = OVERHEAD + len(entry.stored) + sum(map(len, summary.pieces)) + len(summary.metadata)
+        if size > self._max_bytes:
+            return
+        with self._lock:
+            self._drop(ref(entry))
+            while self._kept and self._bytes + size > self._max_bytes:
+                self._drop(next(iter(self._kept)))
+            self._kept[ref(entry, self._drop)] = _Kept(resource, summary, size)
+            self._bytes += size
+
+    def _drop(self, entry: ref[Entry]) -> None:
+        """Also called when an entry has ended."""
+        with self._lock:
+            kept = self._kept.pop(entry, None)
+            if kept is not None:
+                self._bytes -= kept.size
+
+
+_summaries: Final = Summaries()

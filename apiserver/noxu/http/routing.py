@@ -12,7 +12,7 @@ from typing import Final
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.api.meta import GroupVersionKind
-from noxu.http import connections, handlers, scale, tokens
+from noxu.http import handlers, subresources
 from noxu.http.handlers import Handler
 from noxu.http.request import RequestInfo
 from noxu.registry.catalog import Catalog
@@ -29,11 +29,11 @@ OBJECTS: Final[dict[str, Handler]] = {
 }
 """By verb, for objects and for subresources whose body is the whole object. `watch_requests` handles watches."""
 SUBRESOURCES: Final[dict[tuple[str, str], Handler]] = {
-    ("scale", "get"): scale.get,
-    ("scale", "update"): scale.update,
-    ("scale", "patch"): scale.patch,
-    ("token", "create"): tokens.create,
-    ("log", "get"): connections.log,
+    ("scale", "get"): subresources.get_scale,
+    ("scale", "update"): subresources.update_scale,
+    ("scale", "patch"): subresources.patch_scale,
+    ("token", "create"): subresources.issue_token,
+    ("log", "get"): subresources.read_log,
 }
 """By subresource and verb, for other subresources; those that act on their object are `handlers.act`."""
 _BINDING: Final = GroupVersionKind("", "v1", "Binding")
@@ -95,7 +95,7 @@ def handler_of(resource: Resource, info: RequestInfo) -> Handler:
 def _of_object(resource: Resource, verb: str) -> Handler | None:
     if verb not in resource.verbs:
         return None
-    if not resource.is_stored:
+    if not resource.is_custom and not resource.is_stored:
         return handlers.act if resource.gvk == _BINDING else handlers.review
     return OBJECTS.get(verb)
 
@@ -103,7 +103,7 @@ def _of_object(resource: Resource, verb: str) -> Handler | None:
 def _of_subresource(resource: Resource, name: str, verb: str) -> Handler | None:
     part = resource.table.subresource(name) if resource.table is not None else None
     if part is not None and part.connect:
-        return connections.HANDLERS[name]  # for every method that its path has
+        return subresources.CONNECTIONS[name]  # for every method that its path has
     if part is not None and verb not in part.verbs:
         return None
     if (name, verb) in SUBRESOURCES:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from noxu.api import codec, errors
 from noxu.http.answer import Answer
+from noxu.http.exchange import Exchange
 from noxu.registry.trace import Trace, as_json
 from noxu.values import Json, Object
 
@@ -32,6 +33,13 @@ class Traces:
     def __init__(self) -> None:
         self._kept: deque[_Kept] = deque()
         self._bytes = 0
+
+    def finished(self, exchange: Exchange) -> None:
+        """Keep the trace of a request; a header of the answer has its name."""
+        assert exchange.trace is not None
+        request = exchange.request
+        about: Object = {"method": request.method, "path": request.raw_path, "user": exchange.user.name}
+        exchange.headers.append((HEADER, self.keep(about, exchange.trace, exchange.error)))
 
     def keep(self, request: Object, trace: Trace, error: errors.ApiError | None) -> str:
         """Keep a finished trace under a new name, and return the name."""

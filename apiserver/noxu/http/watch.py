@@ -26,8 +26,8 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
+from noxu.http.metrics import EventSizes, WatchMetrics, event_sizes
 from noxu.http.options import ListOptions, parse_revision
-from noxu.http.watch_metrics import Sizes, WatchMetrics, sizes_of
 from noxu.registry import corrupt_objects, storage_form
 from noxu.registry.cache import Collection
 from noxu.registry.change import Batch, Change
@@ -38,7 +38,7 @@ from noxu.registry.listing import Selection, select
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.tables.cell_budget import CellBudget, limited_by
+from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
@@ -99,7 +99,7 @@ class _Events(NamedTuple):
     """
 
     pieces: Sequence[bytes]
-    sizes: Sizes
+    sizes: EventSizes
     selection: Selection
 
 
@@ -134,7 +134,7 @@ class Representation:
         return frame("ERROR", codec.encode(error.status, sort_keys=False))
 
 
-class Converted(Representation):
+class Reencoded(Representation):
     """Objects as a Table or as PartialObjectMetadata. A table's first event is different, so streams do not share writes."""
 
     shares = False
@@ -160,7 +160,7 @@ class Converted(Representation):
             raise _Unrepresentable from None
 
 
-class Summarized(Converted):
+class Summarized(Reencoded):
     """Tables or metadata in JSON. The first event has a table's columns, and the others are made from summaries.
 
     `is_joined` tells of which entries the event is only joined from bytes. Events with a `key` are shared: those without ages.
@@ -197,7 +197,7 @@ class Summarized(Converted):
         return super()._shown(value)
 
 
-class InProtobuf(Converted):
+class InProtobuf(Reencoded):
     """Objects or their metadata as protobuf. `encode` encodes a Status, which is not converted."""
 
     _frame = staticmethod(protobuf.watch_event)
@@ -305,7 +305,7 @@ class Stream:
     def _events_in_loop(self, changes: Sequence[Change]) -> _Events | None:
         """The events of a few small changes; None if the handler must do it: too much work, or an object that fails."""
         if not changes:
-            return _Events((), sizes_of(()), self.selection)
+            return _Events((), event_sizes(()), self.selection)
         if self._converts or len(changes) > CHUNK or max(change.weight for change in changes) + self._cost > LOOP_LIMIT:
             return None
         if sum(change.weight for change in changes) > self.representation.max_in_loop:
@@ -316,7 +316,7 @@ class Stream:
             frames = self.frames(changes)
         except (ApiError, _Unrepresentable):
             return None
-        sizes = sizes_of(frames)
+        sizes = event_sizes(frames)
         if sizes.total > CHUNK_BYTES:
             return None
         return _Events(self.pipe.framed(frames) if frames else (), sizes, self.selection)
@@ -490,7 +490,7 @@ class Stream:
         """Write events, and wait for the client to read them. Raises ConnectionError if it stalls."""
         for portion in portions(frames, len):
             self.pipe.write(self.pipe.framed(portion))
-            self._sent.events(sizes_of(portion))
+            self._sent.events(event_sizes(portion))
             await self._drain()
             await asyncio.sleep(0)
 

@@ -1,4 +1,13 @@
-"""Requests for watches: from the options of one to its stream of events, in chunks or over a WebSocket."""
+"""Requests for watches: from the options of one to its stream of events, in chunks or over a WebSocket.
+
+Their number is limited, and so is the memory that they take: a watch keeps its selectors and its target until it ends, which
+takes up to an hour. Watches with equal selectors share them (`api.selectors`), so a selector counts once. For example, with
+the selectors A and B of 20,000 requirements each:
+
+    two watches with A        2 × the target, 1 × A (8 MB)
+    one watch with B          3 × the target, A and B (16 MB)
+    both with A end           1 × the target, B (8 MB)
+"""
 
 from __future__ import annotations
 
@@ -14,22 +23,27 @@ from multidict import CIMultiDict
 
 from noxu.api import errors
 from noxu.config import MIN_REQUEST_TIMEOUT
-from noxu.http import auditing, handlers, negotiation, responses, watch, websocket
+from noxu.http import auditing, negotiation, responses, watch, websocket
 from noxu.http.answer import Answer
 from noxu.http.connection import allow_unsent, reset
 from noxu.http.exchange import Exchange
+from noxu.http.metrics import WatchMetrics
 from noxu.http.negotiation import Accepted
 from noxu.http.options import ListOptions
 from noxu.http.request import first, is_watch
 from noxu.http.sending import headers_of
 from noxu.http.unsent import write_pieces
-from noxu.http.watch_metrics import WatchMetrics
-from noxu.http.watch_quota import WatchQuota
 from noxu_storage.types import Revision
 
 if TYPE_CHECKING:
     from aiohttp.web_ws import WebSocketResponse
 
+
+from collections.abc import Iterator
+
+from noxu.api.errors import ApiError
+from noxu.api.selectors import cost_of
+from noxu.registry.listing import Fields, Labels, Selection
 
 _SELECTORS: Final = ("labelSelector", "fieldSelector")
 _GZIP: Final = zlib.MAX_WBITS | 16  # the form of zlib's output
@@ -58,9 +72,9 @@ class Watches:
     async def handle(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
         """Stream events until the watch ends. Raises ApiError, ConnectionError."""
         request = exchange.request
-        accepted = handlers.accept(exchange)
+        accepted = exchange.accept()
         self.quota.check(request.raw_path, [first(exchange.query, name) for name in _SELECTORS])
-        options = await handlers.list_options(exchange, watch=is_watch(exchange.query))
+        options = await exchange.list_options(watch=is_watch(exchange.query))
         after = watch.start_revision(options)
         accepted = negotiation.as_stream(accepted, cbor=exchange.backend.features.cbor)
         upgrade = websocket.is_upgrade(request)
@@ -133,13 +147,13 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     is_binary = accepted.media_type in (negotiation.PROTOBUF, negotiation.CBOR)
     if accepted.convert is None and not is_binary:
         return watch.Representation(resource)
-    include = handlers.include_of(exchange, accepted)
+    include = exchange.include(accepted)
     make = responses.converter(resource, accepted, include, exchange.now)
     is_table = accepted.convert is not None and accepted.convert.kind == "Table"
     if not is_binary:
         make_later = responses.later_events(resource, accepted, include, exchange.now)
         if make_later is None:
-            found = watch.Converted(resource, make)
+            found = watch.Reencoded(resource, make)
         else:
             key = None if is_table else ("metadata", resource, accepted.convert)
             found = watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
@@ -204,3 +218,71 @@ class _GzipPipe(_ChunkedPipe):
 
     def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
         return super().framed((zlib.compress(b"".join(events), level=1, wbits=_GZIP),))
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+MAX_WATCHES: Final = 10_000
+MAX_MEMORY: Final = 64 * 1024 * 1024  # bytes
+TARGET_COPIES: Final = 3  # the target, its query, and the URL that aiohttp makes of it
+COMPARISON_BYTES: Final = 400  # of a selector at most, for each comparison that a match may take
+RETRY_AFTER: Final = 1  # seconds
+
+Selector = Labels | Fields
+
+
+class WatchQuota:
+    """The open watches of one server. `memory` is the sum in bytes."""
+
+    def __init__(self, max_watches: int = MAX_WATCHES, max_memory: int = MAX_MEMORY) -> None:
+        self.watches = 0
+        self.memory = 0
+        self._max_watches = max_watches
+        self._max_memory = max_memory
+        self._users: dict[int, int] = {}  # the number of watches with a selector, by its identity
+
+    def check(self, target: str, texts: Sequence[str]) -> None:
+        """Refuse a watch that will certainly be refused, before its selectors are parsed. Raises ApiError TooManyRequests."""
+        if self.watches >= self._max_watches:
+            raise _too_many(f"there are {self._max_watches} watches")
+        added = TARGET_COPIES * len(target) + COMPARISON_BYTES * sum(map(cost_of, texts))
+        if self.memory + added > self._max_memory:
+            raise _too_many("the selectors of all watches together are too large")
+
+    @contextlib.contextmanager
+    def taken(self, target: str, selection: Selection) -> Iterator[None]:
+        """Count a watch while it lasts. Raises ApiError TooManyRequests beyond a limit."""
+        selectors = [selector for selector in (selection.labels, selection.fields) if selector is not None]
+        own = TARGET_COPIES * len(target)
+        added = own + sum([_memory_of(selector) for selector in selectors if id(selector) not in self._users])
+        if self.watches >= self._max_watches:
+            raise _too_many(f"there are {self._max_watches} watches")
+        if self.memory + added > self._max_memory:
+            raise _too_many("the selectors of all watches together are too large")
+        self.watches += 1
+        self.memory += added
+        for selector in selectors:
+            self._users[id(selector)] = self._users.get(id(selector), 0) + 1
+        try:
+            yield
+        finally:
+            self.watches -= 1
+            self.memory -= own
+            for selector in selectors:
+                self._release(selector)
+
+    def _release(self, selector: Selector) -> None:
+        self._users[id(selector)] -= 1
+        if not self._users[id(selector)]:
+            del self._users[id(selector)]
+            self.memory -= _memory_of(selector)
+
+
+def _memory_of(selector: Selector) -> int:
+    return COMPARISON_BYTES * selector.cost
+
+
+def _too_many(why: str) -> ApiError:
+    message = f"Too many requests, please try again later: {why}"
+    return ApiError(429, message, "TooManyRequests", {"retryAfterSeconds": RETRY_AFTER})

@@ -12,8 +12,7 @@ from typing import Final
 
 from noxu.api import field
 from noxu.api.field import Path
-from noxu.go.net import is_cidr, is_ipv4, is_ipv6
-from noxu.go.netip import Addr, Prefix, parse_addr, parse_prefix
+from noxu.go.net import Addr, IpPrefix, is_cidr, is_ipv4, is_ipv6, parse_addr, parse_prefix
 from noxu.go.text import quote
 from noxu.kinds.checks import Errors
 
@@ -80,7 +79,7 @@ def parsed(text: str) -> Addr | None:
         return None
 
 
-def parsed_network(text: str) -> Prefix | None:
+def parsed_network(text: str) -> IpPrefix | None:
     try:
         return parse_prefix(text)
     except ValueError:

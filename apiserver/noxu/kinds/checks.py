@@ -14,8 +14,7 @@ from noxu.api import field
 from noxu.api.field import FieldError, Path, as_json
 from noxu.api.names import NameRule, dns1123_label, dns1123_subdomain, label_value, qualified_name
 from noxu.expressions import expression
-from noxu.go.net import is_ipv4, is_ipv6
-from noxu.go.netip import Addr, parse_addr
+from noxu.go.net import Addr, is_ipv4, is_ipv6, parse_addr
 from noxu.go.structs import decode
 from noxu.kinds import facts
 from noxu.values import Json, Object, equal

@@ -42,10 +42,10 @@ from noxu.go.structs import (
     Field,
     List,
     Map,
+    Presence,
     Scalar,
     Struct,
     Type,
-    Write,
     named,
 )
 from noxu.values import Json, Object
@@ -75,7 +75,7 @@ _METADATA: Final = {
     "meta/v1.ManagedFieldsEntry": MANAGED_FIELDS_ENTRY,
 }
 """The structs of metadata, which packages below this one need, too."""
-_WRITE: Final = {"": Write.OMIT_EMPTY, "pointer": Write.POINTER, "always": Write.ALWAYS, "null": Write.NULL}
+_WRITE: Final = {"": Presence.OMIT_EMPTY, "pointer": Presence.POINTER, "always": Presence.ALWAYS, "null": Presence.NULL}
 
 
 def read(name: str) -> Any:

@@ -13,8 +13,7 @@ from typing import Final
 from noxu.api import field
 from noxu.api.field import OMIT, FieldError, Path, as_json
 from noxu.api.names import dns1123_label, dns1123_subdomain
-from noxu.go.strconv import parse_int
-from noxu.go.text import quote
+from noxu.go.text import parse_int, quote
 from noxu.kinds import checks, pod_warnings
 from noxu.kinds.checks import Errors
 from noxu.kinds.kind import Context, Rules

@@ -8,18 +8,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from noxu.go.structs import (
-    STRING,
-    Field,
-    List,
-    Struct,
-    Write,
-)
+from noxu.go.structs import STRING, Field, List, Presence, Struct
 from noxu.kinds.facts import struct
 
-ALWAYS: Final = Write.ALWAYS
-POINTER: Final = Write.POINTER
-NULL: Final = Write.NULL
+ALWAYS: Final = Presence.ALWAYS
+POINTER: Final = Presence.POINTER
+NULL: Final = Presence.NULL
 
 TYPE_META: Final = (Field("kind", STRING, inline="TypeMeta"), Field("apiVersion", STRING, inline="TypeMeta"))
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from noxu.api import field
-from noxu.api.difference import difference, field_path, steps
 from noxu.api.field import FieldError, Path, as_json
+from noxu.api.json_patches import difference, field_path, steps
 from noxu.api.names import dns1123_label, subdomain_name
-from noxu.go.netip import parse_addr
+from noxu.go.net import parse_addr
 from noxu.go.text import compact_json, quote
 from noxu.kinds import checks, placement, pod_warnings
 from noxu.kinds.checks import Errors

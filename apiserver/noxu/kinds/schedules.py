@@ -14,8 +14,8 @@ import re
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from noxu.go.duration import parse_duration
-from noxu.go.strconv import parse_int
+from noxu.go.text import parse_int
+from noxu.go.time import parse_duration
 
 _MACROS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
 _EVERY: Final = "@every "

@@ -34,7 +34,7 @@ from noxu.registry.resource import DEFINITION, Resource
 from noxu.values import Json, Object, equal
 
 if TYPE_CHECKING:
-    from noxu.crd.valid_specs import ValidSpecs
+    from noxu.crd.known_definitions import ValidSpecs
 
 _PLAIN: Final = frozenset({"/configmaps", "/secrets"})
 """Collections of built-in kinds whose objects have only the fields that clients have sent."""

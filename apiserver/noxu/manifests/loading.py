@@ -27,8 +27,7 @@ from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
 from noxu.control_plane import ControlPlane
-from noxu.crd.unchanged import digest_of
-from noxu.crd.valid_specs import ValidSpecs
+from noxu.crd.known_definitions import ValidSpecs, digest_of_replacement
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
 from noxu.manifests.wording import plain, without_rule
@@ -44,7 +43,7 @@ from noxu_storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.schema.completion import Note
+    from noxu.schema.completion import CompletionNote
 
 MANAGER: Final = "noxu"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"
@@ -86,7 +85,7 @@ def readable(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
     return found, errors
 
 
-def as_v1(document: Document) -> tuple[Document, list[Note]]:
+def as_v1(document: Document) -> tuple[Document, list[CompletionNote]]:
     """A v1beta1 CRD as v1, and the changes; any other document unchanged. Raises LoadError."""
     if document.kind != CRD or document.value.get("apiVersion") != _V1BETA1:
         return document, []
@@ -215,7 +214,7 @@ async def _write_unless_unchanged(
         await writer.write(plane, document, content, None)
         return
     old = await _unaffected_definition(plane, document.value)
-    digest = digest_of(content, old.stored, plane.features) if old is not None else ""
+    digest = digest_of_replacement(content, old.stored, plane.features) if old is not None else ""
     if old is not None and known.unchanged.has(digest):
         writer.leave(document)
         return

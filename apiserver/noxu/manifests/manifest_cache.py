@@ -29,8 +29,7 @@ from typing import Final
 import orjson
 
 from noxu.api.codec import Decoded
-from noxu.crd import unchanged, valid_specs
-from noxu.crd.known_definitions import KnownDefinitions
+from noxu.crd.known_definitions import KnownDefinitions, unchanged_from_json, valid_specs_from_json
 from noxu.files import write_whole
 from noxu.manifests.documents import Contents, Document, Part, Read, contents_of, documents_of, no_manifest, split
 from noxu.manifests.loading import packed
@@ -149,7 +148,8 @@ class Cache:
     def known_definitions(self) -> KnownDefinitions:
         """What is known of definitions."""
         return KnownDefinitions(
-            valid_specs.from_json(self.get("valid specs")), unchanged.from_json(self.get("unchanged definitions"))
+            valid_specs_from_json(self.get("valid specs")),
+            unchanged_from_json(self.get("unchanged definitions")),
         )
 
     def keep_known_definitions(self, known: KnownDefinitions) -> None:

@@ -31,7 +31,7 @@ from yaml.events import (
 )
 
 from noxu.api.field import ROOT, Path, key
-from noxu.go import libyaml
+from noxu.go import yaml
 
 _Event: TypeAlias = Any  # one of libyaml's; its attributes depend on its type
 
@@ -199,7 +199,7 @@ _KINDS: Final = {MappingStartEvent: "{", SequenceStartEvent: "["}
 
 
 def _is_too_deep(error: YAMLError) -> bool:
-    return isinstance(error, MarkedYAMLError) and error.problem == libyaml.TOO_DEEP
+    return isinstance(error, MarkedYAMLError) and error.problem == yaml.TOO_DEEP
 
 
 def _yaml_tokens(body: bytes) -> Iterator[_Token]:
@@ -218,7 +218,7 @@ def _yaml_tokens(body: bytes) -> Iterator[_Token]:
                 yield _Token(kind, mark.line, mark.column)
             given += 1
     except YAMLError as error:
-        if _is_too_deep(error) and libyaml.lift_limit():
+        if _is_too_deep(error) and yaml.lift_limit():
             yield from islice(_yaml_tokens(body), given, None)
 
 
@@ -263,7 +263,7 @@ def _error(body: bytes) -> Position | None:
         while not isinstance(parser.get_event(), (DocumentEndEvent, StreamEndEvent)):
             pass
     except MarkedYAMLError as error:
-        if _is_too_deep(error) and libyaml.lift_limit():
+        if _is_too_deep(error) and yaml.lift_limit():
             return _error(body)
         if mark := error.problem_mark or error.context_mark:
             return Position(mark.line + 1, mark.column + 1)

@@ -25,12 +25,12 @@ STARTED: Final = "process_start_time_seconds"
 """The only metric of the process that /metrics/slis has, too."""
 
 
-class Text(NamedTuple):
+class MetricsText(NamedTuple):
     body: bytes
     content_type: str
 
 
-def render(families: Sequence[Family], accept: str, process: str = "") -> Text:
+def render(families: Sequence[Family], accept: str, process: str = "") -> MetricsText:
     """The text of families, and of the metrics of this process whose names begin with `process`.
 
     `accept` is the header Accept.
@@ -40,12 +40,12 @@ def render(families: Sequence[Family], accept: str, process: str = "") -> Text:
 
     metrics = _Metrics(families, process)
     if any(part.partition(";")[0].strip() == OPEN_METRICS for part in accept.split(",")):
-        return Text(openmetrics.generate_latest(metrics), _OPEN_METRICS_CONTENT_TYPE)  # type: ignore[no-untyped-call]
+        return MetricsText(openmetrics.generate_latest(metrics), _OPEN_METRICS_CONTENT_TYPE)  # type: ignore[no-untyped-call]
     text: bytes = exposition.generate_latest(metrics)
     for name in metrics.without_total:
         # The library has no counters with such names: those of OpenMetrics end in _total.
         text = text.replace(f"# TYPE {name} untyped\n".encode(), f"# TYPE {name} counter\n".encode())
-    return Text(text, CONTENT_TYPE)
+    return MetricsText(text, CONTENT_TYPE)
 
 
 class _Metrics:

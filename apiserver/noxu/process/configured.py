@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.config import Config, StartError, Tls
 from noxu.control_plane import controllers_of, modes_of
 from noxu.controllers import manager

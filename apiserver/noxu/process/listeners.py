@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu.api.hosts import is_loopback
+from noxu.api.names import is_loopback
 from noxu.config import Config, StartError
 from noxu.expressions import expression
 from noxu.files import locked

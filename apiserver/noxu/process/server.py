@@ -19,7 +19,7 @@ from noxu.go.structs import raise_recursion_limit
 from noxu.http.clients import Clients
 from noxu.http.connection import Connection
 from noxu.http.late_app import LateApp
-from noxu.http.late_webhooks import LateWebhooks
+from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.process import configured, listeners
 from noxu.process.certificates import Secured
@@ -30,6 +30,7 @@ from noxu.process.listeners import Listeners
 from noxu.process.stores import open_store
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
+from noxu.webhook.client import Service
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Revision, Unavailable
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
-    from noxu.http.filters import Filter
+    from noxu.http.filters import RequestFilter
     from noxu.http.tls import Handshakes
     from noxu.manifests.documents import Document
     from noxu.manifests.served_files import Loaded
@@ -79,7 +80,7 @@ class Server:
         clock: Clock = SYSTEM_CLOCK,
         identifiers: Identifiers = SYSTEM_IDENTIFIERS,
         claimed: Callable[[], object] = lambda: None,
-        observer: Filter | None = None,
+        observer: RequestFilter | None = None,
         compiling: Shown | None = None,
         known: KnownDefinitions | None = None,
         watch: FileWatch | None = None,
@@ -134,7 +135,8 @@ class Server:
         else:
             self._settings = configured.authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
-        outgoing = LateWebhooks(self.config.webhook_services)
+        services = {Service(*name): address for name, address in self.config.webhook_services}
+        outgoing = WebhookClient(services)
         self._closing.push_async_callback(outgoing.close)
         plane = await self._assemble(outgoing, after)
         async with _compiled(plane, self.compiling):
@@ -145,7 +147,7 @@ class Server:
         if self.watch is not None and loaded is not None:
             await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
 
-    async def _assemble(self, caller: LateWebhooks, after: Server | None) -> ControlPlane:
+    async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
@@ -164,7 +166,7 @@ class Server:
             plane.inherit(after.plane)
         return plane
 
-    def _seams(self, caller: LateWebhooks) -> Seams:
+    def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self._settings, ""
         if self.secured is not None:
             certificates = self.secured.authenticators(self.config.authentication)
@@ -265,13 +267,13 @@ class Server:
         """The access log, if there is one."""
         if not self.config.log.requests:
             return []
-        from noxu.http import access_log  # rarely used
+        from noxu.http.metrics import access_log  # rarely used
         from noxu.observability.line_writer import LineWriter
         from noxu.observability.log_files import STDERR, StandardOutput
 
         writer = LineWriter(StandardOutput(STDERR), "the log of requests")
         self._closing.push_async_callback(writer.close)
-        return [access_log.sink(writer, self.config.log.format)]
+        return [access_log(writer, self.config.log.format)]
 
     async def _audit_log(self) -> AuditLog | None:
         """Open the audit log, which is closed after the last request. Raises StartError."""

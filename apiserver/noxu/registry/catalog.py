@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from noxu.crd.versions import version_priority
+from noxu.crd.types import version_priority
 from noxu.registry.group_priorities import order, order_in_group
 from noxu.registry.resource import Path, Resource, Versions
 from noxu.values import cached_property

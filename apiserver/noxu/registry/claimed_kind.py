@@ -19,14 +19,14 @@ from typing import Final, TypeAlias
 from noxu.api.errors import no_kind_registered
 from noxu.api.meta import GroupVersionKind, parse_api_version
 from noxu.crd import types
-from noxu.go.structs import Decoded
+from noxu.go.structs import DecodedStruct
 from noxu.kinds.scheme import struct_of
 from noxu.registry.resource import Resource
 from noxu.values import Object
 
 INTERNAL: Final = "__internal"
 
-Decoder: TypeAlias = Callable[[Object], Decoded]
+Decoder: TypeAlias = Callable[[Object], DecodedStruct]
 
 
 def decode(resource: Resource, value: Object, decoders: Mapping[str, Decoder]) -> tuple[Object, list[str]]:

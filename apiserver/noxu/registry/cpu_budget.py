@@ -163,7 +163,7 @@ class RuleBudget:
 
     def check(self, upcoming_cost: int = 0) -> None:
         if thread_time() > self._end:
-            raise cel.Interrupted
+            raise cel.TimeExceeded
         if self._outer is not None:
             self._outer.check()
 

@@ -10,7 +10,7 @@ from noxu.api.errors import TOO_LARGE, plain_error
 from noxu.api.field import Path
 from noxu.api.meta_shape import is_coerced
 from noxu.crd import v1beta1
-from noxu.crd.versions import deprecation_warning, storage_version
+from noxu.crd.types import deprecation_warning, storage_version
 from noxu.go.structs import Struct
 from noxu.go.text import plain
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.crd import defaults, types, v1beta1
+from noxu.crd import types, v1beta1
 from noxu.registry.resource import DEFINITION, Resource, Versions
 from noxu.registry.typed import TypedObjects
 from noxu.values import Object
@@ -32,7 +32,7 @@ class DefinitionBehaviour(TypedObjects):
         return v1beta1.upgrade(value) if v1beta1.is_v1beta1(value) else value
 
     def default(self, resource: Resource, value: Object) -> None:
-        value.update(defaults.default(value))
+        value.update(types.default(value))
 
     def written(self, value: Object) -> Object:
         return types.written(value)

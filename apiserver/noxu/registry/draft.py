@@ -29,7 +29,7 @@ from noxu_storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.cel import FailedRule
-    from noxu.crd.valid_specs import ValidSpecs
+    from noxu.crd.known_definitions import ValidSpecs
     from noxu.registry.patch import ObjectPatch
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]

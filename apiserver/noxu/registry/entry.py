@@ -25,12 +25,11 @@ from typing import Final
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.api.names import path_segment_name
-from noxu.api.packed_labels import pack, unpack
+from noxu.api.selectors import pack, unpack
 from noxu.apply.recurring import json_of, set_of
 from noxu.expressions import expression
-from noxu.go.fmt import go_type
 from noxu.go.structs import json_type
-from noxu.go.text import quote
+from noxu.go.text import go_type, quote
 from noxu.registry import reading, storage_form
 from noxu.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.registry.storage_form import as_json, is_cbor

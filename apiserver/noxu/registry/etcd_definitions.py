@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import Final
 
 from noxu.api import codec
-from noxu.crd import defaults, types, v1beta1
-from noxu.go.structs import Decoded
+from noxu.crd import types, v1beta1
+from noxu.go.structs import DecodedStruct
 from noxu.values import Json, Object
 
 COLLECTION: Final = f"{types.GROUP}/{types.RESOURCE}"
-_UPGRADES: Final[dict[str, tuple[Callable[[Json], Decoded], Callable[[Object], Object]]]] = {
-    types.API_VERSION: (types.decode, defaults.default),
+_UPGRADES: Final[dict[str, tuple[Callable[[Json], DecodedStruct], Callable[[Object], Object]]]] = {
+    types.API_VERSION: (types.decode, types.default),
     v1beta1.API_VERSION: (v1beta1.decode, v1beta1.upgrade),
 }
 
@@ -42,7 +42,7 @@ def from_etcd(stored: bytes) -> bytes:
     return codec.encode(types.written(upgraded), sort_keys=False)
 
 
-def _decoded(value: bytes, decoders: dict[str, Callable[[Json], Decoded]]) -> Object | None:
+def _decoded(value: bytes, decoders: dict[str, Callable[[Json], DecodedStruct]]) -> Object | None:
     """The definition as its struct; None if it is none of these versions or Go cannot decode it."""
     try:
         found = codec.decode_literals(value) if codec.has_minus_zero(value) else codec.decode_stored(value)

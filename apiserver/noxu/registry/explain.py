@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from noxu.api.difference import difference, field_path, steps
 from noxu.api.errors import ApiError
 from noxu.api.field import NIL
+from noxu.api.json_patches import difference, field_path, steps
 from noxu.crd import types
 from noxu.crd.unknown import nearest
 from noxu.expressions import expression
@@ -28,7 +28,7 @@ from noxu.registry.resource import DEFINITION, Resource
 from noxu.registry.stages import Stage, Superseded
 from noxu.registry.strategies import STRATEGIES
 from noxu.registry.trace import Note, Step, shown_patch
-from noxu.schema import declared
+from noxu.schema import fieldpath
 from noxu.schema.structural import Structural
 from noxu.values import Json, Object, copy
 
@@ -97,7 +97,7 @@ def _pruned(draft: Draft, before: Object, patch: list[Object]) -> Iterator[Note]
         place = steps(change["path"])
         if change["op"] != "remove":
             continue
-        if _at(before, place) is None and (schema is None or declared.at(schema, place)):
+        if _at(before, place) is None and (schema is None or fieldpath.declaration_at(schema, place)):
             yield Note(field_path(place), "null is dropped: the field is not nullable")
         else:
             yield Note(field_path(place), "unknown field: pruned", _hint(draft.resource, field_path(place)))
@@ -155,9 +155,9 @@ def _fields_of(kind: Type | None, place: Sequence[str]) -> list[str]:
 
 
 def _meant(schema: Structural, place: list[str]) -> str:
-    if name := declared.nearest(schema, place):
+    if name := fieldpath.nearest_declared(schema, place):
         return field_path([*place[:-1], name])
-    return declared.elsewhere(schema, place)
+    return fieldpath.declared_elsewhere(schema, place)
 
 
 def _advice(schema: Structural, place: list[str]) -> str:
@@ -173,7 +173,7 @@ def _defaulted(draft: Draft, _: Object, patch: list[Object]) -> Iterator[Note]:
         return
     for change in patch:
         place = steps(change["path"])
-        found = declared.at(schema, place)
+        found = fieldpath.declaration_at(schema, place)
         if found is not None:
             where = f"spec.versions[name={draft.resource.version}].schema.openAPIV3Schema.{found.where}.default"
             value = compact_json(change["value"])

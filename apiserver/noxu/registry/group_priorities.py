@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from noxu.crd.versions import version_priority
+from noxu.crd.types import version_priority
 
 
 class Priority(NamedTuple):

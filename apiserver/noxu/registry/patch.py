@@ -6,12 +6,12 @@ an object that does not exist is answered 404 (upstream's pkg/endpoints/handlers
 
 from __future__ import annotations
 
-from noxu.api import codec, errors, field, patch_bodies
+from noxu.api import codec, errors, field, json_patches
 from noxu.apply.patch import json_patch, merge_patch
 from noxu.apply.strategic import strategic_patch
 from noxu.go import json as go_json
-from noxu.go.fmt import default_format
 from noxu.go.structs import Struct, decode
+from noxu.go.text import default_format
 from noxu.registry.entry import in_declared_order
 from noxu.registry.patch_types import (
     APPLY_CBOR,
@@ -36,7 +36,7 @@ class ObjectPatch:
         self.moves_values = False
         """Set by `apply`: the patched object may have parts of the old one in other places."""
         self._may_hold_raw_numbers = False
-        self._body: patch_bodies.PatchBody | None = None  # until it is used: what it holds becomes part of an object
+        self._body: json_patches.PatchBody | None = None  # until it is used: what it holds becomes part of an object
         if media_type != STRATEGIC_MERGE_PATCH:
             self._body = self._parsed()
             self._may_hold_raw_numbers = bool(self._body.error) and not self._checked
@@ -76,7 +76,7 @@ class ObjectPatch:
             }  # upstream ignores the patch's
             return codec.Decoded(patched | identity, duplicates)
         if self._media_type == MERGE_PATCH:
-            patch = patch_bodies.merge_patch(self._read(), strict=self._checked)
+            patch = json_patches.merge_patch(self._read(), strict=self._checked)
             return codec.Decoded(merge_patch(old, patch.value), patch.strict)
         value, strict = self._json_patched(old)
         if strict:  # repeated keys in values: they are in the patched text, too
@@ -84,22 +84,22 @@ class ObjectPatch:
             go_json.drop_overridden(value)
         return codec.Decoded(value, strict)
 
-    def _json_patched(self, old: Object) -> patch_bodies.Patch:
+    def _json_patched(self, old: Object) -> json_patches.Patch:
         """The object to which a JSON patch is applied, with OverriddenKeys, and the complaints about the patch."""
         body = self._read()
-        patch = patch_bodies.json_patch(body, strict=self._checked)
+        patch = json_patches.json_patch(body, strict=self._checked)
         self.moves_values = any((operation or {}).get("op") in ("move", "copy") for operation in patch.value)
         repeats = self._checked and bool(body.duplicates)
-        return patch_bodies.Patch(json_patch(old, patch.value, repeats=repeats), patch.strict)
+        return json_patches.Patch(json_patch(old, patch.value, repeats=repeats), patch.strict)
 
-    def _read(self) -> patch_bodies.PatchBody:
+    def _read(self) -> json_patches.PatchBody:
         """The patch as it was sent, to be used up."""
         body, self._body = self._body, None
         return self._parsed() if body is None else body
 
-    def _parsed(self) -> patch_bodies.PatchBody:
+    def _parsed(self) -> json_patches.PatchBody:
         is_json_patch = self._media_type == JSON_PATCH
-        return patch_bodies.read_patch(self._bytes, strict=self._checked, keep_repetitions=is_json_patch)
+        return json_patches.read_patch(self._bytes, strict=self._checked, keep_repetitions=is_json_patch)
 
     @cached_property
     def _strategic(self) -> codec.Decoded:
@@ -170,7 +170,7 @@ def read_configuration(body: bytes, media_type: str = APPLY_PATCH) -> codec.Deco
         from noxu.api import cbor  # imported late: few servers read CBOR
 
         return codec.Decoded(cbor.read_apply(body))
-    return patch_bodies.read_apply(body)
+    return json_patches.read_apply(body)
 
 
 def invalid_patch(result: str, why: str) -> errors.ApiError:

@@ -24,7 +24,7 @@ from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
     from noxu.apply.tracker import Tracker
-    from noxu.cel import Validator
+    from noxu.cel import RuleValidator
     from noxu.schema.compiled import Compiled
     from noxu.schema.structural import Structural
 
@@ -245,7 +245,7 @@ class Resource:
         declared = self.declared_schema
         if declared is None:
             return None
-        from noxu.schema.default_pruning import prune_defaults  # with the first definition, like those below
+        from noxu.schema.pruning import prune_defaults  # with the first definition, like those below
         from noxu.schema.structural import parse
 
         return prune_defaults(parse(declared))
@@ -287,13 +287,13 @@ class Resource:
         return self.compiled is not None and self.compiled.is_exact
 
     @cached_property
-    def rules(self) -> Validator | None:
+    def rules(self) -> RuleValidator | None:
         """The CEL rules of the schema (x-kubernetes-validations), compiled on first use; None if there are none."""
         if self.schema is None or not self.has_rules:
             return None
-        from noxu.cel import Validator  # the engine takes long to import, and few CRDs need it
+        from noxu.cel import RuleValidator  # the engine takes long to import, and few CRDs need it
 
-        return Validator(self.schema)
+        return RuleValidator(self.schema)
 
     @cached_property
     def has_rules(self) -> bool:

@@ -15,18 +15,17 @@ from noxu.api import codec, errors, meta
 from noxu.api import field as fields
 from noxu.api.errors import ApiError
 from noxu.api.field import Verbatim
+from noxu.api.json_patches import refuse_repeated_keys
 from noxu.api.meta import (
     OBJECT_META,
     GroupVersionKind,
     coerce,
     generate_name,
 )
-from noxu.api.patch_bodies import refuse_repeated_keys
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker, group_version_kind, named
 from noxu.go import unstructured
-from noxu.go.strconv import parse_uint
-from noxu.go.text import compact_json
+from noxu.go.text import compact_json, parse_uint
 from noxu.registry import ownership
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.cache import Collection

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from typing import Final
 
 from noxu.api import codec, errors
-from noxu.go.strconv import parse_uint
+from noxu.go.text import parse_uint
 from noxu.registry.conversion.entries import at_storage_version
 from noxu.registry.corrupt_objects import unreadable
 from noxu.registry.draft import Action, Draft, Follower, Written

@@ -31,7 +31,7 @@ _SCALARS: Final = ("string", "integer", "number", "boolean")
 _EITHER: Final[list[Object]] = [{"type": "integer"}, {"type": "string"}]
 
 
-class Note(NamedTuple):
+class CompletionNote(NamedTuple):
     """A change that was made to a schema."""
 
     path: Path
@@ -41,19 +41,19 @@ class Note(NamedTuple):
         return f"{self.path}: {self.text}"
 
 
-def complete(schema: Object, path: Path = ROOT, *, preserve: bool = False) -> tuple[Object, list[Note]]:
+def complete(schema: Object, path: Path = ROOT, *, preserve: bool = False) -> tuple[Object, list[CompletionNote]]:
     """(the schema of a whole resource, completed as far as possible; the changes).
 
     `preserve`: nothing is to be pruned (v1beta1's `preserveUnknownFields: true`), neither at the root nor in objects
     without declared fields.
     """
-    notes: list[Note] = []
+    notes: list[CompletionNote] = []
     schema = _References(schema.get("definitions") or {}, notes).inlined(copy(schema), path)
     completion = _Completion(notes, preserve)
     completion.resource(schema, path)
     if preserve and not schema.get(PRESERVE):
         schema[PRESERVE] = True
-        notes.append(Note(path, f"{PRESERVE}: true keeps unknown fields"))
+        notes.append(CompletionNote(path, f"{PRESERVE}: true keeps unknown fields"))
     return schema, notes
 
 
@@ -68,7 +68,7 @@ MAX_REFERENCES: Final = 10_000  # definitions that refer to definitions can grow
 class _References:
     """Inlines referenced definitions, except recursive ones."""
 
-    def __init__(self, definitions: Object, notes: list[Note]) -> None:
+    def __init__(self, definitions: Object, notes: list[CompletionNote]) -> None:
         self.definitions = definitions
         self.notes = notes
         self.followed = 0
@@ -78,7 +78,7 @@ class _References:
         name = self.name(node)
         if name in self.definitions and name not in inside and self.followed < MAX_REFERENCES:
             self.followed += 1
-            self.notes.append(Note(path, f"definition {name} inlined"))
+            self.notes.append(CompletionNote(path, f"definition {name} inlined"))
             siblings = {keyword: given for keyword, given in node.items() if keyword != "$ref"}
             return self.inlined({**copy(self.definitions[name]), **siblings}, path, (*inside, name))
         for keyword in _SINGLE:
@@ -108,14 +108,14 @@ class _References:
 class _Completion:
     """Rewrites nodes in place. `mentions` are the nodes in junctors that describe the same location as a node of the spine."""
 
-    def __init__(self, notes: list[Note], preserve: bool) -> None:
+    def __init__(self, notes: list[CompletionNote], preserve: bool) -> None:
         self.notes = notes
         self.preserve = preserve
         self.metadata: Path | None = None
         """Where the metadata of the resource is described, which may only restrict names: servers preserve the rest."""
 
     def note(self, path: Path, text: str) -> None:
-        self.notes.append(Note(path, text))
+        self.notes.append(CompletionNote(path, text))
 
     def resource(self, root: Object, path: Path) -> None:
         if root.pop("nullable", False):

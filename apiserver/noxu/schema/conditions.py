@@ -46,8 +46,8 @@ from typing import Final, Protocol, TypeAlias
 
 from noxu.schema import embedded, formats, listtype, patterns
 from noxu.schema.defaulting import default_size, drop_nulls
-from noxu.schema.numbers import fits, to_int64
 from noxu.schema.pruning import META, prune
+from noxu.schema.scalars import fits, to_int64
 from noxu.schema.structural import MISSING, NO_VALIDATION, NestedValueValidation, Structural, ValueValidation
 from noxu.schema.validation import Validator
 from noxu.values import Json, copy, equal
@@ -449,7 +449,7 @@ def _has_clean_default(name: str, schema: Structural) -> bool:
     drop_nulls(value, inner)
     try:
         embedded.coerce(value, inner, drop_malformed=False)
-    except embedded.Malformed:
+    except embedded.MalformedMetadata:
         return False
     return equal(value, inner.default)
 

@@ -26,7 +26,7 @@ def _has_embedded(schema: Structural) -> bool:
 # -- coerce -----------------------------------------------------------------------------------------------------------
 
 
-class Malformed(ValueError):
+class MalformedMetadata(ValueError):
     """An apiVersion, kind or metadata of the wrong type; the message is the field error's."""
 
     def __init__(self, error: FieldError) -> None:
@@ -65,7 +65,7 @@ def _coerce_resource(value: Object, path: Path, drop: bool) -> list[str]:
     for name in ("apiVersion", "kind"):
         if name in value and not isinstance(value[name], str):
             if not drop:
-                raise Malformed(field.invalid(field.child(path, name), value[name], "must be a string"))
+                raise MalformedMetadata(field.invalid(field.child(path, name), value[name], "must be a string"))
             del value[name]
     if "metadata" not in value:
         return []
@@ -74,7 +74,7 @@ def _coerce_resource(value: Object, path: Path, drop: bool) -> list[str]:
         value["metadata"], unknown = meta.coerce(value["metadata"], path=where, drop_malformed=drop)
     except ValueError as error:
         if not drop:
-            raise Malformed(field.invalid(where, value["metadata"], str(error))) from None
+            raise MalformedMetadata(field.invalid(where, value["metadata"], str(error))) from None
         return []
     return unknown
 

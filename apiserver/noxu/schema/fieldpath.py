@@ -1,12 +1,15 @@
 """Paths to fields as CRDs write them, `.spec.name` or `.spec['a.b']`, resolved along a schema.
 
 selectableFields and the fieldPath of validation rules use them (upstream's cel.ValidFieldPath).
+
+The other way round, `declaration_at` finds the declaration of a location in an object, for hints such as "did you mean". A location is
+given as names and indexes, the steps of a JSON pointer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from noxu.api.field import Path, child, key
@@ -73,3 +76,68 @@ def _unquote(part: str) -> str:
     if bad := [match[0] for match in _ESCAPED.finditer(inner) if match[1] not in _ESCAPES]:
         raise ValueError(f"invalid string literal: invalid escape char {bad[-1]}")
     return _ESCAPED.sub(lambda match: _ESCAPES[match[1]], inner)
+
+
+METADATA: Final = (
+    "name", "generateName", "namespace", "labels", "annotations", "finalizers", "ownerReferences", "resourceVersion",
+    "uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields",
+    "selfLink",
+)  # fmt: skip
+TYPE_META: Final = ("apiVersion", "kind", "metadata")
+_CLOSE: Final = 0.6  # similarity; equal names have 1.0
+
+
+class DeclaredField(NamedTuple):
+    """A node of a schema, and its path in the schema's document: `properties.spec.properties.size`."""
+
+    schema: Structural | None
+    where: str
+
+
+def declaration_at(root: Structural, steps: Sequence[str]) -> DeclaredField | None:
+    """The node that declares a location, None if no node does. A schema does not declare the metadata of resources."""
+    schema, where = root, []
+    for step in steps:
+        if step in schema.properties:
+            schema, keywords = schema.properties[step], ["properties", step]
+        elif schema.values is not None:
+            schema, keywords = schema.values, ["additionalProperties"]
+        elif schema.items is not None and step.isdigit():
+            schema, keywords = schema.items, ["items"]
+        else:
+            return None
+        where += keywords
+    return DeclaredField(schema, ".".join(where))
+
+
+def nearest_declared(root: Structural, steps: Sequence[str]) -> str:
+    """The declared sibling whose name is closest to an unknown field's, "" if none is close."""
+    import difflib  # imported late: rarely needed
+
+    *above, name = steps
+    names = _names(root, above)
+    folded = {name.lower(): name for name in names}
+    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
+    return folded[found[0]] if found else ""
+
+
+def declared_elsewhere(root: Structural, steps: Sequence[str]) -> str:
+    """The path of a declared field of the same name one level up or down, such as `spec.template.replicas`, or ""."""
+    *above, name = steps
+    if above and name in _names(root, above[:-1]):
+        return ".".join([*above[:-1], name])
+    parent = declaration_at(root, above)
+    for step, schema in parent.schema.properties.items() if parent and parent.schema else ():
+        if name in schema.properties:
+            return ".".join([*above, step, name])
+    return ""
+
+
+def _names(root: Structural, steps: Sequence[str]) -> list[str]:
+    """The fields that an object at a location may have."""
+    if list(steps) == ["metadata"]:
+        return list(METADATA)
+    found = declaration_at(root, steps)
+    names = list(found.schema.properties) if found and found.schema else []
+    is_resource = not steps or (found and found.schema and found.schema.embedded_resource)
+    return [*names, *(name for name in TYPE_META if name not in names)] if is_resource else names

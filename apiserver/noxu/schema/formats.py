@@ -1,7 +1,7 @@
 """String formats: which exist, and which strings they accept (upstream's strfmt registry behind go-openapi).
 
 A format is looked up without the dashes of its name. These formats apply to strings and to schemas without a type. The
-formats of integers and numbers are ranges (see `numbers`). Other combinations are ignored, with the warning
+formats of integers and numbers are ranges (see `scalars`). Other combinations are ignored, with the warning
 `unrecognized format "zzz"` when the CustomResourceDefinition is written.
 """
 
@@ -13,8 +13,9 @@ from typing import Final
 
 from noxu.expressions import expression
 from noxu.go import url as go_url
-from noxu.go.duration import parse_schema_duration
+from noxu.go.mail import is_address
 from noxu.go.net import is_cidr, is_ipv4, is_ipv6, is_mac
+from noxu.go.time import parse_schema_duration
 from noxu.schema import patterns
 
 Check = Callable[[str], bool]
@@ -144,18 +145,10 @@ def _uuid(third: str, fourth: str = f"{_HEX}{{4}}") -> Check:
     return _matches(f"{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}")
 
 
-def _is_email(text: str) -> bool:
-    from noxu.go.mail import (
-        is_address,  # imported late: its patterns take long to compile, and few schemas need them
-    )
-
-    return is_address(text)
-
-
 _CHECKS: Final[Mapping[str, Check]] = {  # by name without dashes
     "bsonobjectid": _matches(f"{_HEX}{{24}}"),
     "uri": _is_uri,
-    "email": _is_email,
+    "email": is_address,
     "hostname": _is_hostname,
     "ipv4": lambda text: "." in text and (is_ipv4(text, sloppy=True) or is_ipv6(text, sloppy=True)),
     "ipv6": is_ipv6,

@@ -2,9 +2,8 @@
 
 A pattern matches when it is found anywhere in the text (Go's MatchString): `^` and `$` anchor it, and `$` is the very
 end, never before a final newline. Python's `re` may take exponential time, so it is never used if a client chooses
-both pattern and text: where RE2 is absent, an engine of our own takes its place (`regexp_matching`), which is slower
-and as linear. RE2's binding is called below its public wrapper, which decodes every span and
-takes ten times as long as the search.
+both pattern and text. RE2's binding is called below its public wrapper, which decodes every span and takes ten times as
+long as the search.
 
 A pattern of a few characters may need much memory and time: a Unicode class has a thousand instructions, and up to 1,000
 repetitions. RE2's binding does not release the interpreter while it compiles, so its programs are small enough to compile
@@ -14,19 +13,14 @@ for before they begin, so that they do not happen in the event loop.
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from noxu.cpu_budget import spend
-from noxu.go.regexp_alphabet import MAX_SETS, Alphabet, TooManyCharacters, to_bytes
+from noxu.go.regexp_alphabet import Alphabet, TooManyCharacters, to_bytes
 from noxu.go.regexp_syntax import PatternError, to_re2
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from noxu.go.regexp_matching import Automaton
 
 MEMORY: Final = 512 << 10
 """Bytes of RE2's budget for a pattern's program and its automaton. Half of a 64th of it are the program's instructions."""
@@ -40,10 +34,6 @@ MAX_CACHED_SIZE: Final = 4096
 """Instructions of a pattern that is cached. Validators keep larger ones themselves."""
 COMPILATION_UNITS: Final = 200_000
 """Units of work (see `noxu.cpu_budget`) for compiling a pattern that needs more than MEMORY."""
-PURE_VARIABLE: Final = "NOXU_PURE_REGEXP"
-"""In the environment, the value 1 asks for the engine of our own, as if RE2 was not installed."""
-PURE_CHARACTERS_PER_UNIT: Final = 10
-"""Characters that our own engine passes in a microsecond, if it knows the states."""
 STEPS_PER_UNIT: Final = 500
 """Steps of RE2 in a microsecond, if its automaton needs more than its memory: each byte then visits each instruction."""
 
@@ -81,54 +71,21 @@ class Pattern:
     def find_all(self, text: str) -> Iterator[str]:
         """All matches that do not overlap; an empty match directly behind another one is skipped (Go's FindAllString)."""
         encoded = text.encode() if self._alphabet is None else self._alphabet.encode(text)
-
-        def span(position: int) -> tuple[int, int] | None:
-            found = self._spans(encoded, position, len(encoded))[0]
-            return None if found[0] < 0 else found
-
-        for start, end in _matches(span, len(encoded), partial(self._next_character, encoded)):
-            yield encoded[start:end].decode() if self._alphabet is None else text[start:end]
+        position, previous_end = 0, -1
+        while position <= len(encoded):
+            start, end = self._spans(encoded, position, len(encoded))[0]
+            if start < 0:
+                return
+            if end > start or start != previous_end:
+                yield encoded[start:end].decode() if self._alphabet is None else text[start:end]
+            previous_end = end
+            position = end if end > position else self._next_character(encoded, position)
 
     def _next_character(self, encoded: bytes, position: int) -> int:
         position += 1
         while self._alphabet is None and position < len(encoded) and encoded[position] & 0xC0 == 0x80:
             position += 1
         return position
-
-
-class _PurePattern(Pattern):
-    """A compiled pattern, where RE2 is absent."""
-
-    __slots__ = ("_automaton",)
-
-    def __init__(self, text: str, automaton: Automaton) -> None:
-        self.text = text
-        self.size = automaton.size
-        self._automaton = automaton
-
-    def search(self, text: str) -> bool:
-        spend(len(text) // PURE_CHARACTERS_PER_UNIT)
-        return self._automaton.search(text)
-
-    def find_all(self, text: str) -> Iterator[str]:
-        for start, end in _matches(partial(self._automaton.span, text), len(text), lambda position: position + 1):
-            yield text[start:end]
-
-
-def _matches(
-    span: Callable[[int], tuple[int, int] | None], length: int, next_character: Callable[[int], int]
-) -> Iterator[tuple[int, int]]:
-    """The spans of all matches. `span` returns the leftmost one from a position on."""
-    position, previous_end = 0, -1
-    while position <= length:
-        found = span(position)
-        if found is None:
-            return
-        start, end = found
-        if end > start or start != previous_end:
-            yield found
-        previous_end = end
-        position = end if end > position else next_character(position)
 
 
 def compile(text: str) -> Pattern:  # noqa: A001 - patterns.compile, as re.compile
@@ -166,8 +123,6 @@ def _compile(text: str) -> Pattern:
     if len(text) > MAX_LENGTH:
         raise PatternError("expression too large", text)
     translated = to_re2(text)
-    if _re2() is None:
-        return _compile_pure(text, translated)
     pattern = None
     has_few_classes = translated.count("[") <= MAX_CLASSES
     if has_few_classes and "\\B" not in translated:  # in UTF-8 it would hold between the octets of a character
@@ -183,28 +138,11 @@ def _compile(text: str) -> Pattern:
     return pattern
 
 
-def _compile_pure(text: str, translated: str) -> Pattern:
-    """The pattern for the engine of our own. It refuses as many classes as RE2 does."""
-    from noxu.go.regexp_matching import Automaton  # where RE2 is present, it is not needed
-    from noxu.go.regexp_program import ProgramTooLarge, compiled
-
-    spend(len(text))
-    try:
-        program = compiled(translated)
-    except ProgramTooLarge:
-        raise PatternError("expression too large", text) from None
-    if translated.count("[") > MAX_CLASSES and len(program.sets) > MAX_SETS:
-        raise PatternError("expression too large", text)
-    return _PurePattern(text, Automaton(program))
-
-
 def _program(
     text: str, translated: str, alphabet: Alphabet | None = None, memory: int = MEMORY_LARGE
 ) -> Pattern | None:
     """The pattern, None if it needs more memory."""
-    re2 = _re2()
-    assert re2
-    binding, new_options, anywhere = re2
+    binding, new_options, anywhere = _re2()
     options = new_options()
     options.max_mem = memory
     options.never_capture = True  # only the span of the whole match is asked for
@@ -218,21 +156,14 @@ def _program(
 
 
 def engine() -> str:
-    """Which engine patterns have, without importing it: sizes and limits of their programs differ."""
-    found = None if os.environ.get(PURE_VARIABLE) == "1" else find_spec("re2")
+    """Where RE2 is installed, without importing it: another version may have other sizes and limits of programs."""
+    found = find_spec("re2")
     return "" if found is None else str(found.origin)
 
 
 @cache
-def _re2() -> tuple[Any, Any, Any] | None:
-    """(engine class, class of its options, the constant for unanchored matches) of the binding, imported by the first pattern.
+def _re2() -> tuple[Any, Any, Any]:
+    """(engine class, class of its options, the constant for unanchored matches) of the binding, imported by the first pattern."""
+    from re2 import Options, _re2
 
-    None: the platform has none, or the environment asks for the engine of our own.
-    """
-    if os.environ.get(PURE_VARIABLE) == "1":
-        return None
-    try:
-        from re2 import Options, _re2
-    except ImportError:
-        return None
     return _re2.RE2, Options, _re2.RE2.Anchor.UNANCHORED

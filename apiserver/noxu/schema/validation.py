@@ -15,6 +15,9 @@ Upstream's rules, which therefore hold here:
 
 A `Validator` compiles a schema lazily: the checks for one kind of value at one node are determined when the first such
 value comes. Most often there are none.
+
+Ratcheting (`validate_update`): an unchanged value may stay invalid (KEP-4008, as upstream implements it). A node whose
+correlated old value is equal has no errors, neither its own nor those of nodes below (`correlation` defines both words).
 """
 
 from __future__ import annotations
@@ -24,15 +27,24 @@ from typing import Final, TypeAlias
 
 from noxu.api.codec import decode_stored, encode
 from noxu.api.errors import MAX_REPORTED_ERRORS
-from noxu.api.field import FieldError, Path, child, invalid, not_supported, required, too_long, too_many
+from noxu.api.field import (
+    FieldError,
+    Location,
+    Path,
+    child,
+    invalid,
+    not_supported,
+    path_of,
+    required,
+    too_long,
+    too_many,
+)
 from noxu.api.field import type_invalid as of_wrong_type
 from noxu.cpu_budget import spend
 from noxu.go.text import compact_json, quote
-from noxu.schema import formats, numbers, patterns
+from noxu.schema import formats, patterns, scalars
 from noxu.schema.correlation import Correlated
-from noxu.schema.enums import membership
-from noxu.schema.location import Location, path_of
-from noxu.schema.numbers import is_json_integer
+from noxu.schema.scalars import is_json_integer, membership
 from noxu.schema.structural import NestedValueValidation, Structural, of_schema
 from noxu.values import Json, Object
 
@@ -398,7 +410,7 @@ def _format_check(format_: str, is_valid: formats.Check) -> Check:
 def _number_check(node: _Node, kind: type) -> Check | None:
     type_ = node.only_type if node.only_type in formats.NUMERIC else ""
     format_ = node.format if node.format in formats.NUMERIC.get(type_, ()) else ""
-    tests = numbers.tests(kind, type_, format_, node.schema.validation)
+    tests = scalars.tests(kind, type_, format_, node.schema.validation)
     if not tests:
         return None
 
@@ -516,3 +528,18 @@ def _enum_check(node: _Node, kind: type) -> Check:
         return 0
 
     return check
+
+
+def validate_update(
+    new: Json, old: Json, schema: Structural, *, path: Path = "", ratcheting: bool = True
+) -> list[FieldError]:
+    """The errors of the new value, except those of unchanged nodes if `ratcheting`.
+
+    Ratcheting only drops errors, so a valid value is not correlated.
+    """
+    compiled = validator(schema)
+    if not ratcheting:
+        return compiled.validate(new, path=path)
+    if compiled.is_valid(new):
+        return []
+    return compiled.validate(new, path=path, old=Correlated(new, old, schema))

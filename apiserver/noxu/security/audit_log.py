@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from noxu.go.duration import format_duration
+from noxu.go.time import format_duration
 from noxu.instruments import Counter, Family
 from noxu.registry.access import Attributes, Decision, User
 from noxu.security import audit

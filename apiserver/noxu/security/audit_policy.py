@@ -15,7 +15,7 @@ from noxu.api import codec, field
 from noxu.api.errors import aggregate, no_kind_registered
 from noxu.api.field import FieldError, Path
 from noxu.api.names import subdomain_name
-from noxu.go.structs import BOOL, JSON, STRING, Field, List, Struct, Write, decode, named
+from noxu.go.structs import BOOL, JSON, STRING, Field, List, Presence, Struct, decode, named
 from noxu.registry.access import Attributes, User
 from noxu.values import Object
 
@@ -154,7 +154,7 @@ _RULE: Final = Struct("PolicyRule").define(
     Field("namespaces", List(STRING)),
     Field("nonResourceURLs", List(STRING)),
     Field("omitStages", _STAGES_TYPE),
-    Field("omitManagedFields", BOOL, write=Write.POINTER),
+    Field("omitManagedFields", BOOL, write=Presence.POINTER),
 )
 _POLICY: Final = Struct("Policy").define(
     Field("kind", STRING),

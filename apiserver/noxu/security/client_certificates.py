@@ -1,8 +1,9 @@
 """Users by client certificate: CN is the name, each O a group (pkg/authentication/request/x509).
 
-Subjects have one reader, `go.distinguished_names`, which the signers of requests for certificates and admission use, too: who
-is in a group here was in it there. TLS has verified the chain. What remains for each request is the time, because a connection may outlive the certificate, and
-which CA has certified it: those of clients and those of front proxies are separate. A certificate is read once.
+Subjects have one reader, `go.x509`, which the signers of requests for certificates and admission use, too: who is in a group
+here was in it there. TLS has verified the chain. What remains for each request is the time, because a connection may outlive
+the certificate, and which CA has certified it: those of clients and those of front proxies are separate. A certificate is read
+once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.go import x509 as go_x509
-from noxu.go.distinguished_names import COMMON_NAME, ORGANIZATION
+from noxu.go.x509 import COMMON_NAME, ORGANIZATION
 from noxu.registry.access import User
 from noxu.security.certificates import malformed
 from noxu.security.credentials import Credentials, Rejected, with_authenticated

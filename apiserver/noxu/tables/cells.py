@@ -17,9 +17,9 @@ from typing import Final
 
 from noxu.go.text import trim_space
 from noxu.kinds.selectors import label_selector_errors, selector_text
-from noxu.tables import kind_cells, pod_cells
-from noxu.tables.duration import Age
-from noxu.tables.items import condition, count_of_more, is_true, values_at
+from noxu.tables import kind_cells
+from noxu.tables.kind_cells import condition, count_of_more, is_true, values_at
+from noxu.tables.table import Age
 from noxu.values import Json, Object, nested_field
 
 Cell = Callable[[Object], Json | Age]
@@ -354,11 +354,11 @@ _COMPUTATIONS: Final[Mapping[str, Callable[[Object], Cell]]] = {
     "paramRef": _reference(_param_ref),
     "parentRef": _reference(_parent_ref),
     "phaseOrTerminating": _whole(kind_cells.phase_or_terminating),
-    "podReady": _whole(pod_cells.ready),
-    "podRestarts": _whole(pod_cells.restarts),
-    "podStatus": _whole(pod_cells.status),
+    "podReady": _whole(kind_cells.ready),
+    "podRestarts": _whole(kind_cells.restarts),
+    "podStatus": _whole(kind_cells.status),
     "quota": kind_cells.quota,
-    "readinessGates": _whole(pod_cells.readiness_gates),
+    "readinessGates": _whole(kind_cells.readiness_gates),
     "seconds": kind_cells.seconds,
     "serviceExternalIP": _whole(kind_cells.service_external_addresses),
     "servedVersions": _part(kind_cells.served_versions),

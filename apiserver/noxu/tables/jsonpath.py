@@ -8,9 +8,9 @@ fails, because the cell is empty in both cases.
 Evaluation goes step by step, from a list of values to the next list. On {"l": [{"t": "a", "v": 1}, {"t": "b", "v": 2}]}:
 
     .l[?(@.t=="b")].v       values before               values after
-    Field("l")              [the object]                [[{…}, {…}]]
-    Filter(.t == "b")       [[{…}, {…}]]                [{"t": "b", "v": 2}]
-    Field("v")              [{"t": "b", "v": 2}]        [2]
+    FieldStep("l")          [the object]                [[{…}, {…}]]
+    FilterStep(.t == "b")   [[{…}, {…}]]                [{"t": "b", "v": 2}]
+    FieldStep("v")          [{"t": "b", "v": 2}]        [2]
 
 The dialect has no written specification, and several peculiarities, which are kept:
 
@@ -23,33 +23,109 @@ The dialect has no written specification, and several peculiarities, which are k
 - braces may be closed and opened within the path: `.a}, {.b` has three parts, of which only the first one is used here.
 
 Where Go walks a map in random order, keys are sorted here.
+
+Upstream has no limits: `..a..a` takes quadratic time, and a hundred columns that print the whole object a hundred times its
+size. A `CellBudget` limits how much the paths may look at and print. When the budget of a row is spent, the cells of its
+other columns are empty, as if their paths had failed. The same holds for the rows after the one with which the budget of a
+request is spent.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
+from noxu.cpu_budget import spend
 from noxu.tables import jsonpath_parser
-from noxu.tables.cell_budget import CellBudget, Spent
 from noxu.tables.jsonpath_parser import (
     Bare,
     Descent,
-    Field,
-    Filter,
-    Literal,
+    FieldStep,
+    FilterStep,
+    LiteralStep,
     PathError,
     Slice,
     Step,
     Steps,
-    Text,
-    Union,
+    TextStep,
+    UnionStep,
     Wildcard,
     Word,
     field_names,
 )
 from noxu.values import Json
+
+MAX_OF_ROW: Final = 100_000
+"""Values that the paths of one row may look at; 8 characters of a cell count as one."""
+MAX_OF_REQUEST: Final = 2_000_000
+"""The same for all rows of a request."""
+
+_SHORT: Final = 256  # characters of a cell that does not count
+_CHARACTERS: Final = 8  # that count as a value
+_VALUES_PER_CHECK: Final = 1000  # of the CPU budget
+
+
+class Spent(Exception):
+    """The budget of the row, or of the request, does not suffice."""
+
+
+class CellBudget:
+    """What the rows of one request may still look at. `cut_short`: the budget of the request left cells empty."""
+
+    __slots__ = ("_of_request", "_of_row", "_unchecked", "cut_short")
+
+    def __init__(self) -> None:
+        self._of_request = MAX_OF_REQUEST
+        self._of_row = MAX_OF_ROW
+        self._unchecked = 0
+        self.cut_short = False
+
+    def begin_row(self) -> None:
+        self._of_row = MAX_OF_ROW
+
+    def take(self, values: int) -> None:
+        """Raises Spent, and what the CPU budget raises."""
+        self._of_row -= values
+        self._of_request -= values
+        self._unchecked += values
+        if self._of_request < 0:
+            self.cut_short = True
+            raise Spent
+        if self._of_row < 0:
+            raise Spent
+        if self._unchecked > _VALUES_PER_CHECK:
+            spend(self._unchecked)
+            self._unchecked = 0
+
+    def take_cell(self, text: str) -> None:
+        """Account for a cell. Raises Spent."""
+        if len(text) > _SHORT:
+            self.take(len(text) // _CHARACTERS)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing more may be looked at in this row."""
+        if self._of_request < 0:
+            self.cut_short = True
+        return self._of_request < 0 or self._of_row < 0
+
+
+CURRENT: Final[ContextVar[CellBudget | None]] = ContextVar("cell_budget", default=None)
+"""The budget of the request whose rows are made; without one, each row has one of its own."""
+
+
+@contextmanager
+def limited_by(budget: CellBudget) -> Iterator[None]:
+    """Inside, `budget` is the current one."""
+    token = CURRENT.set(budget)
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)
+
 
 __all__ = ["MAX_RANGES", "Bare", "Path", "PathError", "parse"]
 
@@ -67,11 +143,11 @@ class Path:
 
     __slots__ = ("_names", "degree", "parts", "text")
 
-    def __init__(self, text: str, parts: Sequence[Steps | Text]) -> None:
+    def __init__(self, text: str, parts: Sequence[Steps | TextStep]) -> None:
         self.text = text
         self.parts = tuple(parts)
         first = self.parts[0]
-        self._names = field_names(first) if len(self.parts) == 1 and not isinstance(first, Text) else None
+        self._names = field_names(first) if len(self.parts) == 1 and not isinstance(first, TextStep) else None
         self.degree = 0 if self._names is not None else _degree(self.parts)
         """The number of values that are looked at is at most the size of the object to this power; 0: they are few."""
 
@@ -86,24 +162,24 @@ class Path:
         return found[0] if found else []
 
 
-def _degree(parts: Sequence[Steps | Text]) -> int:
+def _degree(parts: Sequence[Steps | TextStep]) -> int:
     """One descent finds each value once, and a second one each value below each of them."""
     steps = list(_all_steps(parts))
-    descents = sum(isinstance(step, Descent) or (isinstance(step, Filter) and step.names is None) for step in steps)
-    return max(1, descents) + sum(isinstance(step, (Union, Word)) for step in steps)
+    descents = sum(isinstance(step, Descent) or (isinstance(step, FilterStep) and step.names is None) for step in steps)
+    return max(1, descents) + sum(isinstance(step, (UnionStep, Word)) for step in steps)
 
 
-def _all_steps(parts: Iterable[Steps | Text]) -> Iterator[Step]:
+def _all_steps(parts: Iterable[Steps | TextStep]) -> Iterator[Step]:
     """The steps of a path, those in its filters and unions included."""
-    todo: list[Steps | Text] = list(parts)
+    todo: list[Steps | TextStep] = list(parts)
     while todo:
         part = todo.pop()
-        for step in () if isinstance(part, Text) else part:
+        for step in () if isinstance(part, TextStep) else part:
             yield step
             match step:
-                case Filter():
+                case FilterStep():
                     todo += step.left, step.right
-                case Union():
+                case UnionStep():
                     todo += step.branches
 
 
@@ -128,7 +204,7 @@ class _Evaluation:
 
     __slots__ = ("begun", "count", "ended", "inside", "last_end", "parts")
 
-    def __init__(self, parts: Sequence[Steps | Text], budget: CellBudget) -> None:
+    def __init__(self, parts: Sequence[Steps | TextStep], budget: CellBudget) -> None:
         self.parts = parts
         self.count = budget.take
         self.begun = self.inside = self.ended = 0  # ranges: to begin, running, to end
@@ -145,7 +221,7 @@ class _Evaluation:
         while at < len(self.parts):
             self.count(1)
             part = self.parts[at]
-            results = [part.text] if isinstance(part, Text) else self.walk(part, [value])
+            results = [part.text] if isinstance(part, TextStep) else self.walk(part, [value])
             if 0 < self.ended <= self.inside:
                 self.ended -= 1
                 self.last_end = at
@@ -172,22 +248,22 @@ class _Evaluation:
     def walk(self, steps: Steps, values: list[Json]) -> list[Json]:
         for step in steps:
             match step:
-                case Field(name):
+                case FieldStep(name):
                     values = [value[name] for value in values if type(value) is dict and name in value]
                 case Slice():
                     values = _slice_all(step, values)
-                case Filter():
+                case FilterStep():
                     values = self.filter(step, values)
-                case Union(branches):
+                case UnionStep(branches):
                     values = self.union(branches, values)
                 case Wildcard():
                     self.count(sum(len(value) for value in values if isinstance(value, (dict, list, str))))
                     values = [child for value in values for child in _children(value)]
                 case Descent():
                     values = self.descendants(values)
-                case Text(text):
+                case TextStep(text):
                     values = [text]
-                case Literal(literal):
+                case LiteralStep(literal):
                     values = [literal] * len(values)
                 case Word(word):
                     values = self.word(word, values)
@@ -222,7 +298,7 @@ class _Evaluation:
         except _Failed:
             raise _Failed(values) from None
 
-    def filter(self, step: Filter, values: list[Json]) -> list[Json]:
+    def filter(self, step: FilterStep, values: list[Json]) -> list[Json]:
         results: list[Json] = []
         for value in values:
             if type(value) is not list:
@@ -244,11 +320,11 @@ class _Evaluation:
         except _Failed as failed:
             return bool(failed.values)
 
-    def sides(self, step: Filter, item: Json, values: list[Json]) -> tuple[list[Json], list[Json]]:
+    def sides(self, step: FilterStep, item: Json, values: list[Json]) -> tuple[list[Json], list[Json]]:
         """The values to compare, at most one on each side. Raises _Failed."""
         if step.names is not None:
             constant = step.right[0]
-            assert isinstance(constant, (Text, Literal))
+            assert isinstance(constant, (TextStep, LiteralStep))
             return _follow(step.names, item), [constant[0]]
         try:
             left = self.walk(step.left, [item])

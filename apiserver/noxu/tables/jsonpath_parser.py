@@ -4,7 +4,7 @@ It accepts what upstream's parser (k8s.io/client-go/util/jsonpath) accepts. `jso
 the peculiarities.
 
     .items[?(@.type=="Ready")].status[-1:]
-    Field("items"), Filter((Field("type"),), "==", (Text("Ready"),)), Field("status"), Slice(-1, None, None, False)
+    FieldStep("items"), FilterStep((FieldStep("type"),), "==", (TextStep("Ready"),)), FieldStep("status"), Slice(-1, None, None, False)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Bare(int):
     others, but a column of type integer does not show it."""
 
 
-class Field(NamedTuple):
+class FieldStep(NamedTuple):
     name: str
 
 
@@ -40,7 +40,7 @@ class Slice(NamedTuple):
     single: bool
 
 
-class Filter(NamedTuple):
+class FilterStep(NamedTuple):
     """`operator` "exists" has no right side. An unknown operator is an error only if there are values to compare."""
 
     left: Steps
@@ -50,7 +50,7 @@ class Filter(NamedTuple):
     """The names in the left side if it has only fields and the right side is a constant, as in `[?(@.type=="Ready")]`."""
 
 
-class Union(NamedTuple):
+class UnionStep(NamedTuple):
     branches: tuple[Steps, ...]
 
 
@@ -62,11 +62,11 @@ class Descent(NamedTuple):
     pass
 
 
-class Text(NamedTuple):
+class TextStep(NamedTuple):
     text: str
 
 
-class Literal(NamedTuple):
+class LiteralStep(NamedTuple):
     value: Json
 
 
@@ -76,11 +76,11 @@ class Word(NamedTuple):
     word: str
 
 
-Step: TypeAlias = Field | Slice | Filter | Union | Wildcard | Descent | Text | Literal | Word
+Step: TypeAlias = FieldStep | Slice | FilterStep | UnionStep | Wildcard | Descent | TextStep | LiteralStep | Word
 Steps: TypeAlias = tuple[Step, ...]
 
 
-def parse(text: str) -> list[Steps | Text]:
+def parse(text: str) -> list[Steps | TextStep]:
     """The parts of a path: the steps in each pair of braces, and the texts between them. Raises PathError.
 
     The outer braces are added to `text`, so that the first part is always one of steps.
@@ -114,12 +114,12 @@ class _Parser:
         self.at += len(char)
         return char
 
-    def parts(self) -> Iterator[Steps | Text]:
+    def parts(self) -> Iterator[Steps | TextStep]:
         while self.at < len(self.text):
             brace = self.text.find("{", self.at)
             end = len(self.text) if brace < 0 else brace
             if end > self.at:
-                yield Text(self.text[self.at : end])
+                yield TextStep(self.text[self.at : end])
             self.at = end
             if brace >= 0:
                 self.at += 1
@@ -144,12 +144,12 @@ class _Parser:
             elif char == "[":
                 steps += self.brackets()
             elif char in "\"'":
-                steps.append(Text(self.quoted(char)))
+                steps.append(TextStep(self.quoted(char)))
             elif char == ".":
                 steps.append(self.field())
             elif char in "+-" or char.isdecimal():
                 self.at = start
-                steps.append(Literal(self.number()))
+                steps.append(LiteralStep(self.number()))
             elif _is_alphanumeric(char):
                 self.at = start
                 steps.append(self.word())
@@ -170,14 +170,14 @@ class _Parser:
             self.at += 2 if char == "\\" else 1
         self.at = min(self.at, len(self.text))
         name = self.text[start : self.at]
-        return Wildcard() if name == "*" else Field(name.replace("\\", ""))
+        return Wildcard() if name == "*" else FieldStep(name.replace("\\", ""))
 
     def word(self) -> Step:
         start = self.at
         while (char := self.text[self.at : self.at + 1]) and char not in _ENDS_NAME:
             self.at += 1
         word = self.text[start : self.at]
-        return Literal(word == "true") if word in ("true", "false") else Word(word)
+        return LiteralStep(word == "true") if word in ("true", "false") else Word(word)
 
     def number(self) -> Json:
         start = self.at
@@ -213,12 +213,12 @@ class _Parser:
             text = ":"
         branches = text.split(",")
         if len(branches) > 1:
-            return (Union(tuple(_action(f"[{branch.strip(' ')}]") for branch in branches)),)
+            return (UnionStep(tuple(_action(f"[{branch.strip(' ')}]") for branch in branches)),)
         if name := _SINGLE_QUOTED.match(text):
             return _action("." + name[1])
         return (_slice(text),)
 
-    def filter(self) -> Filter:
+    def filter(self) -> FilterStep:
         """A filter, up to its `)]`; as upstream, a parenthesis in the first quoted text does not close it."""
         self.at += len("?(")
         start = self.at
@@ -236,22 +236,22 @@ class _Parser:
         text = self.text[start : self.at - 2]
         comparison = _COMPARISON.match(text)
         if comparison is None:
-            return Filter(_action(text), "exists", ())
+            return FilterStep(_action(text), "exists", ())
         left, right = _action(comparison[1]), _action(comparison[3])
-        constant = len(right) == 1 and isinstance(right[0], (Text, Literal))
-        return Filter(left, comparison[2], right, field_names(left) if constant else None)
+        constant = len(right) == 1 and isinstance(right[0], (TextStep, LiteralStep))
+        return FilterStep(left, comparison[2], right, field_names(left) if constant else None)
 
 
 def _action(text: str) -> Steps:
     """The first part of a path within a path. (At most three levels: it cannot contain `]`.)"""
     first = parse(text)[0]
-    assert not isinstance(first, Text)
+    assert not isinstance(first, TextStep)
     return first
 
 
 def field_names(steps: Steps) -> tuple[str, ...] | None:
     """The names of the fields, None if there are other steps."""
-    names = tuple(step.name for step in steps if isinstance(step, Field))
+    names = tuple(step.name for step in steps if isinstance(step, FieldStep))
     return names if len(names) == len(steps) else None
 
 

@@ -10,23 +10,107 @@ that follow are left out (as upstream does, which only logs it).
 
 There is no clock: a cell may be an `Age`, which is completed by the parameter `now`. Lists are converted row by row (`row`),
 so that the server can pause in long ones.
+
+The summary of an object: its metadata, and the cells of its row in a table, as JSON.
+
+It holds for as long as the object does, except for ages, which are inserted when it is sent. The cells ["a",<age>] of a
+custom resource are the pieces
+
+    ["a","  and  "]
+
+between which the text of an `Age` belongs; `Ages` makes it. From them and the metadata, `row_of_summary` makes what `row` does.
+
+Ages are for people (upstream's k8s.io/apimachinery/pkg/util/duration), with two or three significant figures: `42s`, `5m`,
+`5m30s`, `3h5m`, `26h`, `3d4h`, `200d`, `6y325d`, `11y`; `<invalid>` for a time two seconds or more in the future, `<unknown>`
+without a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from noxu.api import codec
 from noxu.api import field as fields
 from noxu.api.errors import ApiError, bad_request, plain_error
 from noxu.api.meta import MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE
 from noxu.go.text import compact_json, float_json, plain
-from noxu.tables import cell_budget, jsonpath
-from noxu.tables.cell_budget import MAX_OF_ROW, CellBudget, Spent
-from noxu.tables.duration import Age
+from noxu.go.time import unix_nanos
+from noxu.tables import jsonpath
+from noxu.tables.jsonpath import MAX_OF_ROW, CellBudget, Spent
 from noxu.values import MIN_INT64, Json, Object
+
+UNKNOWN: Final = "<unknown>"
+INVALID: Final = "<invalid>"
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_SECOND: Final = 10**9
+_MAX_DURATION: Final = 2**63 - 1  # the limit of Go's time.Since, 292 years
+_ZERO_TIME: Final = unix_nanos("0001-01-01T00:00:00Z")
+
+
+class Age(NamedTuple):
+    """A text with the age of a time, which only the time of the request completes: `2 (5m ago)`."""
+
+    time: str
+    before: str = ""
+    after: str = ""
+
+    def at(self, now: datetime) -> str:
+        """The text at a time."""
+        return f"{self.before}{since(self.time, now)}{self.after}"
+
+
+def since(text: str, now: datetime) -> str:
+    """The age of an RFC 3339 time in a date cell. `""` and `null` are unknown, other text that Go cannot parse is invalid."""
+    if text in ("", "null", "0001-01-01T00:00:00Z"):
+        return UNKNOWN
+    if len(text) == 20 and text[4] == text[7] == "-" and text[10] == "T" and text[13] == ":" and text[19] == "Z":
+        try:
+            return human((now - datetime.fromisoformat(text)) // _MICROSECOND * 1000)
+        except ValueError:
+            pass
+    try:
+        moment = unix_nanos(text)
+    except ValueError:
+        return INVALID
+    if moment == _ZERO_TIME:
+        return UNKNOWN
+    return human((now - _EPOCH) // _MICROSECOND * 1000 - moment)
+
+
+def human(nanoseconds: int) -> str:
+    """A duration as text. Up to two seconds below zero are tolerated, because clocks may differ."""
+    nanoseconds = min(nanoseconds, _MAX_DURATION)
+    if nanoseconds <= -2 * _SECOND:
+        return INVALID
+    seconds = max(nanoseconds, 0) // _SECOND
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
 
 Cells = Callable[[Object], list[Json | Age]]
 
@@ -157,7 +241,7 @@ def _columns(printer_columns: Sequence[Object], go_type: str = UNSTRUCTURED) -> 
 
     def cells(value: Object) -> list[Json | Age]:
         out: list[Json | Age] = [value["metadata"].get("name", "")]
-        budget = cell_budget.CURRENT.get() or CellBudget()
+        budget = jsonpath.CURRENT.get() or CellBudget()
         budget.begin_row()
         for path, read in readers:
             out.append(None if budget.is_spent else _cell(path, read, value, budget))
@@ -353,3 +437,82 @@ def convert_list(
         return partial_list(items, metadata, to.version)
     message = f"you requested PartialObjectMetadata, but the requested object is a list ({columns.go_type}List)"
     raise ApiError(406, message, "NotAcceptable")
+
+
+class Summary(NamedTuple):
+    """What tables and lists of metadata show of an object."""
+
+    pieces: tuple[bytes, ...]
+    """The cells, a list; after each piece but the last an age is inserted."""
+    ages: tuple[Age, ...]
+    conditions: bytes
+    """The conditions of the row with their name and a comma before it, or empty."""
+    metadata: bytes
+    ends_initial_events: bool
+
+
+_HEADS: Final = {
+    version: b'{"kind":"PartialObjectMetadata","apiVersion":"%b/%b","metadata":' % (GROUP.encode(), version.encode())
+    for version in VERSIONS
+}
+
+
+def summarize(value: Object, columns: Columns) -> Summary:
+    """The summary of an object in these columns, which do not depend on other objects."""
+    pieces, ages = _cells(columns, value)
+    conditions = columns.conditions(value) if columns.conditions is not None else []
+    return Summary(
+        pieces,
+        ages,
+        b',"conditions":' + codec.encode(conditions, sort_keys=False) if conditions else b"",
+        codec.encode(partial(value, VERSIONS[0])["metadata"], sort_keys=False),
+        ends_initial_events(value),
+    )
+
+
+def _cells(columns: Columns, value: Object) -> tuple[tuple[bytes, ...], tuple[Age, ...]]:
+    pieces, ages, piece = [], [], b"["
+    for n, cell in enumerate(columns.cells(value)):
+        if n:
+            piece += b","
+        if type(cell) is Age:
+            pieces.append(piece + b'"')
+            ages.append(cell)
+            piece = b'"'
+        else:
+            piece += codec.encode(cell, sort_keys=False)
+    return (*pieces, piece + b"]"), tuple(ages)
+
+
+class Ages:
+    """The texts of ages at one time, as the inside of JSON strings. Objects that were created together share them."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+        self._texts: dict[Age, bytes] = {}
+
+    def text(self, age: Age) -> bytes:
+        found = self._texts.get(age)
+        if found is None:
+            found = self._texts[age] = codec.encode(age.at(self._now), sort_keys=False)[1:-1]
+        return found
+
+
+def metadata(summary: Summary, version: str) -> bytes:
+    """A PartialObjectMetadata."""
+    return b"%b%b}" % (_HEADS[version], summary.metadata)
+
+
+def row_of_summary(summary: Summary, version: str, ages: Ages, include: str, body: bytes = b"") -> bytes:
+    """A TableRow. `include` is one of `table.INCLUDE`; for Object, `body` is the object's JSON."""
+    first, *others = summary.pieces
+    parts = [b'{"cells":', first]
+    for age, piece in zip(summary.ages, others, strict=True):
+        parts += ages.text(age), piece
+    if include == "Object":
+        parts += summary.conditions, b',"object":', body, b"}"
+    elif include == "Metadata" or summary.ends_initial_events:
+        parts += summary.conditions, b',"object":', _HEADS[version], summary.metadata, b"}}"
+    else:
+        parts += summary.conditions, b',"object":null}'
+    return b"".join(parts)

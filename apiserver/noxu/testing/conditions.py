@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from noxu.features import meant, nearest
 from noxu.go import structs
 from noxu.registry.resource import Resource
-from noxu.schema.declared import METADATA, TYPE_META
+from noxu.schema.fieldpath import METADATA, TYPE_META
 from noxu.schema.structural import Structural
 from noxu.testing.errors import hidden
 from noxu.values import Json, Object
 
 if TYPE_CHECKING:
-    from noxu.cel import Condition as CelCondition
+    from noxu.cel import AwaitedCondition
 
 
 __tracebackhide__ = hidden
@@ -84,7 +84,7 @@ def parse(condition: Condition, resource: Resource | None = None) -> tuple[Check
     from noxu import cel  # the engine is large, and few tests need it
 
     try:
-        compiled = cel.Condition(condition)
+        compiled = cel.AwaitedCondition(condition)
     except ValueError as error:
         raise ValueError(f"{condition!r} is no condition: {error}") from None
     if resource is not None and (error_of_field := unknown(condition, resource)):
@@ -92,7 +92,7 @@ def parse(condition: Condition, resource: Resource | None = None) -> tuple[Check
     return (lambda value: value is not None and _evaluated(compiled, value)), f"{condition} is true"
 
 
-def _evaluated(compiled: CelCondition, value: Object) -> bool:
+def _evaluated(compiled: AwaitedCondition, value: Object) -> bool:
     """Raises NotYet."""
     outcome = compiled.evaluate(value)
     if outcome.error:

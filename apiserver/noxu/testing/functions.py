@@ -17,7 +17,7 @@ from typing import Any, Final
 from noxu.admission.hooks import Hook
 from noxu.admission.matching import Criteria, Rule
 from noxu.api import codec
-from noxu.api.difference import difference
+from noxu.api.json_patches import difference
 from noxu.containment import Contained
 from noxu.go import base64 as go_base64
 from noxu.http.recent_requests import hook_errors

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 from noxu.clock import Clock
 from noxu.config import Config, StartError
-from noxu.http.filters import Filter
+from noxu.http.filters import RequestFilter
 from noxu.http.recent_requests import RecentRequests
 from noxu.manifests.documents import Document
 from noxu.process import limits as process_limits
@@ -89,7 +89,7 @@ class Runner:
     server: Server
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: Filter) -> None:
+    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: RequestFilter) -> None:
         self.config = config
         self._documents = documents
         self._clock = clock

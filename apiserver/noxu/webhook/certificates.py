@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from noxu.go import der as go_der
 from noxu.go import pem
+from noxu.go import x509 as go_x509
 from noxu.go.text import quote
 from noxu.go.time import format_time
 
@@ -148,7 +148,7 @@ def parse(der: bytes) -> Certificate:
 def _alternative_names(extensions: bytes) -> tuple[list[str], list[str]] | None:
     for _, extension in _elements(_content(extensions)):
         parts = list(_elements(extension))
-        if parts[0] == (go_der.IDENTIFIER, _SUBJECT_ALT_NAME):
+        if parts[0] == (go_x509.IDENTIFIER, _SUBJECT_ALT_NAME):
             found = list(_elements(_content(parts[-1][1])))
             names = [content.decode("ascii", "replace") for tag, content in found if tag == _DNS_NAME]
             return names, [str(ipaddress.ip_address(content)) for tag, content in found if tag == _IP_ADDRESS]
@@ -177,4 +177,4 @@ def _content(der: bytes) -> bytes:
 
 def _elements(der: bytes) -> Iterator[tuple[int, bytes]]:
     """Raises ValueError if one is malformed or cut off."""
-    return go_der.elements(der, "certificate")
+    return go_x509.elements(der, "certificate")

@@ -8,8 +8,8 @@ import pytest
 
 from noxu.cel.cost.runtime import CHECKED_BEFORE_CALL, call_cost
 from noxu.cel.errors import Cancelled, CelError
-from noxu.cel.library.formats import NAMED
 from noxu.cel.library.network import parse_address, parse_network
+from noxu.cel.library.strings import NAMED
 from noxu.cel.values.values import MapValue, UntypedList
 
 TEN, TWELVE = "x" * 10, "x" * 12

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from noxu.cel.checking.environment import KUBERNETES
-from noxu.cel.errors import Interrupted
+from noxu.cel.errors import TimeExceeded
 from noxu.cel.program import Program
-from noxu.cel.values.values import ABSENT, Failed, UntypedMap
+from noxu.cel.values.values import ABSENT, FailedConversion, UntypedMap
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT
 from tests.cel.evaluate import Error, evaluate, program
 
@@ -74,7 +74,7 @@ ROWS: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("text", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_an_evaluation(text: str, expected: Any) -> None:
-    found = evaluate(text, d=UntypedMap({"a": {"b": 1}}), i=ABSENT, s=Failed("broken"))
+    found = evaluate(text, d=UntypedMap({"a": {"b": 1}}), i=ABSENT, s=FailedConversion("broken"))
     assert (type(found), found) == (type(expected), expected)
 
 
@@ -143,7 +143,7 @@ class Budget:
         assert CURRENT.get() is self
         self.checks.append(upcoming_cost)
         if len(self.checks) == self.last:
-            raise Interrupted
+            raise TimeExceeded
 
     def checkpoint(self) -> None:
         raise AssertionError

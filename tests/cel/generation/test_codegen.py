@@ -13,7 +13,7 @@ import pytest
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.errors import CostExceeded
 from noxu.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
-from noxu.cel.generation.writer import Writer
+from noxu.cel.generation.writer import SourceWriter
 from noxu.cel.program import Program
 from noxu.cel.types.schema_types import decl_type
 from noxu.schema.structural import parse
@@ -236,13 +236,13 @@ def rule(s, o, limit, more):
 @pytest.mark.parametrize("rule", list(SOURCES))
 def test_the_source_of_a_rule(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = []
-    write = Writer.function
+    write = SourceWriter.function
 
-    def remember(self: Writer, header: str) -> str:
+    def remember(self: SourceWriter, header: str) -> str:
         sources.append(write(self, header))
         return sources[-1]
 
-    monkeypatch.setattr(Writer, "function", remember)
+    monkeypatch.setattr(SourceWriter, "function", remember)
     generated(rule)
     assert sources == [SOURCES[rule].strip()]
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.cel.kubernetes.activation import activation
-from noxu.cel.kubernetes.admission import Composition, Purpose, match_condition
-from noxu.cel.library.authorization import AuthorizerDecision
+from noxu.cel.kubernetes.admission import Composition, Purpose, activation, match_condition
+from noxu.cel.library.kubernetes import AuthorizerDecision
 
 PURPOSES = [
     ("a variable may be anything", Purpose.VARIABLE, "[1]", ""),

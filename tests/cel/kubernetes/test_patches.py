@@ -8,7 +8,7 @@ import pytest
 
 from noxu.cel.kubernetes.admission import Composition, Purpose
 from noxu.cel.kubernetes.patches import PatchError, apply_configuration, json_patch
-from noxu.go.fmt import GoValue
+from noxu.go.text import GoValue
 
 
 def evaluated(text: str, purpose: Purpose) -> Any:

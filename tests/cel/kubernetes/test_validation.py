@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from noxu.cel.errors import Interrupted
-from noxu.cel.kubernetes.validation import BUDGET, ValidationResult, Validator
+from noxu.cel.errors import TimeExceeded
+from noxu.cel.kubernetes.validation import BUDGET, RuleValidator, ValidationResult
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import parse
 
@@ -23,7 +23,7 @@ def validate(schema: dict[str, Any], new: Any, old: Any = None, **more: Any) -> 
     structural = parse(schema)
     if old is not None:
         more.setdefault("correlation", Correlated(new, old, structural))
-    return Validator(structural, root=False).validate(new, old, **more)
+    return RuleValidator(structural, root=False).validate(new, old, **more)
 
 
 def errors(schema: dict[str, Any], new: Any, old: Any = None, **more: Any) -> list[str]:
@@ -119,7 +119,7 @@ def test_costs_are_taken_from_the_budget() -> None:
 
 @pytest.mark.parametrize("runs", [1, 10], ids=["interpreted", "generated"])
 def test_nothing_is_evaluated_when_the_budget_is_used_up(runs: int) -> None:
-    validator = Validator(parse(ruled(I, "self.i > 0", "self.i > 1", "self.i > 2")), root=False)
+    validator = RuleValidator(parse(ruled(I, "self.i > 0", "self.i > 1", "self.i > 2")), root=False)
     for _ in range(runs):
         result = validator.validate({"i": 0}, budget=5)
     assert result.remaining == -1
@@ -146,7 +146,7 @@ def test_a_message_that_costs_too_much_is_the_end() -> None:
 
 def test_the_result_is_the_same_for_generated_rules() -> None:
     schema = ruled(I, "self.i > 0", "1 / self.i > 0", "self.i == 0", "self.i >= oldSelf.i")
-    validator = Validator(parse(schema), root=False)
+    validator = RuleValidator(parse(schema), root=False)
     results = [validator.validate({"i": 0}, {"i": 1}) for _ in range(10)]
     assert len({(str(one.errors), one.remaining) for one in results}) == 1
 
@@ -162,7 +162,7 @@ class Budget:
         self.rules += 1
 
     def check(self, upcoming_cost: int = 0) -> None:
-        raise Interrupted
+        raise TimeExceeded
 
     def checkpoint(self) -> None:
         self.checkpoints += 1

@@ -99,4 +99,4 @@ def test_a_call_runs_an_implementation(called: Function, overloads: tuple[str, .
 
 
 def test_unknown_names_are_object_types() -> None:
-    assert read_type("kubernetes.Widget") == types.Type(types.Kind.STRUCT, "kubernetes.Widget")
+    assert read_type("kubernetes.Widget") == types.Type(types.TypeKind.STRUCT, "kubernetes.Widget")

@@ -1,4 +1,4 @@
-"""IP addresses and networks in expressions; how they are parsed is tested in tests/go/test_netip.py."""
+"""IP addresses and networks in expressions; how they are parsed is tested in tests/go/test_net_netip.py."""
 
 from __future__ import annotations
 

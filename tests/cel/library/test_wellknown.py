@@ -6,7 +6,7 @@ import pytest
 
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 
 ENVIRONMENT = KUBERNETES.extend({"number": types.INT, "text": types.STRING})

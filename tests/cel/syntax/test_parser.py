@@ -6,11 +6,11 @@ import pytest
 
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import Program
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.syntax.error_recovery import MAX_DEPTH
 from noxu.cel.syntax.lexer import tokenize
 from noxu.cel.syntax.parse_tree import parse_with_recovery
 from noxu.cel.syntax.parser import MAX_CODE_POINTS, parse
-from noxu.cel.syntax.source import CompileError
 from tests.cel.trees import shown
 
 TREES = [

@@ -11,7 +11,7 @@ from noxu.cel.values.numbers import Uint
 from noxu.cel.values.times import Duration, Timestamp
 from noxu.cel.values.values import (
     ABSENT,
-    Failed,
+    FailedConversion,
     JsonList,
     JsonObject,
     LazyMap,
@@ -85,7 +85,7 @@ def test_a_value_is_not_as_its_schema_says(schema: dict[str, Any], raw: Any, err
         from_json(raw, parse(schema))
     assert caught.value.message == error
     failed = from_json_or_failed(raw, parse(schema))
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedConversion)
     assert failed.message == error
 
 

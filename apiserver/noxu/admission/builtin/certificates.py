@@ -7,8 +7,8 @@ from typing import Final
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.builtin.rules import Rules
 from noxu.go import base64, x509
-from noxu.go.distinguished_names import ORGANIZATION
 from noxu.go.text import quote
+from noxu.go.x509 import ORGANIZATION
 from noxu.registry import access
 
 _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"

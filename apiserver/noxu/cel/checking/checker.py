@@ -11,24 +11,23 @@ from noxu.cel.library.declarations import Function
 from noxu.cel.syntax.ast import (
     Call,
     Comprehension,
-    Entry,
     Expr,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Message,
     Missing,
     Select,
+    SourceProblem,
 )
-from noxu.cel.syntax.source import Problem
 from noxu.cel.types import types
-from noxu.cel.types.assignability import Substitution, most_general
-from noxu.cel.types.types import Kind, Type, display, is_dyn_or_error, is_optional
+from noxu.cel.types.types import Substitution, Type, TypeKind, display, is_dyn_or_error, is_optional, most_general
 from noxu.cel.values.values import type_of
 
 
-class Checked:
+class CheckedExpr:
     """A checked expression. `names` are all identifiers it uses, the variables of macros included."""
 
     __slots__ = ("names", "tree")
@@ -38,13 +37,13 @@ class Checked:
         self.names = names
 
 
-def check(tree: Expr, environment: Environment) -> tuple[Checked, list[Problem]]:
+def check(tree: Expr, environment: Environment) -> tuple[CheckedExpr, list[SourceProblem]]:
     """The checked expression, and what is wrong with it. Changes the nodes of `tree`."""
     checker = _Checker(environment)
     tree = checker.check(tree)
     for node in checker.generic:
         node.type = checker.substitution.resolve(node.type, unbound_as_dyn=True)
-    return Checked(tree, checker.names), checker.problems
+    return CheckedExpr(tree, checker.names), checker.problems
 
 
 class _Checker:
@@ -53,13 +52,13 @@ class _Checker:
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.substitution = Substitution()
-        self.problems: list[Problem] = []
+        self.problems: list[SourceProblem] = []
         self.names: set[str] = set()
         self.generic: list[Expr] = []  # nodes whose type contains parameters until the whole tree is checked
         self.scopes: list[dict[str, Type]] = []
 
     def report(self, pos: int, message: str) -> None:
-        self.problems.append(Problem(pos, message))
+        self.problems.append(SourceProblem(pos, message))
 
     def set_type(self, node: Expr, type_: Type) -> Expr:
         node.type = type_
@@ -150,11 +149,11 @@ class _Checker:
         given = self.substitution.resolve(operand.type)
         target = given.params[0] if is_optional(given) else given
         match target.kind:
-            case Kind.MAP:
+            case TypeKind.MAP:
                 result = target.params[1]
-            case Kind.STRUCT:
+            case TypeKind.STRUCT:
                 result = self.struct_field(node.pos, target, name)
-            case Kind.PARAM:
+            case TypeKind.PARAM:
                 self.substitution.assignable(types.DYN, target)
                 result = types.DYN
             case _:
@@ -246,7 +245,7 @@ class _Checker:
             returned = substitution.resolve(returned)
             if result is None:
                 result = returned
-            elif result.kind is not Kind.DYN and returned != result:
+            elif result.kind is not TypeKind.DYN and returned != result:
                 result = types.DYN
         return tuple(chosen), result
 
@@ -273,7 +272,7 @@ class _Checker:
         """The type that a `?element` contributes: what the optional holds."""
         if is_optional(node.type):
             return node.type.params[0]
-        if node.type.kind is not Kind.DYN:
+        if node.type.kind is not TypeKind.DYN:
             expected = display(types.optional_of(node.type))
             self.report(node.pos, f"expected type '{expected}' but found '{display(node.type)}'")
         return node.type
@@ -296,7 +295,7 @@ class _Checker:
             key, value = self.substitution.new_param(), self.substitution.new_param()
         return self.set_type(node, types.map_of(key, value))
 
-    def entry_value(self, entry: Entry) -> Type:
+    def entry_value(self, entry: MapEntry) -> Type:
         entry.value = self.check(entry.value)
         return self.unwrapped(entry.value) if entry.optional else entry.value.type
 
@@ -347,12 +346,12 @@ class _Checker:
         """The types of the iteration variables."""
         given = self.substitution.resolve(node.range.type)
         match given.kind:
-            case Kind.LIST:
+            case TypeKind.LIST:
                 return (types.INT, given.params[0]) if node.variable2 else (given.params[0], types.ERROR)
-            case Kind.MAP:
+            case TypeKind.MAP:
                 key, value = given.params
                 return key, value
-            case Kind.DYN | Kind.ERROR | Kind.PARAM:
+            case TypeKind.DYN | TypeKind.ERROR | TypeKind.PARAM:
                 self.substitution.assignable(types.DYN, given)
                 return types.DYN, types.DYN
         self.report(
@@ -377,5 +376,6 @@ def _qualified(node: Expr) -> str | None:
 def _has_struct(given: tuple[Type, ...]) -> bool:
     """Whether a type was made from a schema. Such types come and go with their CRDs, so they are not cached."""
     return any(
-        (type_.kind is Kind.STRUCT and type_.declaration is not None) or _has_struct(type_.params) for type_ in given
+        (type_.kind is TypeKind.STRUCT and type_.declaration is not None) or _has_struct(type_.params)
+        for type_ in given
     )

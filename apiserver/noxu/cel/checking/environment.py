@@ -9,23 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from noxu.cel.library import (
-    authorization,
-    comprehensions,
-    formats,
-    lists,
-    network,
-    optionals,
-    quantity,
-    regex,
-    semver,
-    sets,
-    standard,
-    strings,
-    urls,
-)
-from noxu.cel.library.declarations import Function, Overload
-from noxu.cel.library.messages import FindMessage, MessageType, no_messages
+from noxu.cel.library import kubernetes, lists, network, standard, strings, wellknown
+from noxu.cel.library.declarations import FindMessage, Function, Overload, no_messages
 from noxu.cel.types import types
 from noxu.cel.types.types import Type
 
@@ -38,7 +23,7 @@ _UNUSABLE_TYPE_NAMES: Final = {
     "duration": types.DURATION,
     "timestamp": types.TIMESTAMP,
     **{
-        f"google.protobuf.{name}": Type(types.Kind.STRUCT, f"google.protobuf.{name}")
+        f"google.protobuf.{name}": Type(types.TypeKind.STRUCT, f"google.protobuf.{name}")
         for name in ("Any", "Struct", "Value", "ListValue", "BoolValue", "BytesValue", "DoubleValue", "FloatValue",
                      "Int32Value", "Int64Value", "StringValue", "UInt32Value", "UInt64Value")
     },
@@ -108,30 +93,26 @@ def environment(functions: Iterable[Function], *libraries: Iterable[tuple[str, O
     for library in libraries:
         for name, overload in library:
             merged.setdefault(name, Function(name)).overloads.append(overload)
-    return Environment(merged, {}, {named.name: named for named in _TYPE_NAMES}, _UNUSABLE_TYPE_NAMES, _well_known)
-
-
-def _well_known(name: str) -> MessageType | None:
-    from noxu.cel.library import wellknown  # imported when first needed: expressions rarely contain messages
-
-    return wellknown.find_message(name)
+    return Environment(
+        merged, {}, {named.name: named for named in _TYPE_NAMES}, _UNUSABLE_TYPE_NAMES, wellknown.find_message
+    )
 
 
 # In the order of upstream's environment/base.go, which decides which overload is tried first.
 KUBERNETES: Final = environment(
     [*standard.FUNCTIONS, lists.FLATTEN, lists.SORT, lists.SORT_BY],
-    urls.OVERLOADS,
-    regex.OVERLOADS,
+    network.URLS,
+    strings.REGEX,
     lists.KUBERNETES,
-    authorization.OVERLOADS,
-    optionals.OVERLOADS,
-    quantity.OVERLOADS,
+    kubernetes.AUTHORIZATION,
+    lists.OPTIONALS,
+    kubernetes.QUANTITIES,
     strings.OVERLOADS,
-    sets.OVERLOADS,
+    lists.SETS,
     network.OVERLOADS,
-    formats.OVERLOADS,
-    comprehensions.OVERLOADS,
-    semver.OVERLOADS,
+    strings.FORMATS,
+    lists.COMPREHENSIONS,
+    kubernetes.SEMVERS,
     lists.EXTENSION,
 )
 # Functions that came after the compatibility version: only stored expressions may use them.

@@ -14,8 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from noxu.cel.cost.function_estimates import EXTENSIONS, KUBERNETES, STANDARD, Estimate, Operand
-from noxu.cel.cost.ranges import EMPTY_UNION, NOTHING, ONE, UNKNOWN, Range, fixed, total
+from noxu.cel.cost.function_estimates import (
+    EMPTY_UNION,
+    EXTENSIONS,
+    KUBERNETES,
+    NOTHING,
+    ONE,
+    STANDARD,
+    UNKNOWN,
+    CostedOperand,
+    Estimate,
+    Range,
+    fixed,
+    total,
+)
 from noxu.cel.cost.runtime import LIST_COST, MAP_COST, MESSAGE_COST, TRAVERSAL
 from noxu.cel.syntax.ast import (
     ACCUMULATOR,
@@ -30,7 +42,7 @@ from noxu.cel.syntax.ast import (
     Select,
 )
 from noxu.cel.types.schema_types import DeclType
-from noxu.cel.types.types import Kind, Type, is_optional
+from noxu.cel.types.types import Type, TypeKind, is_optional
 
 _LIST: Final = fixed(LIST_COST)
 _MAP: Final = fixed(MAP_COST)
@@ -136,22 +148,22 @@ class _Estimator:
             return self.locals[node.name][-1].entries
         return None
 
-    def operand(self, node: Expr) -> Operand:
+    def operand(self, node: Expr) -> CostedOperand:
         path = self.path(node)
         if path and path[0] == ACCUMULATOR:
             path = ()
-        return Operand(node, node.type, path, self.size(node))
+        return CostedOperand(node, node.type, path, self.size(node))
 
-    def known_size(self, operand: Operand) -> Range:
+    def known_size(self, operand: CostedOperand) -> Range:
         """The size of an operand of a Kubernetes function. Unlike `size`, it consults the schema for elements as well."""
         return operand.size or self.declared_size(operand.path) or UNKNOWN
 
-    def element(self, operand: Operand) -> Operand | None:
+    def element(self, operand: CostedOperand) -> CostedOperand | None:
         """An element of a list (or a key of a map); None if the type is not known."""
         if not operand.type.params:
             return None
         path = (*operand.path, "@items") if operand.path else ()
-        return Operand(None, operand.type.params[0], path, None)
+        return CostedOperand(None, operand.type.params[0], path, None)
 
     # Costs
 
@@ -183,7 +195,7 @@ class _Estimator:
         cost = self.cost(node.operand)
         if node.test:
             return cost
-        if node.operand.type.kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM):
+        if node.operand.type.kind in (TypeKind.MAP, TypeKind.STRUCT, TypeKind.PARAM):
             cost = cost.plus(ONE)
         self.paths[node] = (*self.path(node.operand), node.field)
         return cost
@@ -232,7 +244,7 @@ class _Estimator:
         cost = self.cost(node.range).plus(self.cost(node.initial))
         self.push_value(node.accumulator, node.initial)
         entries = self.entries_of(node.range)
-        over_list = entries.is_list if entries else node.range.type.kind is Kind.LIST
+        over_list = entries.is_list if entries else node.range.type.kind is TypeKind.LIST
         path = self.path(node.range)
         keys = _Local((*path, "@indices" if over_list else "@keys"), entries.key if entries else None, None)
         values = _Local((*path, "@items" if over_list else "@values"), entries.value if entries else None, None)
@@ -265,7 +277,7 @@ class _Estimator:
             self.copy(node, node.args[0])
             return cost
         costs: list[Range] = []
-        args: list[Operand] = []
+        args: list[CostedOperand] = []
         for arg in node.args:
             costs.append(self.cost(arg))
             args.append(self.operand(arg))
@@ -293,7 +305,7 @@ class _Estimator:
         return cost.plus(call_cost)
 
     def function(
-        self, node: Call, overload: str, target: Operand | None, args: list[Operand], costs: list[Range]
+        self, node: Call, overload: str, target: CostedOperand | None, args: list[CostedOperand], costs: list[Range]
     ) -> Estimate:
         """The cost of one overload, its arguments included, and the size of its result."""
         found: Estimate | None = None
@@ -318,10 +330,10 @@ class _Estimator:
 
     # Functions whose estimate depends on the costs of their arguments, or on the entries of lists and maps
 
-    def logic(self, _: Call, __: list[Operand], costs: list[Range]) -> Estimate:
+    def logic(self, _: Call, __: list[CostedOperand], costs: list[Range]) -> Estimate:
         return Estimate(Range(costs[0].low, costs[0].plus(costs[1]).high))
 
-    def conditional(self, node: Call, args: list[Operand], costs: list[Range]) -> Estimate:
+    def conditional(self, node: Call, args: list[CostedOperand], costs: list[Range]) -> Estimate:
         yes, no = (arg.size or UNKNOWN for arg in args[1:])
         entries = self.entries_of(node.args[1])
         if entries is not None:
@@ -330,7 +342,7 @@ class _Estimator:
             self.entries[node] = entries
         return Estimate(costs[0].plus(costs[1].union(costs[2])), yes.union(no))
 
-    def addition(self, node: Call, args: list[Operand], costs: list[Range]) -> Estimate:
+    def addition(self, node: Call, args: list[CostedOperand], costs: list[Range]) -> Estimate:
         size = (args[0].size or UNKNOWN).plus(args[1].size or UNKNOWN)
         entries = self.entries_of(node.args[0])
         if entries is not None:
@@ -339,18 +351,25 @@ class _Estimator:
             self.entries[node] = entries
         return Estimate(size.times(TRAVERSAL).plus(total(costs)), size)
 
-    def list_addition(self, node: Call, args: list[Operand], costs: list[Range]) -> Estimate:
+    def list_addition(self, node: Call, args: list[CostedOperand], costs: list[Range]) -> Estimate:
         return Estimate(ONE.plus(total(costs)), self.addition(node, args, costs).size)
 
 
 def _is_scalar(type_: Type) -> bool:
     if is_optional(type_):
         return _is_scalar(type_.params[0])
-    return type_.kind in (Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT)
+    return type_.kind in (
+        TypeKind.BOOL,
+        TypeKind.DOUBLE,
+        TypeKind.DURATION,
+        TypeKind.INT,
+        TypeKind.TIMESTAMP,
+        TypeKind.UINT,
+    )
 
 
 _KEY: Final = DeclType()  # of maps: strings of unknown size
-_SpecialEstimate: TypeAlias = Callable[[_Estimator, Call, list[Operand], list[Range]], Estimate]
+_SpecialEstimate: TypeAlias = Callable[[_Estimator, Call, list[CostedOperand], list[Range]], Estimate]
 _SPECIAL: Final[dict[str, _SpecialEstimate]] = {
     "logical_and": _Estimator.logic,
     "logical_or": _Estimator.logic,

@@ -3,26 +3,76 @@
 Three tables, looked up in this order: `EXTENSIONS` by overload, `KUBERNETES` by function, `STANDARD` by overload. An entry
 returns the cost of the call without that of its arguments, and the size of its result if it is known. It returns None to
 pass the call on to the next table.
+
+Costs and sizes are ranges, with arithmetic that saturates at 2^64-1 as upstream's does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from noxu.cel.cost.ranges import NOTHING, ONE, UNKNOWN, Range, fixed
 from noxu.cel.cost.runtime import LIST_COST, PATTERN, TRAVERSAL
 from noxu.cel.syntax.ast import Expr, Literal
-from noxu.cel.types.types import Kind, Type
+from noxu.cel.types.types import Type, TypeKind
 from noxu.cel.values.numbers import MAX_UINT64
+
+_TWO_64: Final = 2.0**64
+
+
+class Range(NamedTuple):
+    """A cost or a size: at least `low`, at most `high`."""
+
+    low: int
+    high: int
+
+    def plus(self, other: Range) -> Range:
+        return Range(min(self.low + other.low, MAX_UINT64), min(self.high + other.high, MAX_UINT64))
+
+    def by(self, other: Range) -> Range:
+        return Range(min(self.low * other.low, MAX_UINT64), min(self.high * other.high, MAX_UINT64))
+
+    def times(self, factor: float) -> Range:
+        return Range(_times(self.low, factor), _times(self.high, factor))
+
+    def union(self, other: Range) -> Range:
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+
+def _times(value: int, factor: float) -> int:
+    """`value` × `factor`, rounded up. Computed in floats, because upstream does."""
+    as_float = float(value)
+    if as_float > 0 and factor > 0 and as_float > _TWO_64 / factor:
+        return MAX_UINT64
+    product = ceil(as_float * factor)
+    return MAX_UINT64 if product >= _TWO_64 else product
+
+
+NOTHING: Final = Range(0, 0)
+ONE: Final = Range(1, 1)
+UNKNOWN: Final = Range(0, MAX_UINT64)
+EMPTY_UNION: Final = Range(MAX_UINT64, 0)
+"""The union of no ranges."""
+
+
+def fixed(value: int) -> Range:
+    return Range(value, value)
+
+
+def total(costs: Sequence[Range]) -> Range:
+    result = NOTHING
+    for cost in costs:
+        result = result.plus(cost)
+    return result
+
 
 _MAX_FORMAT: Final = 64  # bytes of a format's name
 _MAX_FORMAT_PATTERN: Final = 128
 _LIST: Final = fixed(LIST_COST)
 
 
-class Operand(NamedTuple):
+class CostedOperand(NamedTuple):
     """A target or an argument of a call.
 
     `node` is None for an element of a list. `path` leads to the value from a variable, () if it does not come from one.
@@ -40,68 +90,70 @@ class Estimate(NamedTuple):
     size: Range | None = None
 
 
-class Sizes(Protocol):
+class OperandSizes(Protocol):
     """What the estimates of Kubernetes' functions ask about operands: `noxu.cel.cost.estimate` answers."""
 
-    def known_size(self, operand: Operand) -> Range:
+    def known_size(self, operand: CostedOperand) -> Range:
         """The size of an operand; if it is not known, what the schema says of its path."""
 
-    def element(self, operand: Operand) -> Operand | None:
+    def element(self, operand: CostedOperand) -> CostedOperand | None:
         """An element of a list, or a key of a map."""
 
 
-CallEstimate: TypeAlias = Callable[[Sizes, Operand | None, list[Operand]], Estimate | None]
+CallEstimate: TypeAlias = Callable[[OperandSizes, CostedOperand | None, list[CostedOperand]], Estimate | None]
 """(sizes, target, arguments)"""
-KubernetesEstimate: TypeAlias = Callable[[Sizes, str, Operand | None, list[Operand]], Estimate | None]
+KubernetesEstimate: TypeAlias = Callable[
+    [OperandSizes, str, CostedOperand | None, list[CostedOperand]], Estimate | None
+]
 """(sizes, overload, target, arguments)"""
 
 
 # The language's functions
 
 
-def _size(operand: Operand) -> Range:
+def _size(operand: CostedOperand) -> Range:
     return operand.size or UNKNOWN
 
 
-def _target_traversed(_: Sizes, target: Operand | None, __: list[Operand]) -> Estimate | None:
+def _target_traversed(_: OperandSizes, target: CostedOperand | None, __: list[CostedOperand]) -> Estimate | None:
     return None if target is None else Estimate(_size(target).times(TRAVERSAL))
 
 
-def _to_bytes(_: Sizes, __: Operand | None, args: list[Operand]) -> Estimate:
+def _to_bytes(_: OperandSizes, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     size = _size(args[0])
     return Estimate(size.times(TRAVERSAL), Range(size.low, size.high * 4 % 2**64))
 
 
-def _from_bytes(_: Sizes, __: Operand | None, args: list[Operand]) -> Estimate:
+def _from_bytes(_: OperandSizes, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     size = _size(args[0])
     return Estimate(size.times(TRAVERSAL), Range(size.low // 4, size.high))
 
 
-def _quoted(_: Sizes, __: Operand | None, args: list[Operand]) -> Estimate:
+def _quoted(_: OperandSizes, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     size = _size(args[0])
     return Estimate(size.times(TRAVERSAL), Range((size.low + 2) % 2**64, (size.high * 2 + 2) % 2**64))
 
 
-def _affix(_: Sizes, __: Operand | None, args: list[Operand]) -> Estimate:
+def _affix(_: OperandSizes, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     return Estimate(_size(args[0]).times(TRAVERSAL))
 
 
-def _in_list(_: Sizes, __: Operand | None, args: list[Operand]) -> Estimate:
+def _in_list(_: OperandSizes, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     return Estimate(_size(args[1]).times(1))
 
 
-def _matched(_: Sizes, target: Operand | None, args: list[Operand]) -> Estimate:
+def _matched(_: OperandSizes, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     text, pattern = (args[0], args[1]) if target is None else (target, args[0])
     return Estimate(_size(text).plus(ONE).times(TRAVERSAL).by(_size(pattern).times(PATTERN)))
 
 
-def _contained(_: Sizes, target: Operand | None, args: list[Operand]) -> Estimate | None:
+def _contained(_: OperandSizes, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if target is None:
         return None
     return Estimate(_size(target).times(TRAVERSAL).by(_size(args[0]).times(TRAVERSAL)))
 
 
-def _compared(_: Sizes, __: Operand | None, args: list[Operand]) -> Estimate:
+def _compared(_: OperandSizes, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     shorter = min(_size(args[0]).high, _size(args[1]).high)
     return Estimate(Range(1 if shorter else 0, shorter).times(TRAVERSAL))
 
@@ -135,35 +187,35 @@ def _allocated(factor: float, size: Range) -> Estimate:
     return Estimate(size.times(factor).plus(ONE).plus(_LIST), size)
 
 
-def _literal(operand: Operand, default: int) -> int:
+def _literal(operand: CostedOperand, default: int) -> int:
     """The value of an argument that is an integer literal (0 if it is negative), else the default."""
     if isinstance(operand.node, Literal) and type(operand.node.value) is int:
         return max(operand.node.value, 0)
     return default
 
 
-def _slice(sizes: Sizes, target: Operand | None, args: list[Operand]) -> Estimate | None:
+def _slice(sizes: OperandSizes, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if target is None:
         return None
     end = _literal(args[1], sizes.known_size(target).high)
     return _allocated(1, fixed((end - _literal(args[0], 0)) % 2**64))
 
 
-def _range(_: Sizes, __: Operand | None, args: list[Operand]) -> Estimate:
+def _range(_: OperandSizes, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     return _allocated(1, fixed(_literal(args[0], MAX_UINT64)))
 
 
-def _reverse(sizes: Sizes, target: Operand | None, _: list[Operand]) -> Estimate | None:
+def _reverse(sizes: OperandSizes, target: CostedOperand | None, _: list[CostedOperand]) -> Estimate | None:
     return None if target is None else _allocated(1, sizes.known_size(target))
 
 
-def _flatten(sizes: Sizes, target: Operand | None, args: list[Operand]) -> Estimate | None:
+def _flatten(sizes: OperandSizes, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if target is None:
         return None
     return _allocated(float(_literal(args[0], MAX_UINT64) if args else 1), sizes.known_size(target))
 
 
-def _distinct(sizes: Sizes, target: Operand | None, _: list[Operand]) -> Estimate | None:
+def _distinct(sizes: OperandSizes, target: CostedOperand | None, _: list[CostedOperand]) -> Estimate | None:
     if target is None:
         return None
     size = sizes.known_size(target)
@@ -173,7 +225,7 @@ def _distinct(sizes: Sizes, target: Operand | None, _: list[Operand]) -> Estimat
 def _sort(kind: str, *, by_keys: bool) -> CallEstimate:
     factor = 2.0 + (TRAVERSAL if kind in ("string", "bytes") else 0)
 
-    def run(sizes: Sizes, target: Operand | None, args: list[Operand]) -> Estimate | None:
+    def run(sizes: OperandSizes, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
         if target is None:
             return None
         size = sizes.known_size(args[0] if by_keys else target)
@@ -183,7 +235,7 @@ def _sort(kind: str, *, by_keys: bool) -> CallEstimate:
 
 
 def _sets(factor: float) -> CallEstimate:
-    def run(sizes: Sizes, _: Operand | None, args: list[Operand]) -> Estimate:
+    def run(sizes: OperandSizes, _: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
         product = sizes.known_size(args[0]).by(sizes.known_size(args[1]))
         return Estimate(product.times(factor).plus(ONE))
 
@@ -211,22 +263,24 @@ EXTENSIONS: Final[dict[str, CallEstimate]] = {
 # Kubernetes' functions
 
 
-def _nominal(_: Sizes, __: str, ___: Operand | None, ____: list[Operand]) -> Estimate:
+def _nominal(_: OperandSizes, __: str, ___: CostedOperand | None, ____: list[CostedOperand]) -> Estimate:
     return Estimate(ONE)
 
 
-def _check(_: Sizes, __: str, ___: Operand | None, ____: list[Operand]) -> Estimate:
+def _check(_: OperandSizes, __: str, ___: CostedOperand | None, ____: list[CostedOperand]) -> Estimate:
     return Estimate(fixed(350_000))
 
 
-def _selector(sizes: Sizes, _: str, __: Operand | None, args: list[Operand]) -> Estimate | None:
+def _selector(sizes: OperandSizes, _: str, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if len(args) != 1:
         return None
     length = sizes.known_size(args[0])
     return Estimate(_LIST.plus(length.times(TRAVERSAL)).plus(length.times(0.5).times(50.0)))
 
 
-def _whole_list(sizes: Sizes, overload: str, target: Operand | None, __: list[Operand]) -> Estimate | None:
+def _whole_list(
+    sizes: OperandSizes, overload: str, target: CostedOperand | None, __: list[CostedOperand]
+) -> Estimate | None:
     if target is None:
         return None
     element = sizes.element(target)
@@ -236,26 +290,26 @@ def _whole_list(sizes: Sizes, overload: str, target: Operand | None, __: list[Op
             return Estimate(size)
         return Estimate(size.times(TRAVERSAL))  # indexOf of a string
     each = ONE
-    if element.type.kind in (Kind.STRING, Kind.BYTES):
+    if element.type.kind in (TypeKind.STRING, TypeKind.BYTES):
         each = each.plus(sizes.known_size(element).times(TRAVERSAL))
     return Estimate(sizes.known_size(target).by(each))
 
 
-def _url(sizes: Sizes, _: str, __: Operand | None, args: list[Operand]) -> Estimate | None:
+def _url(sizes: OperandSizes, _: str, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if len(args) != 1:
         return None
     size = sizes.known_size(args[0])
     return Estimate(size.times(TRAVERSAL), size)
 
 
-def _transformed(sizes: Sizes, _: str, target: Operand | None, __: list[Operand]) -> Estimate | None:
+def _transformed(sizes: OperandSizes, _: str, target: CostedOperand | None, __: list[CostedOperand]) -> Estimate | None:
     if target is None:
         return None
     size = sizes.known_size(target)
     return Estimate(size.times(TRAVERSAL), size)
 
 
-def _replace(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) -> Estimate | None:
+def _replace(sizes: OperandSizes, _: str, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if target is None or len(args) < 2:
         return None
     text, old, new = sizes.known_size(target), sizes.known_size(args[0]), sizes.known_size(args[1])
@@ -279,7 +333,7 @@ def _replace(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) 
     return Estimate(text.times(2 * TRAVERSAL), size)
 
 
-def _split(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) -> Estimate | None:
+def _split(sizes: OperandSizes, _: str, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if target is None:
         return None
     size = sizes.known_size(target)
@@ -289,7 +343,7 @@ def _split(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) ->
     return Estimate(size.times(2 * TRAVERSAL), Range(0, most))
 
 
-def _join(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) -> Estimate | None:
+def _join(sizes: OperandSizes, _: str, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if target is None:
         return None
     items, size = sizes.known_size(target), NOTHING
@@ -302,7 +356,7 @@ def _join(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) -> 
     return Estimate(size.times(TRAVERSAL), size)
 
 
-def _find(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) -> Estimate | None:
+def _find(sizes: OperandSizes, _: str, target: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     if target is None or not args:
         return None
     size = sizes.known_size(target)
@@ -311,7 +365,7 @@ def _find(sizes: Sizes, _: str, target: Operand | None, args: list[Operand]) -> 
 
 
 def _parsed(factor: float = TRAVERSAL) -> KubernetesEstimate:
-    def run(sizes: Sizes, overload: str, _: Operand | None, args: list[Operand]) -> Estimate | None:
+    def run(sizes: OperandSizes, overload: str, _: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
         if overload == "cidr_ip":
             return Estimate(ONE)
         return Estimate(sizes.known_size(args[0]).times(factor)) if args else None
@@ -322,21 +376,25 @@ def _parsed(factor: float = TRAVERSAL) -> KubernetesEstimate:
 _ADDRESS: Final = Range(4, 16)  # bytes of an IP address
 
 
-def _contains_address(sizes: Sizes, overload: str, _: Operand | None, args: list[Operand]) -> Estimate:
+def _contains_address(
+    sizes: OperandSizes, overload: str, _: CostedOperand | None, args: list[CostedOperand]
+) -> Estimate:
     price = _ADDRESS.plus(_ADDRESS).times(TRAVERSAL)
     if overload == "cidr_contains_ip_string":
         price = price.plus(sizes.known_size(args[0]).times(TRAVERSAL))
     return Estimate(price)
 
 
-def _contains_network(sizes: Sizes, overload: str, _: Operand | None, args: list[Operand]) -> Estimate:
+def _contains_network(
+    sizes: OperandSizes, overload: str, _: CostedOperand | None, args: list[CostedOperand]
+) -> Estimate:
     price = _ADDRESS.plus(_ADDRESS).times(TRAVERSAL).plus(_ADDRESS.times(TRAVERSAL)).plus(ONE)
     if overload == "cidr_contains_cidr_string":
         price = price.plus(sizes.known_size(args[0]).times(TRAVERSAL))
     return Estimate(price)
 
 
-def _validated(sizes: Sizes, _: str, __: Operand | None, args: list[Operand]) -> Estimate:
+def _validated(sizes: OperandSizes, _: str, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate:
     return Estimate(sizes.known_size(args[0]).times(TRAVERSAL).times(_MAX_FORMAT_PATTERN * PATTERN))
 
 
@@ -347,9 +405,9 @@ _CHEAP_TO_COMPARE: Final = frozenset({
 })  # fmt: skip
 
 
-def _equal(_: Sizes, __: str, ___: Operand | None, args: list[Operand]) -> Estimate | None:
+def _equal(_: OperandSizes, __: str, ___: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:
     left, right = args[0].type, args[1].type
-    if left.name != right.name or left.kind not in (Kind.OPAQUE, Kind.STRUCT):
+    if left.name != right.name or left.kind not in (TypeKind.OPAQUE, TypeKind.STRUCT):
         return None
     if left.name in _CHEAP_TO_COMPARE:
         return Estimate(ONE)

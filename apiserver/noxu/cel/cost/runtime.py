@@ -14,7 +14,7 @@ from math import ceil
 from typing import Final, TypeAlias
 
 from noxu.cel.errors import Cancelled, CelError
-from noxu.cel.library.formats import Format
+from noxu.cel.library.strings import NamedFormat
 from noxu.cel.memory import COMPARED, allocate
 from noxu.cel.types.types import BYTES, STRING
 from noxu.cel.values.conversions import go_type
@@ -122,7 +122,7 @@ def _contains_network_text(args: Sequence[Value], result: Value) -> int:
 
 
 def _validated(args: Sequence[Value], _: Value) -> int:
-    if not isinstance(args[0], Format):
+    if not isinstance(args[0], NamedFormat):
         return 1
     return search(size(args[1]), args[0].pattern_size)
 

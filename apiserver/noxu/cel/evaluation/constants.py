@@ -17,9 +17,8 @@ from noxu.cel.errors import CelError
 from noxu.cel.library import formatting
 from noxu.cel.library.formatting import FormatError
 from noxu.cel.library.standard import compile_pattern
-from noxu.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, MapLiteral, children
-from noxu.cel.syntax.source import Problem
-from noxu.cel.types.types import Kind, Type, display
+from noxu.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, MapLiteral, SourceProblem, children
+from noxu.cel.types.types import Type, TypeKind, display
 from noxu.cel.values import equality
 from noxu.cel.values.conversions import go_type, to_duration, to_timestamp
 from noxu.cel.values.numbers import Uint
@@ -33,27 +32,27 @@ _CONVERSIONS: Final = frozenset({
 PATTERN_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
 _PRIMITIVES: Final = frozenset({bool, float, int, str, Uint})
 _TEXTUAL: Final = frozenset({
-    Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
-    Kind.DURATION, Kind.TYPE, Kind.NULL,
+    TypeKind.LIST, TypeKind.MAP, TypeKind.INT, TypeKind.UINT, TypeKind.DOUBLE, TypeKind.BOOL, TypeKind.STRING, TypeKind.TIMESTAMP, TypeKind.BYTES,
+    TypeKind.DURATION, TypeKind.TYPE, TypeKind.NULL,
 })  # fmt: skip
 _PRINTABLE: Final = {  # the kinds of arguments that each verb of string.format accepts
     "s": _TEXTUAL,
-    "d": frozenset({Kind.INT, Kind.UINT}),
-    "f": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "e": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "b": frozenset({Kind.INT, Kind.UINT, Kind.BOOL}),
-    "x": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-    "X": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-    "o": frozenset({Kind.INT, Kind.UINT}),
+    "d": frozenset({TypeKind.INT, TypeKind.UINT}),
+    "f": frozenset({TypeKind.DOUBLE, TypeKind.STRING}),
+    "e": frozenset({TypeKind.DOUBLE, TypeKind.STRING}),
+    "b": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.BOOL}),
+    "x": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.STRING, TypeKind.BYTES}),
+    "X": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.STRING, TypeKind.BYTES}),
+    "o": frozenset({TypeKind.INT, TypeKind.UINT}),
 }
 
 
-def literal_problems(tree: Expr) -> list[Problem]:
+def literal_problems(tree: Expr) -> list[SourceProblem]:
     """What is wrong with the literals in a checked expression: arguments, and elements of different types."""
     return list(_literal_problems(tree))
 
 
-def _literal_problems(tree: Expr) -> Iterator[Problem]:
+def _literal_problems(tree: Expr) -> Iterator[SourceProblem]:
     todo = [(tree, False)]
     while todo:
         node, mixed_allowed = todo.pop()
@@ -68,11 +67,11 @@ def _literal_problems(tree: Expr) -> Iterator[Problem]:
         todo += ((child, mixed_allowed) for child in children(node))
 
 
-def _mismatch(node: Expr, expected: Type, given: Type) -> Problem:
-    return Problem(node.pos, f"expected type '{display(expected)}' but found '{display(given)}'")
+def _mismatch(node: Expr, expected: Type, given: Type) -> SourceProblem:
+    return SourceProblem(node.pos, f"expected type '{display(expected)}' but found '{display(given)}'")
 
 
-def _mixed_elements(node: ListLiteral) -> Iterator[Problem]:
+def _mixed_elements(node: ListLiteral) -> Iterator[SourceProblem]:
     expected: Type | None = None
     for n, element in enumerate(node.elements):
         given = element.type.params[0] if n in node.optional and element.type.params else element.type
@@ -83,7 +82,7 @@ def _mixed_elements(node: ListLiteral) -> Iterator[Problem]:
             return
 
 
-def _mixed_entries(node: MapLiteral) -> Iterator[Problem]:
+def _mixed_entries(node: MapLiteral) -> Iterator[SourceProblem]:
     expected: tuple[Type, Type] | None = None
     for entry in node.entries:
         value = entry.value.type
@@ -97,7 +96,7 @@ def _mixed_entries(node: MapLiteral) -> Iterator[Problem]:
             yield _mismatch(entry.value, expected[1], given[1])
 
 
-def _invalid_arguments(node: Call) -> Iterator[Problem]:
+def _invalid_arguments(node: Call) -> Iterator[SourceProblem]:
     first = node.args[0] if node.args else None
     if not isinstance(first, Literal):
         if node.function == "format" and isinstance(first, ListLiteral):
@@ -112,10 +111,10 @@ def _invalid_arguments(node: Call) -> Iterator[Problem]:
             case "matches" if isinstance(first.value, str):
                 patterns.compile(first.value)
     except (CelError, PatternError):
-        yield Problem(first.pos, f"invalid {node.function} argument")
+        yield SourceProblem(first.pos, f"invalid {node.function} argument")
 
 
-def _invalid_format(node: Call, args: ListLiteral) -> Iterator[Problem]:
+def _invalid_format(node: Call, args: ListLiteral) -> Iterator[SourceProblem]:
     if not isinstance(node.target, Literal) or not isinstance(node.target.value, str):
         return
     invalid: list[int] = []  # the position of the argument that cannot be printed
@@ -129,17 +128,17 @@ def _invalid_format(node: Call, args: ListLiteral) -> Iterator[Problem]:
     try:
         used = formatting.check(node.target.value, len(args.elements), check_argument)
     except FormatError as error:
-        yield Problem(invalid[0] if invalid else node.pos, str(error))
+        yield SourceProblem(invalid[0] if invalid else node.pos, str(error))
         return
     if len(args.elements) > used:
         given = len(args.elements)
         message = f"too many arguments supplied to string.format (expected {used}, got {given})"
-        yield Problem(node.pos, message)
+        yield SourceProblem(node.pos, message)
 
 
 def _unprintable(verb: str, arg: Expr) -> Expr | None:
     """The argument, or the element of it, that the verb cannot print; None if it can."""
-    if arg.type.kind is not Kind.DYN and arg.type.kind not in _PRINTABLE[verb]:
+    if arg.type.kind is not TypeKind.DYN and arg.type.kind not in _PRINTABLE[verb]:
         return arg
     if verb == "s":
         inner: list[Expr] = []

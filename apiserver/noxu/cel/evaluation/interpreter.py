@@ -18,9 +18,8 @@ from noxu.cel import memory
 from noxu.cel.checking.environment import Environment
 from noxu.cel.cost.runtime import CHECKED_BEFORE_CALL, LIST_COST, MAP_COST, MESSAGE_COST, CallCost, call_cost
 from noxu.cel.errors import Cancelled, CelError, CostExceeded, no_such_overload, shortened
-from noxu.cel.evaluation.attributes import AttributePlan, Qualifier, is_attribute, plan_attribute
 from noxu.cel.evaluation.constants import PATTERN_FUNCTIONS, Constants, check_qualifier, is_member
-from noxu.cel.evaluation.containers import entries, select
+from noxu.cel.evaluation.selection import AttributePlan, Qualifier, entries, is_attribute, plan_attribute, select
 from noxu.cel.memory import ELEMENT, ENTRY, LIST, MAP, Memory
 from noxu.cel.syntax.ast import (
     Call,
@@ -35,21 +34,11 @@ from noxu.cel.syntax.ast import (
 )
 from noxu.cel.values import equality
 from noxu.cel.values.conversions import go_value
-from noxu.cel.values.values import (
-    ABSENT,
-    LISTS,
-    MAPS,
-    NONE,
-    Accumulating,
-    Failed,
-    MapValue,
-    Optional,
-    Value,
-)
+from noxu.cel.values.values import ABSENT, LISTS, MAPS, NONE, Accumulating, FailedConversion, MapValue, Optional, Value
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget
 
 
-class Outcome(NamedTuple):
+class EvaluationResult(NamedTuple):
     """The value of an evaluation, or the message of its error; and its cost."""
 
     value: Value
@@ -65,7 +54,7 @@ def evaluate(
     limit: int,
     cpu_budget: CpuBudget | None = None,
     allowed: Memory | None = None,
-) -> Outcome:
+) -> EvaluationResult:
     """Evaluate an expression at a cost of at most `limit`. `variables` may contain `Failed` values.
 
     `allowed` is the memory that it shares with others. Raises what `cpu_budget` raises, unless that is a Cancelled.
@@ -76,11 +65,11 @@ def evaluate(
     try:
         value = interpreter.evaluate(tree, None)
     except (CelError, Cancelled) as error:
-        return Outcome(None, shortened(_untraced(error).message), interpreter.cost)
+        return EvaluationResult(None, shortened(_untraced(error).message), interpreter.cost)
     finally:
         CURRENT.reset(token)
         memory.CURRENT.reset(memory_token)
-    return Outcome(value, None, interpreter.cost)
+    return EvaluationResult(value, None, interpreter.cost)
 
 
 class _Scope:
@@ -257,7 +246,7 @@ class _Interpreter:
             value = self.variables.get(name.removeprefix("."), ABSENT)
             if value is ABSENT:
                 raise CelError(f"no such attribute(s): {name.removeprefix('.')}")
-        if isinstance(value, Failed):
+        if isinstance(value, FailedConversion):
             raise CelError(value.message)
         return value
 
@@ -266,7 +255,7 @@ class _Interpreter:
             scope.started = True
             value, error = self.attempt(scope.node.initial, scope.parent)
             if error is not None:
-                value = Failed(error.message)
+                value = FailedConversion(error.message)
             elif isinstance(value, LISTS) and not len(value):
                 value = Accumulating()
             elif isinstance(value, MAPS) and not len(value):
@@ -443,7 +432,7 @@ class _Interpreter:
             if proceed is False:
                 break
             value, error = self.attempt(node.step, inner)
-            inner.accumulator = value if error is None else Failed(error.message)
+            inner.accumulator = value if error is None else FailedConversion(error.message)
             inner.started = True
         inner.variables.clear()
         result = self.evaluate(node.result, inner)

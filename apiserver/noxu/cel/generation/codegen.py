@@ -37,17 +37,25 @@ from noxu.cel import memory
 from noxu.cel.checking.environment import Environment
 from noxu.cel.cost.runtime import CHECKED_BEFORE_CALL, LIST_COST, MAP_COST, call_cost, nominal
 from noxu.cel.errors import Cancelled, CelError
-from noxu.cel.escaping import unescape
-from noxu.cel.evaluation.attributes import is_attribute
 from noxu.cel.evaluation.constants import Constants, is_member
-from noxu.cel.evaluation.containers import entries, select
-from noxu.cel.generation.inlining import INLINED, equality
-from noxu.cel.generation.writer import SCALARS, Fallback, Kind, Operand, Path, Unsupported, Writer
+from noxu.cel.evaluation.selection import entries, is_attribute, select
+from noxu.cel.generation.writer import (
+    INLINED,
+    SCALARS,
+    Fallback,
+    Kind,
+    Operand,
+    Path,
+    SourceWriter,
+    Unsupported,
+    equality,
+)
 from noxu.cel.memory import ELEMENT, ENTRY, LIST, MAP, Memory
 from noxu.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, MapLiteral, Select
+from noxu.cel.types.schema_types import unescape
 from noxu.cel.types.types import BOOL, INT, STRING, is_optional
 from noxu.cel.values.equality import equal
-from noxu.cel.values.values import FORMAT_READERS, Failed, MapValue
+from noxu.cel.values.values import FORMAT_READERS, FailedConversion, MapValue
 from noxu.cpu_budget import CURRENT as CPU_BUDGET
 from noxu.schema.structural import Structural
 from noxu.values import Json
@@ -113,7 +121,7 @@ class _Generator:
         self.variables = variables
         self.schema = schema
         self.scopes: list[dict[str, Operand]] = []
-        self.writer = Writer()
+        self.writer = SourceWriter()
 
     # Expressions
 
@@ -384,7 +392,7 @@ class _Generator:
                 is_key = items.kind == "raw" and items.schema.type == "object"  # type: ignore[union-attr]
                 is_index = items.kind != "value" and not is_key
                 if items.kind == "value":
-                    writer.fall_back_if(f"{code}.__class__ is {writer.name(Failed)}")
+                    writer.fall_back_if(f"{code}.__class__ is {writer.name(FailedConversion)}")
                 scope[name] = Operand(code, "int" if is_index else "str" if is_key else "value", path=(code,))
         self.scopes.append(scope)
 

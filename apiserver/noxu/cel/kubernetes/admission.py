@@ -2,29 +2,42 @@
 
 Their variables are those that upstream declares (apiserver/pkg/admission/plugin/cel): `object`, `oldObject` and `params` are
 dyn, `request` and `namespaceObject` have fields, `variables` has the variables of the policy, `authorizer` asks questions
-(their values: `noxu.cel.kubernetes.activation`). An error of compilation is kept with the expression and reported
+(their values: `activation`). An error of compilation is kept with the expression and reported
 when it is evaluated, as an expression may have been stored by a newer server.
+
+A `TypeChecker` checks expressions of a policy with the types of the objects that it applies to (upstream's
+policy/validating/typechecking.go). When a policy is evaluated, its objects are dyn. There `object`, `oldObject` and `params`
+have the types of their schemas.
+
+An `AwaitedCondition` is for those who wait until an object satisfies it: `self.status.readyReplicas == self.spec.replicas`.
+`self` is the object, without types. A field that does not exist yet is an error of the evaluation, as everywhere in CEL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from noxu.api.meta import OBJECT_META
 from noxu.cel.checking.environment import KUBERNETES, STORED, Environment
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.cel.evaluation.interpreter import Outcome
+from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.library import patches
+from noxu.cel.library.kubernetes import Authorize, Authorizer, resource_check
 from noxu.cel.memory import Memory
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
-from noxu.cel.types.schema_types import DeclType
-from noxu.cel.types.types import Kind, Type, runtime_name
-from noxu.cel.values.values import Value
+from noxu.cel.types.schema_types import DeclType, decl_type
+from noxu.cel.types.types import Type, TypeKind, runtime_name
+from noxu.cel.values.values import LazyMap, Value, untyped
 from noxu.cpu_budget import CpuBudget
+from noxu.go.structs import List, Map, Scalar, Struct, Union, Wire
+from noxu.go.structs import Type as StructType
+from noxu.schema.structural import Structural
+from noxu.values import Object
 
 _STRINGS: Final = types.list_of(types.STRING)
 _LABELS: Final = types.map_of(types.STRING, types.STRING)
@@ -125,7 +138,7 @@ class Purpose(Enum):
         return self in (Purpose.APPLY_CONFIGURATION, Purpose.JSON_PATCH)
 
 
-class Declared(NamedTuple):
+class DeclaredVariables(NamedTuple):
     """What an expression may refer to besides the variables that are always declared.
 
     `mutation`: the types of patches and apply configurations.
@@ -137,7 +150,7 @@ class Declared(NamedTuple):
 
 
 @lru_cache(32)
-def environment(declared: Declared, base: Environment = STORED) -> Environment:
+def environment(declared: DeclaredVariables, base: Environment = STORED) -> Environment:
     """`base` is KUBERNETES for expressions that are written, STORED for those that are evaluated."""
     names = {
         OBJECT: types.DYN,
@@ -186,13 +199,13 @@ class Expression:
         limit: int = PER_CALL_LIMIT,
         cpu_budget: CpuBudget | None = None,
         memory: Memory | None = None,
-    ) -> Outcome:
+    ) -> EvaluationResult:
         """Evaluate an expression without an error. `memory` is shared with others. Raises what `cpu_budget` raises."""
         assert self._program is not None, self.error
         try:
             return self._program.evaluate(variables, limit, cpu_budget, memory)
         except RecursionError:  # e.g. at printing a value, which clients may nest as deeply as they like
-            return Outcome(None, _TOO_DEEP, PER_CALL_LIMIT)
+            return EvaluationResult(None, _TOO_DEEP, PER_CALL_LIMIT)
 
 
 def _wrong_type(expected: tuple[Type, ...], given: Type) -> str:
@@ -230,10 +243,10 @@ class Composition:
         self, text: str, purpose: Purpose = Purpose.VARIABLE, *, authorizer: bool = True, stored: bool = True
     ) -> Expression:
         """An expression that may refer to the variables. A `stored` one may use functions that new ones may not."""
-        declared = Declared(self.params, authorizer, purpose.is_mutation)
+        declared = DeclaredVariables(self.params, authorizer, purpose.is_mutation)
         return Expression(text, self.environment(declared, STORED if stored else KUBERNETES), purpose)
 
-    def environment(self, declared: Declared, library: Environment = STORED) -> Environment:
+    def environment(self, declared: DeclaredVariables, library: Environment = STORED) -> Environment:
         """What expressions may refer to."""
         fields = DeclType(fields={**self._fields}, own_name=_VARIABLES_TYPE)
         base = environment(declared, library) if self._base is None else self._base
@@ -241,7 +254,7 @@ class Composition:
 
 
 _KEPT: Final = frozenset({
-    Kind.BOOL, Kind.BYTES, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.NULL, Kind.STRING, Kind.TIMESTAMP, Kind.UINT,
+    TypeKind.BOOL, TypeKind.BYTES, TypeKind.DOUBLE, TypeKind.DURATION, TypeKind.INT, TypeKind.NULL, TypeKind.STRING, TypeKind.TIMESTAMP, TypeKind.UINT,
 })  # fmt: skip
 
 
@@ -251,11 +264,157 @@ def _type_in_other_expressions(type_: Type | None) -> Type:
         return types.DYN
     if type_.kind in _KEPT:
         return type_
-    if type_.kind in (Kind.LIST, Kind.MAP):
+    if type_.kind in (TypeKind.LIST, TypeKind.MAP):
         return Type(type_.kind, type_.name, tuple(map(_type_in_other_expressions, type_.params)))
     return types.DYN
 
 
 def match_condition(text: str) -> Expression:
     """A match condition of a webhook."""
-    return Expression(text, environment(Declared()), Purpose.CONDITION)
+    return Expression(text, environment(DeclaredVariables()), Purpose.CONDITION)
+
+
+def activation(
+    *,
+    object_: Object | None,
+    old_object: Object | None,
+    request: Object,
+    namespace: Object | None,
+    params: Object | None,
+    authorize: Authorize | None,
+    resource: tuple[str, str, str, str, str] = ("", "", "", "", ""),
+    variables: Mapping[str, Callable[[], Value]] | None = None,
+) -> dict[str, Value]:
+    """The variables of an expression, by name.
+
+    Objects are JSON. `authorize` answers questions of the `authorizer`, which does not exist without it. `resource` is what
+    `authorizer.requestResource` asks about: group, resource, subresource, namespace and name. `variables` compute those of
+    the policy when they are first used; they may raise CelError.
+    """
+    known: dict[str, Value] = {
+        OBJECT: untyped(object_),
+        OLD_OBJECT: untyped(old_object),
+        REQUEST: untyped(request),
+        NAMESPACE: untyped(namespace),
+        PARAMS: untyped(params),
+    }
+    if authorize is not None:
+        known[AUTHORIZER] = Authorizer(authorize)
+        known[REQUEST_AUTHORIZER] = resource_check(authorize, *resource)
+    if variables is not None:
+        known[VARIABLES] = LazyMap(variables)
+    return known
+
+
+_MAX_DEPTH: Final = 64  # of a struct's type: a type that contains itself has no schema
+
+
+class TypeChecker:
+    """Checks the expressions of a policy for one type of objects."""
+
+    def __init__(
+        self,
+        object_type: Type,
+        variables: Iterable[tuple[str, str]],
+        *,
+        has_params: bool = False,
+        params_type: Type | None = None,
+    ) -> None:
+        """`variables` are the names and expressions of the policy's. `params_type` is None if it is not known."""
+        declared = DeclaredVariables(has_params)
+        names = {OBJECT: object_type, OLD_OBJECT: object_type}
+        if has_params:
+            names[PARAMS] = params_type or types.DYN
+        base = environment(declared).extend(names)
+        self._environment = Composition(variables, params=has_params, base=base).environment(declared)
+
+    def error(self, text: str) -> str:
+        """What keeps an expression from being compiled, "" if nothing does."""
+        try:
+            Program(text, self._environment)
+        except CompileError as error:
+            return str(error)
+        return ""
+
+
+def object_type(kind: str, *, struct: Struct | None = None, schema: Structural | None = None) -> Type | None:
+    """The type of the objects of a kind, built-in (`struct`) or custom (`schema`); None if there is no schema for them."""
+    if struct is not None:
+        declared = _struct_type(struct)
+    else:
+        declared = None if schema is None else decl_type(schema, is_root=True)
+        if declared is not None and declared.fields is not None:
+            metadata = _struct_type(OBJECT_META)
+            assert metadata is not None
+            declared = DeclType(fields={**declared.fields, "metadata": metadata})
+    return None if declared is None else declared.named(f"{kind}1")  # upstream appends a number
+
+
+_SCALARS: Final = {
+    Wire.STRING: types.STRING,
+    Wire.BOOL: types.BOOL,
+    Wire.INT32: types.INT,
+    Wire.INT64: types.INT,
+    Wire.DOUBLE: types.DOUBLE,
+    Wire.BYTES: types.BYTES,
+    Wire.TIME: types.TIMESTAMP,
+    Wire.MICRO_TIME: types.TIMESTAMP,
+    Wire.INT_OR_STRING: types.DYN,
+    Wire.QUANTITY: types.DYN,
+    Wire.DURATION: types.STRING,
+}
+
+
+@lru_cache(64)
+def _struct_type(struct: Struct) -> DeclType | None:
+    try:
+        return _declare(struct, 0)
+    except RecursionError:
+        return None
+
+
+def _declare(type_: StructType, depth: int) -> DeclType | None:
+    """The type as OpenAPI describes it, None if it does not. Raises RecursionError for a type that contains itself."""
+    if depth > _MAX_DEPTH:
+        raise RecursionError
+    if isinstance(type_, Scalar):
+        if type_.wire is Wire.JSON:
+            return DeclType(fields={})
+        return DeclType(_SCALARS[type_.wire])
+    if isinstance(type_, Union):
+        return None
+    if isinstance(type_, (List, Map)):
+        element = _declare(type_.element, depth + 1)
+        return None if element is None else DeclType(element=element, is_map=isinstance(type_, Map))
+    fields = {name: _declare(field.type, depth + 1) for name, field in type_.fields.items()}
+    return DeclType(fields={name: declared for name, declared in fields.items() if declared is not None})
+
+
+SELF: Final = "self"
+
+
+class AwaitedCondition:
+    """A compiled condition. Raises ValueError with the compiler's message."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._expression = _compiled(text)
+        if self._expression.error:
+            raise ValueError(self._expression.error)
+        type_ = self._expression.type
+        if type_ not in (types.BOOL, types.DYN):
+            raise ValueError(f"must evaluate to bool but got {runtime_name(type_)}" if type_ else "has no type")
+
+    def evaluate(self, value: Object) -> EvaluationResult:
+        """True, false, or an error; the value of a field may have another type."""
+        return self._expression.evaluate({SELF: untyped(value)})
+
+
+@lru_cache(64)
+def _compiled(text: str) -> Expression:
+    return Expression(text, KUBERNETES.extend({SELF: types.DYN}))
+
+
+def compilation_error(text: str, type_: Type) -> str:
+    """What the compiler says about a condition on an object of a type, "" if it compiles."""
+    return Expression(text, KUBERNETES.extend({SELF: type_})).error

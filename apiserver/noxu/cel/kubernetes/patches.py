@@ -33,8 +33,7 @@ from noxu.cel.values.values import (
     type_of,
 )
 from noxu.cpu_budget import CpuBudget
-from noxu.go.fmt import GoValue
-from noxu.go.text import quote
+from noxu.go.text import GoValue, quote
 from noxu.values import Json, Object
 
 _SAFE_INTEGER: Final = 2**53 - 1
@@ -49,23 +48,23 @@ class _NotJson(Exception):
     """A value that cannot be written as JSON."""
 
 
-class Written(NamedTuple):
+class WrittenPatch(NamedTuple):
     """A patch or configuration, and the memory in bytes that it takes where nothing is shared."""
 
     value: Json
     size: int
 
 
-def json_patch(operations: list[Value], cpu_budget: CpuBudget | None = None) -> Written:
+def json_patch(operations: list[Value], cpu_budget: CpuBudget | None = None) -> WrittenPatch:
     """The operations of a JSON patch. Raises PatchError, and what `cpu_budget` raises."""
     return _written(lambda: [_operation(value.operation) for value in operations], cpu_budget)
 
 
-def _written(write: Callable[[], Json], cpu_budget: CpuBudget | None) -> Written:
+def _written(write: Callable[[], Json], cpu_budget: CpuBudget | None) -> WrittenPatch:
     memory = Memory(cpu_budget)
     try:
         with limited_to(memory):
-            return Written(write(), memory.used)
+            return WrittenPatch(write(), memory.used)
     except Cancelled as cancelled:
         raise PatchError(cancelled.message) from None
     except RecursionError:
@@ -98,7 +97,7 @@ _EQUALS_NOTHING: Final = object()
 """In upstream's patches a test for null always fails, even if the value is null."""
 
 
-def apply_configuration(value: ObjectValue, cpu_budget: CpuBudget | None = None) -> Written:
+def apply_configuration(value: ObjectValue, cpu_budget: CpuBudget | None = None) -> WrittenPatch:
     """An apply configuration as JSON, with `GoValue`s for values that have no JSON.
 
     Raises PatchError, and what `cpu_budget` raises.

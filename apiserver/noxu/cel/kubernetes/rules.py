@@ -11,15 +11,14 @@ from functools import lru_cache
 from typing import Final
 
 from noxu.cel.checking.environment import KUBERNETES, ONLY_STORED, STORED, Environment
-from noxu.cel.escaping import escape
 from noxu.cel.generation.codegen import GeneratedRule
 from noxu.cel.program import InstantiationError, Program
-from noxu.cel.syntax.source import CompileError
+from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
-from noxu.cel.types.schema_types import DeclType, decl_type
+from noxu.cel.types.schema_types import DeclType, decl_type, escape
 from noxu.cpu_budget import checkpoint
 from noxu.schema.fieldpath import resolve
-from noxu.schema.structural import Rule, Structural, has_rules
+from noxu.schema.structural import Structural, ValidationRule, has_rules
 from noxu.values import cached_property
 
 SELF: Final = "self"
@@ -35,7 +34,7 @@ def _environment(declared: DeclType, base: Environment, optional_old_self: bool)
     return base.extend({SELF: self_type, OLD_SELF: old})
 
 
-class Expression:
+class RuleExpression:
     """A rule or a messageExpression: a `program`, or the `error` that keeps it from being compiled.
 
     `cost` is its estimated cost at most.
@@ -69,7 +68,7 @@ class Expression:
 
 def expression(
     text: str, declared: DeclType, *, of_message: bool = False, optional_old_self: bool = False, stored: bool = False
-) -> Expression:
+) -> RuleExpression:
     """A rule, or with `of_message` a messageExpression. A `stored` one may use functions that new ones may not."""
     base = STORED if stored and any(name in text for name in ONLY_STORED) else KUBERNETES
     return _expression(text, declared, base, of_message, optional_old_self)
@@ -78,9 +77,9 @@ def expression(
 @lru_cache(_CACHE_SIZE)
 def _expression(
     text: str, declared: DeclType, base: Environment, of_message: bool, optional_old_self: bool
-) -> Expression:
+) -> RuleExpression:
     environment = _environment(declared, base, optional_old_self)
-    return Expression(text, environment, declared, types.STRING if of_message else types.BOOL)
+    return RuleExpression(text, environment, declared, types.STRING if of_message else types.BOOL)
 
 
 def clear_cache() -> None:
@@ -100,7 +99,7 @@ class CompiledRule:
     """
 
     def __init__(
-        self, rule: Rule, schema: Structural, declared: DeclType, *, stored: bool, stored_message: bool
+        self, rule: ValidationRule, schema: Structural, declared: DeclType, *, stored: bool, stored_message: bool
     ) -> None:
         self.rule = rule
         self._schema = schema
@@ -110,7 +109,7 @@ class CompiledRule:
         self.condition = expression(rule.rule, declared, optional_old_self=optional, stored=stored)
         self.error = _full_error(self.condition.error)
         self.needs_old = self.condition.uses_old_self and not optional and not self.error
-        self.message: Expression | None = None
+        self.message: RuleExpression | None = None
         if rule.message_expression and not self.error:
             self.message = expression(
                 rule.message_expression, declared, of_message=True, optional_old_self=optional, stored=stored_message

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from noxu.api.field import FieldError, Path, Verbatim, child, forbidden, index, internal, invalid
 from noxu.cel.kubernetes.rules import CompiledRule, Declarations
-from noxu.cel.kubernetes.validation import BUDGET, Validator
+from noxu.cel.kubernetes.validation import BUDGET, RuleValidator
 from noxu.cel.values.numbers import MAX_UINT64
 from noxu.cpu_budget import CpuBudget
 from noxu.schema.structural import Structural
@@ -130,7 +130,7 @@ class SchemaRules:
         """
         if self._budget_of_defaults < 0:
             return []
-        validator = Validator(schema, root=root)
+        validator = RuleValidator(schema, root=root)
         budget, cpu_budget = self._budget_of_defaults, self._cpu_budget
         result = validator.validate(default, default, path=path, budget=budget, cpu_budget=cpu_budget)
         remaining = result.remaining

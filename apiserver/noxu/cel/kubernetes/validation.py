@@ -28,17 +28,16 @@ from noxu.api.field import (
     required,
 )
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
-from noxu.cel.errors import NO_SUCH_OVERLOAD, CostExceeded, Interrupted, MemoryExceeded
-from noxu.cel.escaping import escape
+from noxu.cel.errors import NO_SUCH_OVERLOAD, CostExceeded, MemoryExceeded, TimeExceeded
 from noxu.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
 from noxu.cel.kubernetes.rules import OLD_SELF, SELF, CompiledRule
-from noxu.cel.observed import observed_values
-from noxu.cel.types.schema_types import DeclType, decl_type, with_type_and_object_meta
+from noxu.cel.program import observed_values
+from noxu.cel.types.schema_types import DeclType, decl_type, escape, with_type_and_object_meta
 from noxu.cel.values.values import NONE, Optional, Value, from_json_or_failed
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.go.text import quote, trim_space
 from noxu.schema.correlation import Correlated
-from noxu.schema.structural import Rule, Structural, has_rules
+from noxu.schema.structural import Structural, ValidationRule, has_rules
 from noxu.values import Json, cached_property
 
 BUDGET: Final = 10_000_000
@@ -80,7 +79,7 @@ class ValidationResult(NamedTuple):
     failed: list[FailedRule]
 
 
-class Validator:
+class RuleValidator:
     """Validates values by the rules of their schema. Rules are compiled when they are first needed."""
 
     def __init__(self, schema: Structural, *, root: bool = True) -> None:
@@ -344,7 +343,7 @@ class _NodeRun:
                 self.settle(rule, outcome)
             case CostExceeded():
                 self.exceeded(rule)
-            case Interrupted() | MemoryExceeded():
+            case TimeExceeded() | MemoryExceeded():
                 self.failed_to_run(rule.rule, outcome.message)
             case _:
                 self.interpret(rule)
@@ -384,7 +383,7 @@ class _NodeRun:
         elif outcome.value is not True:
             self.failed(rule, variables)
 
-    def failed_to_run(self, rule: Rule, error: str) -> None:
+    def failed_to_run(self, rule: ValidationRule, error: str) -> None:
         shown = _message_or_rule(rule)
         exceeded = error == CostExceeded.MESSAGE
         if exceeded:
@@ -394,7 +393,7 @@ class _NodeRun:
         else:
             why = f"{error} evaluating rule: {shown}"
         self.run.errors.append(invalid(_path(self.location), self.node.type, why))
-        if exceeded or error == Interrupted.MESSAGE or error.startswith(MemoryExceeded.PREFIX):
+        if exceeded or error == TimeExceeded.MESSAGE or error.startswith(MemoryExceeded.PREFIX):
             raise _Exhausted
 
     def failed(self, rule: CompiledRule, variables: Mapping[str, Value]) -> None:
@@ -441,7 +440,7 @@ class _NodeRun:
         return "" if "\n" in message or len(message.encode()) > _MAX_MESSAGE else message
 
 
-def _message_or_rule(rule: Rule) -> str:
+def _message_or_rule(rule: ValidationRule) -> str:
     return trim_space(rule.message or rule.rule)
 
 

@@ -1,4 +1,8 @@
-"""Declarations of functions: overloads with their signatures, and which implementation a call runs.
+"""The functions of CEL: the language's own, its extensions, and those that Kubernetes adds.
+
+Each module of this package ends with tables of `Overload`s: id, signature, implementation. An environment
+(`noxu.cel.checking.environment`) consists of some of them. Here is how they are declared, and which implementation a call
+runs; and message types, which `Name{field: value}` makes.
 
 Signatures are written as in documentation: `string.charAt(int) -> string`, `size(list(A)) -> int`. A single capital letter
 is a type parameter; `optional::of` is a function of a namespace (called `optional.of`).
@@ -13,11 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.cel.errors import CelError, no_such_overload
 from noxu.cel.types import types
-from noxu.cel.types.types import Kind, Type
+from noxu.cel.types.types import Type, TypeKind
 from noxu.cel.values.values import Value, type_of
 
 Implementation: TypeAlias = Callable[..., Value]
@@ -106,13 +110,13 @@ class Function:
 
 def accepts(expected: Type, value: Value) -> bool:
     """Whether a value is of a type. Of lists and maps only the first element is checked."""
-    if expected.kind in (Kind.DYN, Kind.PARAM):
+    if expected.kind in (TypeKind.DYN, TypeKind.PARAM):
         return True
     if type_of(value).name != expected.name:
         return False
-    if expected.kind is Kind.LIST:
+    if expected.kind is TypeKind.LIST:
         return len(value) == 0 or accepts(expected.params[0], next(iter(value)))
-    if expected.kind is Kind.MAP:
+    if expected.kind is TypeKind.MAP:
         if len(value) == 0:
             return True
         key = next(iter(value))
@@ -137,7 +141,7 @@ def overload(identifier: str, signature: str, run: Implementation | None = None)
 
 def _params(all_types: Iterable[Type]) -> Iterable[str]:
     for type_ in all_types:
-        if type_.kind is Kind.PARAM:
+        if type_.kind is TypeKind.PARAM:
             yield type_.name
         yield from _params(type_.params)
 
@@ -161,7 +165,7 @@ def read_type(text: str) -> Type:
         case "type":
             return types.type_of(*params)
     assert not params, text
-    return Type(Kind.STRUCT, name)
+    return Type(TypeKind.STRUCT, name)
 
 
 def _split(text: str) -> list[str]:
@@ -174,3 +178,20 @@ def _split(text: str) -> list[str]:
         else:
             parts[-1] += char
     return [part.strip() for part in parts if part.strip()]
+
+
+class MessageType(NamedTuple):
+    """`field` returns the type of a field, None if there is no such field. `make` may raise CelError."""
+
+    type: Type
+    field: Callable[[str], Type | None]
+    make: Callable[[dict[str, Value]], Value]
+
+
+FindMessage: TypeAlias = Callable[[str], MessageType | None]
+"""The message type of a name, None if the name is not that of a message type."""
+
+
+def no_messages(name: str) -> MessageType | None:  # noqa: ARG001
+    """No message types at all."""
+    return None

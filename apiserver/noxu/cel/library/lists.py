@@ -1,4 +1,10 @@
-"""Functions on lists: Kubernetes' (sum, min, indexOf …) and those of cel-go's extension, version 3 (slice, sort …)."""
+"""Functions on lists, sets, maps and optional values.
+
+Of lists those of Kubernetes (sum, min, indexOf …) and of cel-go's extension, version 3 (slice, sort …); the set functions on
+lists (ext/sets.go); what the macros transformMap and transformMapEntry expand to (ext/comprehensions.go); optional values
+(cel/library.go), whose `or`, `orValue` and optional selections do not evaluate all their arguments: the interpreter
+implements them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +15,134 @@ from typing import Final
 from noxu.cel.errors import CelError, no_such_overload
 from noxu.cel.library.declarations import Function, Implementation, Overload, overload
 from noxu.cel.library.standard import ADDERS, COMPARERS, add, compare
-from noxu.cel.memory import LIST, allocate
+from noxu.cel.memory import ENTRY, LIST, MAP, allocate
 from noxu.cel.values import equality
+from noxu.cel.values.conversions import go_value
+from noxu.cel.values.equality import contains, list_size
 from noxu.cel.values.numbers import Uint
-from noxu.cel.values.times import Duration
-from noxu.cel.values.values import ABSENT, LISTS, Value, type_of
+from noxu.cel.values.times import MIN_SECONDS as YEAR_ONE
+from noxu.cel.values.times import Duration, Timestamp
+from noxu.cel.values.values import (
+    ABSENT,
+    LISTS,
+    NONE,
+    JsonObject,
+    MapValue,
+    Optional,
+    UntypedList,
+    UntypedMap,
+    Value,
+    type_of,
+)
+
+
+def contains_all(items: Value, others: Value) -> bool:
+    return all(contains(items, other) for other in others)
+
+
+def equivalent(items: Value, others: Value) -> bool:
+    return contains_all(items, others) and contains_all(others, items)
+
+
+def intersect(items: Value, others: Value) -> bool:
+    return any(_contains_or_false(others, item) for item in items)
+
+
+def _contains_or_false(items: Value, value: Value) -> bool:
+    try:
+        return contains(items, value)
+    except CelError:
+        return False
+
+
+SETS: Final[list[tuple[str, Overload]]] = [
+    overload("list_sets_contains_list", "sets::contains(list(T), list(T)) -> bool", contains_all),
+    overload("list_sets_equivalent_list", "sets::equivalent(list(T), list(T)) -> bool", equivalent),
+    overload("list_sets_intersects_list", "sets::intersects(list(T), list(T)) -> bool", intersect),
+]
+
+
+def insert(target: MapValue | JsonObject, key: Value, value: Value) -> MapValue:
+    """The map with another entry. A map made by the comprehension is changed in place, a map of an object is copied."""
+    if target.find(key) is not ABSENT:
+        raise CelError(f"insert failed: key {go_value(key)} already exists")
+    allocate(ENTRY)
+    if not isinstance(target, MapValue):
+        allocate(MAP + ENTRY * len(target))
+        target = MapValue((name, target.find(name)) for name in target)
+    target.set(key, value)
+    return target
+
+
+def insert_all(target: Value, entries: Value) -> Value:
+    for key in entries:
+        target = insert(target, key, entries.find(key))
+    return target
+
+
+COMPREHENSIONS: Final[list[tuple[str, Overload]]] = [
+    overload("@mapInsert_map_key_value", "cel::@mapInsert(map(K, V), K, V) -> map(K, V)", insert),
+    overload("@mapInsert_map_map", "cel::@mapInsert(map(K, V), map(K, V)) -> map(K, V)", insert_all),
+]
+
+
+def of_non_zero(value: Value) -> Optional:
+    """Empty for null, false, 0, "" and for empty lists and maps, unless these have a schema."""
+    match value:
+        case None | False | "" | b"":
+            zero = True
+        case bool():
+            zero = False
+        case int() | float():
+            zero = value == 0
+        case list() | MapValue() | UntypedList() | UntypedMap():
+            zero = len(value) == 0
+        case Duration():
+            zero = value.nanos == 0
+        case Timestamp():
+            zero = (value.seconds, value.nanos) == (YEAR_ONE, 0)
+        case _:
+            zero = False
+    return NONE if zero else Optional(value)
+
+
+def unwrap(items: Value) -> list[Value]:
+    allocate(list_size(items))
+    out = []
+    for item in items:
+        if not isinstance(item, Optional):
+            raise CelError(f"value {go_value(item)} is not optional")
+        if item.value is not ABSENT:
+            out.append(item.value)
+    return out
+
+
+def _at(position: int) -> Implementation:
+    """The element at 0, or at -1 from the end; empty if the list is."""
+    return lambda items: Optional(items[position if position >= 0 else len(items) - 1]) if len(items) else NONE
+
+
+OPTIONALS: Final[list[tuple[str, Overload]]] = [
+    overload("optional_of", "optional::of(V) -> optional(V)", Optional),
+    overload("optional_ofNonZeroValue", "optional::ofNonZeroValue(V) -> optional(V)", of_non_zero),
+    overload("optional_none", "optional::none() -> optional(V)", lambda: NONE),
+    overload("optional_value", "optional(V).value() -> V", Optional.get),
+    overload("optional_hasValue", "optional(V).hasValue() -> bool", lambda optional: optional.value is not ABSENT),
+    overload("optional_or_optional", "optional(V).or(optional(V)) -> optional(V)"),
+    overload("optional_orValue_value", "optional(V).orValue(V) -> V"),
+    overload("select_optional_field", "_?._(dyn, string) -> optional(V)"),
+    overload("list_optindex_optional_int", "_[?_](list(V), int) -> optional(V)"),
+    overload("optional_list_optindex_optional_int", "_[?_](optional(list(V)), int) -> optional(V)"),
+    overload("map_optindex_optional_value", "_[?_](map(K, V), K) -> optional(V)"),
+    overload("optional_map_optindex_optional_value", "_[?_](optional(map(K, V)), K) -> optional(V)"),
+    overload("optional_list_index_int", "_[_](optional(list(V)), int) -> optional(V)"),
+    overload("optional_map_index_value", "_[_](optional(map(K, V)), K) -> optional(V)"),
+    overload("list_last", "list(V).last() -> optional(V)", _at(-1)),
+    overload("list_first", "list(V).first() -> optional(V)", _at(0)),
+    overload("optional_unwrap", "optional::unwrap(list(optional(V))) -> list(V)", unwrap),
+    overload("optional_unwrapOpt", "list(optional(V)).unwrapOpt() -> list(V)", unwrap),
+]
+
 
 MAX_RANGE: Final = 1_000_000
 _INTEGER: Final = 40  # bytes of an element that is a number

@@ -11,19 +11,18 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.cel.errors import CelError
-from noxu.cel.library.declarations import Function, overload
-from noxu.cel.library.messages import MessageType
+from noxu.cel.library.declarations import Function, MessageType, overload
 from noxu.cel.memory import COMPARED, PRINTED, allocate, allocate_text
 from noxu.cel.types import types
-from noxu.cel.types.types import Kind, Type
+from noxu.cel.types.types import Type, TypeKind
 from noxu.cel.values.equality import equal
 from noxu.cel.values.numbers import Uint
 from noxu.cel.values.values import ABSENT, MapValue, Opaque, UntypedList, UntypedMap, Value, type_of
 
-OBJECT: Final = Type(Kind.STRUCT, "Object")
-JSON_PATCH: Final = Type(Kind.STRUCT, "JSONPatch")
+OBJECT: Final = Type(TypeKind.STRUCT, "Object")
+JSON_PATCH: Final = Type(TypeKind.STRUCT, "JSONPatch")
 _TEXT_FIELDS: Final = ("op", "from", "path")
-_NO_TYPE: Final = Type(Kind.OPAQUE, "")
+_NO_TYPE: Final = Type(TypeKind.OPAQUE, "")
 """The type of fields that a JSONPatch does not have: the checker accepts them, and `_operation` refuses them."""
 
 
@@ -122,7 +121,7 @@ def find_message(name: str) -> MessageType | None:
     if name == JSON_PATCH.name:
         return _PATCH_MESSAGE
     if name == OBJECT.name or name.startswith(f"{OBJECT.name}."):
-        kind = Type(Kind.STRUCT, name)
+        kind = Type(TypeKind.STRUCT, name)
         return MessageType(kind, lambda _: types.DYN, lambda fields: ObjectValue(kind, fields))
     return None
 

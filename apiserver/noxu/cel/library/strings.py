@@ -1,17 +1,138 @@
-"""cel-go's string extensions, version 2 (ext/strings.go). Positions count code points."""
+"""cel-go's string extensions, version 2 (ext/strings.go). Positions count code points.
+
+Kubernetes adds find and findAll, matches of RE2 patterns, and named formats: `format.dns1123Label().validate(text)`,
+`format.named('uuid')`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
 from typing import Final
 
-from noxu.cel.errors import CelError
+from noxu.api import names
+from noxu.cel.errors import CelError, no_such_overload
 from noxu.cel.library.declarations import Overload, overload
 from noxu.cel.library.formatting import format_string
+from noxu.cel.library.standard import compile_pattern
 from noxu.cel.memory import ELEMENT, LIST, TEXT, allocate, allocate_text
+from noxu.cel.types.types import FORMAT
 from noxu.cel.values.conversions import go_value
-from noxu.cel.values.values import Value
+from noxu.cel.values.values import NONE, Opaque, Optional, Value
+from noxu.cpu_budget import check_cpu_budget
+from noxu.go import url as go_url
 from noxu.go.text import trim_space
+from noxu.schema import formats
+from noxu.schema.patterns import Pattern
+
+_MATCHES_PER_CHECK: Final = 16  # of the CPU budget
+
+
+def _compiled(pattern: str) -> Pattern:
+    try:
+        return compile_pattern(pattern)
+    except CelError as error:
+        raise CelError(f"Illegal regex: {error.message}") from None
+
+
+def find(text: str, pattern: str) -> str:
+    found = _compiled(pattern).find(text) or ""
+    allocate_text(len(found), found)
+    return found
+
+
+def find_all(text: str, pattern: str, count: int = -1) -> list[Value]:
+    matches = _compiled(pattern).find_all(text)
+    found: list[Value] = []
+    for match in matches if count < 0 else islice(matches, count):
+        allocate_text(len(match), match)
+        found.append(match)
+        if not len(found) % _MATCHES_PER_CHECK:  # finding a match may have taken a pass over the whole text
+            check_cpu_budget()
+    return found
+
+
+REGEX: Final[list[tuple[str, Overload]]] = [
+    overload("string_find_string", "string.find(string) -> string", find),
+    overload("string_find_all_string", "string.findAll(string) -> list(string)", find_all),
+    overload("string_find_all_string_int", "string.findAll(string, int) -> list(string)", find_all),
+]
+
+
+class NamedFormat(Opaque):
+    """`find_errors` returns what is wrong with a text. `pattern_size` is the length of a pattern that would cost as much."""
+
+    __slots__ = ("find_errors", "name", "pattern_size")
+    type = FORMAT
+
+    def __init__(self, name: str, find_errors: Callable[[str], list[str]], pattern_size: int) -> None:
+        self.name = name
+        self.find_errors = find_errors
+        self.pattern_size = pattern_size
+
+    def equals(self, other: Value) -> bool:
+        if not isinstance(other, NamedFormat):
+            raise no_such_overload()
+        return self.name == other.name
+
+
+def _uri(text: str) -> list[str]:
+    try:
+        go_url.parse_request_uri(text)
+    except ValueError as error:
+        return [str(error)]
+    return []
+
+
+def _schema_format(name: str, message: str) -> Callable[[str], list[str]]:
+    """A format of schemas, which has one error."""
+
+    def check(text: str) -> list[str]:
+        is_valid = formats.checker(name)
+        assert is_valid is not None
+        return [] if is_valid(text) else [message]
+
+    return check
+
+
+NAMED: Final[dict[str, NamedFormat]] = {
+    "dns1123Label": NamedFormat("DNS1123Label", names.label_name, 30),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", names.subdomain_name, 60),
+    "dns1035Label": NamedFormat("DNS1035Label", names.label_1035_name, 30),
+    "qualifiedName": NamedFormat("QualifiedName", names.qualified_name, 60),
+    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", partial(names.label_name, prefix=True), 30),
+    "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", partial(names.subdomain_name, prefix=True), 60),
+    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", partial(names.label_1035_name, prefix=True), 30),
+    "labelValue": NamedFormat("LabelValue", names.label_value, 40),
+    "uri": NamedFormat("URI", _uri, 1103),
+    "uuid": NamedFormat("uuid", _schema_format("uuid", "does not match the UUID format"), 70),
+    "byte": NamedFormat("byte", _schema_format("byte", "invalid base64"), 84),
+    "date": NamedFormat("date", _schema_format("date", "invalid date"), 71),
+    "datetime": NamedFormat("datetime", _schema_format("datetime", "invalid datetime"), 71),
+}
+
+
+def validate(format_: NamedFormat, text: str) -> Optional:
+    errors = format_.find_errors(text)
+    return Optional(errors) if errors else NONE
+
+
+def named(name: str) -> Optional:
+    found = NAMED.get(name)
+    return NONE if found is None else Optional(found)
+
+
+def _constant(name: str) -> tuple[str, Overload]:
+    return overload(f"format.{name}", f"format::{name}() -> format", lambda: NAMED[name])
+
+
+FORMATS: Final[list[tuple[str, Overload]]] = [
+    overload("format-validate", "format.validate(string) -> optional(list(string))", validate),
+    overload("format-named", "format::named(string) -> optional(format)", named),
+    *map(_constant, NAMED),
+]
+
 
 _LOWER: Final = str.maketrans({chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)})
 _UPPER: Final = str.maketrans({chr(code + 32): chr(code) for code in range(ord("A"), ord("Z") + 1)})

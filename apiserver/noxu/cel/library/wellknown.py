@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from noxu.cel.errors import CelError
-from noxu.cel.library.messages import MessageType
+from noxu.cel.library.declarations import MessageType
 from noxu.cel.memory import ELEMENT, ENTRY, LIST, MAP, TEXT, allocate
 from noxu.cel.types import types
 from noxu.cel.types.types import Type, wrapper_of
@@ -31,7 +31,7 @@ from noxu.cel.values.values import (
     type_of,
 )
 from noxu.go import base64 as go_base64
-from noxu.go.duration import SECOND
+from noxu.go.time import SECOND
 from noxu.values import MAX_INT64, MIN_INT64
 
 _EXACT: Final = 2**53  # integers from here on are strings in protobuf's JSON

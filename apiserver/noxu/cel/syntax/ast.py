@@ -2,21 +2,91 @@
 
 `pos` is where error messages about a node point (an offset in code points). The checker sets `type`, and for calls
 `overloads`: the ids of the overloads that the call may use. A comprehension keeps the name of the macro it came from,
-which determines the shape of its parts (see `noxu.cel.syntax.macros`).
+which determines the shape of its parts (see `noxu.cel.syntax.builder`).
+
+Errors are printed with their lines as cel-go prints them. Positions are code points, lines end at `\\n`. Below an error stands its line, and below that a caret under the column;
+a wide character takes a wide dot or a wide caret (common/error.go):
+
+    ERROR: <input>:1:6: undeclared reference to 'sel' (in container '')
+     | 1 + sel.x
+     | ....^
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from noxu.cel.types.types import Type
+
+MAX_SHOWN_ERRORS: Final = 100  # common.Errors reports no more
+MAX_SNIPPET: Final = 16384  # bytes; longer lines are not printed
+NO_LOCATION: Final = -1  # the offset of an error without a location (common.NoLocation)
+BEFORE_TEXT: Final = -2  # the offset of a missing expression: cel-go reports it at column 0 of line 1
+
+
+class SourceProblem(NamedTuple):
+    """An error in an expression; `offset` is in code points."""
+
+    offset: int
+    message: str
+
+
+class CompileError(Exception):
+    """An expression does not compile. The message is what cel-go's Issues print."""
+
+
+def compile_error(text: str, problems: Sequence[SourceProblem]) -> CompileError:
+    return CompileError(format_problems(text, problems))
+
+
+def format_problems(text: str, problems: Sequence[SourceProblem]) -> str:
+    """All problems, sorted by location, each with its line."""
+    line_starts = [0]
+    newline = text.find("\n")
+    while newline >= 0:
+        line_starts.append(newline + 1)
+        newline = text.find("\n", newline + 1)
+    located = [
+        (*_location(line_starts, problem.offset if text else min(problem.offset, BEFORE_TEXT)), problem.message)
+        for problem in problems[:MAX_SHOWN_ERRORS]
+    ]
+    located.sort(key=lambda row: row[:2])
+    shown = [_format(text, line_starts, *row) for row in located]
+    if len(problems) > MAX_SHOWN_ERRORS:
+        shown.append(f"{len(problems) - MAX_SHOWN_ERRORS} more errors were truncated")
+    return "\n".join(shown)
+
+
+def _location(line_starts: list[int], offset: int) -> tuple[int, int]:
+    """Line (from 1) and column (from 0)."""
+    if offset < 0:
+        return (-1, -1) if offset == NO_LOCATION else (1, -1)
+    line = bisect_right(line_starts, offset)
+    return line, offset - line_starts[line - 1]
+
+
+def _format(text: str, line_starts: list[int], line: int, column: int, message: str) -> str:
+    head = f"ERROR: <input>:{line}:{column + 1}: {message}"
+    if line < 0 or not text:
+        return head
+    end = line_starts[line] - 1 if line < len(line_starts) else len(text)
+    snippet = text[line_starts[line - 1] : end]
+    if len(snippet) * 4 > MAX_SNIPPET and len(snippet.encode()) > MAX_SNIPPET:
+        return head
+    snippet = snippet.replace("\t", " ")
+    dots = "".join("." if char < "\x80" else "．" for char in snippet[: max(column, 0)])
+    caret = "＾" if snippet[max(column, 0) :][:1] >= "\x80" else "^"
+    return f"{head}\n | {snippet}\n | {dots}{caret}"
+
 
 ACCUMULATOR: Final = "@result"  # not an identifier, so that expressions cannot refer to it
 UNUSED: Final = "#unused"  # the iteration variable of a comprehension that only binds a name
 
 
-class Node:
+class ExprNode:
     __slots__ = ("pos", "type")
     type: Type
 
@@ -24,7 +94,7 @@ class Node:
         self.pos = pos
 
 
-class Literal(Node):
+class Literal(ExprNode):
     """None, bool, int, Uint, float, str or bytes."""
 
     __slots__ = ("value",)
@@ -34,7 +104,7 @@ class Literal(Node):
         self.value = value
 
 
-class Ident(Node):
+class Ident(ExprNode):
     """The checker sets `constant` where the name is that of a type."""
 
     __slots__ = ("constant", "name")
@@ -45,7 +115,7 @@ class Ident(Node):
         self.constant: Type | None = None
 
 
-class Select(Node):
+class Select(ExprNode):
     """`operand.field`; with `test`, `has(operand.field)`."""
 
     __slots__ = ("field", "operand", "test")
@@ -57,7 +127,7 @@ class Select(Node):
         self.test = test
 
 
-class Call(Node):
+class Call(ExprNode):
     __slots__ = ("args", "function", "overloads", "target")
 
     def __init__(self, pos: int, function: str, args: list[Expr], target: Expr | None = None) -> None:
@@ -73,7 +143,7 @@ class Call(Node):
         return self.args if self.target is None else [self.target, *self.args]
 
 
-class ListLiteral(Node):
+class ListLiteral(ExprNode):
     """`optional` holds the indices of the `?element`s."""
 
     __slots__ = ("elements", "optional")
@@ -84,7 +154,7 @@ class ListLiteral(Node):
         self.optional = optional
 
 
-class Entry(Node):
+class MapEntry(ExprNode):
     """`key: value` of a map, `field: value` of a message (then `key` is a Literal)."""
 
     __slots__ = ("key", "optional", "value")
@@ -96,26 +166,26 @@ class Entry(Node):
         self.optional = optional
 
 
-class MapLiteral(Node):
+class MapLiteral(ExprNode):
     __slots__ = ("entries",)
 
-    def __init__(self, pos: int, entries: list[Entry]) -> None:
+    def __init__(self, pos: int, entries: list[MapEntry]) -> None:
         self.pos = pos
         self.entries = entries
 
 
-class Message(Node):
+class Message(ExprNode):
     """`name{field: value}`."""
 
     __slots__ = ("entries", "name")
 
-    def __init__(self, pos: int, name: str, entries: list[Entry]) -> None:
+    def __init__(self, pos: int, name: str, entries: list[MapEntry]) -> None:
         self.pos = pos
         self.name = name
         self.entries = entries
 
 
-class Comprehension(Node):
+class Comprehension(ExprNode):
     """A fold over `range`:
 
         accumulator = initial
@@ -154,7 +224,7 @@ class Comprehension(Node):
         self.macro = macro
 
 
-class Missing(Node):
+class Missing(ExprNode):
     """Stands for an expression that could not be parsed."""
 
     __slots__ = ()
@@ -210,8 +280,8 @@ def copy(node: Expr) -> Expr:
             return Missing(pos)
 
 
-def _copy_entry(entry: Entry) -> Entry:
-    return Entry(entry.pos, copy(entry.key), copy(entry.value), entry.optional)
+def _copy_entry(entry: MapEntry) -> MapEntry:
+    return MapEntry(entry.pos, copy(entry.key), copy(entry.value), entry.optional)
 
 
 def is_deeper(tree: Expr, limit: int) -> bool:

@@ -19,6 +19,7 @@ import re
 from collections.abc import Generator
 from typing import Final, TypeAlias
 
+from noxu.cel.syntax.ast import NO_LOCATION, SourceProblem
 from noxu.cel.syntax.grammar import (
     END,
     EOF,
@@ -27,14 +28,13 @@ from noxu.cel.syntax.grammar import (
     Element,
     Loop,
     Possible,
-    Reference,
     Repeated,
+    RuleReference,
     Sequence,
     Terminal,
     token_names,
 )
-from noxu.cel.syntax.lexer import Span, Token, recognition_error
-from noxu.cel.syntax.source import NO_LOCATION, Problem
+from noxu.cel.syntax.lexer import SourceToken, Span, recognition_error
 
 MAX_DEPTH: Final = 250  # of a rule within itself
 _MAX_RECOVERIES: Final = 30
@@ -43,8 +43,8 @@ _MAX_REPORTS: Final = 100
 
 
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
-_MEMBER: Final = Reference("member")
-_LITERAL: Final = Reference("literal")
+_MEMBER: Final = RuleReference("member")
+_LITERAL: Final = RuleReference("literal")
 _PRIMARIES: Final = {"(": 2, "[": 3, "{": 4}
 
 
@@ -53,7 +53,7 @@ class Tree:
 
     __slots__ = ("label", "parts", "rule", "start")
 
-    def __init__(self, rule: str, start: Token, label: str = "") -> None:
+    def __init__(self, rule: str, start: SourceToken, label: str = "") -> None:
         self.rule = rule
         self.start = start
         self.label = label
@@ -70,24 +70,24 @@ class Tree:
     def trees(self, label: str) -> list[Tree]:
         return [part for part in self.parts.get(label, ()) if isinstance(part, Tree)]
 
-    def tokens(self, label: str) -> list[Token]:
-        return [part for part in self.parts.get(label, ()) if isinstance(part, Token)]
+    def tokens(self, label: str) -> list[SourceToken]:
+        return [part for part in self.parts.get(label, ()) if isinstance(part, SourceToken)]
 
-    def token(self, label: str) -> Token | None:
+    def token(self, label: str) -> SourceToken | None:
         part = self.first(label)
-        return part if isinstance(part, Token) else None
+        return part if isinstance(part, SourceToken) else None
 
 
-Part: TypeAlias = Tree | Token
-_RuleParser: TypeAlias = Generator[Reference, Tree, Tree]  # yields the rules it needs, returns its tree
-_ElementParser: TypeAlias = Generator[Reference, Tree, None]
+Part: TypeAlias = Tree | SourceToken
+_RuleParser: TypeAlias = Generator[RuleReference, Tree, Tree]  # yields the rules it needs, returns its tree
+_ElementParser: TypeAlias = Generator[RuleReference, Tree, None]
 _State: TypeAlias = tuple[Element, bool]  # an element; True after an iteration of a loop, False before the element
 
 
 class ParsingAborted(Exception):
     """The parser reached one of its limits. `problems` are those found so far."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: SourceProblem) -> None:
         super().__init__()
         self.problems = list(problems)
 
@@ -104,7 +104,7 @@ class _NoAlternative(Exception):
         self.index = index
 
 
-def parse_tree(text: str, tokens: list[Token], unrecognized: list[Span]) -> tuple[Tree, list[Problem]]:
+def parse_tree(text: str, tokens: list[SourceToken], unrecognized: list[Span]) -> tuple[Tree, list[SourceProblem]]:
     """The parse tree of the tokens, and the syntax errors, those of unrecognized text included. Raises ParsingAborted."""
     parser = _Parser(text, tokens, unrecognized)
     try:
@@ -122,14 +122,14 @@ class _Parser:
     the first `reported_spans` of the unrecognized spans are reported.
     """
 
-    def __init__(self, text: str, tokens: list[Token], unrecognized: list[Span]) -> None:
+    def __init__(self, text: str, tokens: list[SourceToken], unrecognized: list[Span]) -> None:
         self.text = text
         self.tokens = tokens
         self.unrecognized = unrecognized
         self.reported_spans = 0
         self.at = 0
-        self.problems: list[Problem] = []
-        self.calls: list[Reference] = []  # the references that led to the rule being read, outermost first
+        self.problems: list[SourceProblem] = []
+        self.calls: list[RuleReference] = []  # the references that led to the rule being read, outermost first
         self.depths = dict.fromkeys(RULES, 0)
         self.state: _State = (RULES["start"], False)
         # State of the error strategy
@@ -162,11 +162,11 @@ class _Parser:
         self.report_unrecognized(at)
         return self.tokens[at].kind
 
-    def consume(self) -> Token:
+    def consume(self) -> SourceToken:
         if self.skipped is not None:
             if self.skipped >= _MAX_SKIPPED:
                 raise ParsingAborted(
-                    Problem(NO_LOCATION, f"error recovery token lookahead limit exceeded: {_MAX_SKIPPED}")
+                    SourceProblem(NO_LOCATION, f"error recovery token lookahead limit exceeded: {_MAX_SKIPPED}")
                 )
             self.skipped += 1
         token = self.tokens[self.at]
@@ -185,19 +185,19 @@ class _Parser:
 
     def report_at(self, pos: int, message: str) -> None:
         if len(self.problems) >= _MAX_REPORTS:
-            raise ParsingAborted(Problem(pos, f"Syntax error: More than {_MAX_REPORTS} syntax errors"))
-        self.problems.append(Problem(pos, f"Syntax error: {message}"))
+            raise ParsingAborted(SourceProblem(pos, f"Syntax error: More than {_MAX_REPORTS} syntax errors"))
+        self.problems.append(SourceProblem(pos, f"Syntax error: {message}"))
 
     # Rules
 
-    def rule(self, call: Reference | None) -> _RuleParser:
+    def rule(self, call: RuleReference | None) -> _RuleParser:
         name = "start"
         if call:
             name = call.rule
             self.calls.append(call)
         self.depths[name] += 1
         if self.depths[name] > MAX_DEPTH:
-            raise ParsingAborted(Problem(NO_LOCATION, f"expression recursion limit exceeded: {MAX_DEPTH}"))
+            raise ParsingAborted(SourceProblem(NO_LOCATION, f"expression recursion limit exceeded: {MAX_DEPTH}"))
         self.kind()
         holder = [Tree(name, self.tokens[self.at])]
         try:
@@ -221,7 +221,7 @@ class _Parser:
         match element:
             case Terminal():
                 add(holder[0], element.label, self.match(element))
-            case Reference():
+            case RuleReference():
                 add(holder[0], element.label, (yield element))
             case Choice():
                 self.sync()
@@ -339,7 +339,7 @@ class _Parser:
 
     # Errors
 
-    def match(self, terminal: Terminal) -> Token:
+    def match(self, terminal: Terminal) -> SourceToken:
         """Consume the token that is expected. If it is not next, drop a token before it or make it up."""
         if self.kind() in terminal.first:
             self.matched()
@@ -352,7 +352,7 @@ class _Parser:
             self.report_once(f"missing {token_names(self.expected())} at {_quote(current.text)}")
             if current.kind == EOF and self.at:
                 current = self.tokens[self.at - 1]
-            token = Token("missing", "<missing>", current.start)
+            token = SourceToken("missing", "<missing>", current.start)
         else:
             raise _Mismatch
         self.skipped = None
@@ -428,13 +428,13 @@ class _Parser:
         text = _quote(self.tokens[self.at].text)
         self.report_once(f"extraneous input {text} expecting {token_names(self.expected())}")
 
-    def report_once(self, message: str, token: Token | None = None) -> None:
+    def report_once(self, message: str, token: SourceToken | None = None) -> None:
         """Report an error, unless the parser is still recovering from another."""
         if not self.recovering:
             self.recovering = True
             self.report_at((token or self.tokens[self.at]).start, message)
 
-    def text_between(self, first: Token, last: Token) -> str:
+    def text_between(self, first: SourceToken, last: SourceToken) -> str:
         """The text from one token to the end of the other, without unrecognized parts: `a # .1` → `a  .1`."""
         if first.kind == EOF:
             return first.text

@@ -52,7 +52,7 @@ class Terminal(Element):
         self.label = label
 
 
-class Reference(Element):
+class RuleReference(Element):
     """A rule. `precedence`: the lowest that binary operators in it may have."""
 
     def __init__(self, rule: str, label: str = "", precedence: int = 0) -> None:
@@ -163,8 +163,8 @@ def _token(kind: str, label: str = "") -> Terminal:
 
 
 def _logic(operator: str, operand: str) -> Sequence:
-    more = _sequence(_token(operator, "operators"), Reference(operand, "terms"))
-    return _sequence(Reference(operand, "terms"), Loop(BY_TOKEN, more))
+    more = _sequence(_token(operator, "operators"), RuleReference(operand, "terms"))
+    return _sequence(RuleReference(operand, "terms"), Loop(BY_TOKEN, more))
 
 
 def _listed(*item: Element) -> Sequence:
@@ -177,8 +177,8 @@ def _again(item: tuple[Element, ...]) -> Iterable[Element]:
 
 
 def _copy(element: Element) -> Element:
-    if isinstance(element, Reference):
-        return Reference(element.rule, element.label)
+    if isinstance(element, RuleReference):
+        return RuleReference(element.rule, element.label)
     assert isinstance(element, Terminal)
     return Terminal(*element.first, label=element.label)
 
@@ -188,16 +188,16 @@ def _name(label: str) -> tuple[Element, Element]:
 
 
 def _arguments() -> tuple[Element, Element]:
-    return _maybe(Reference("exprList")), _token(")")
+    return _maybe(RuleReference("exprList")), _token(")")
 
 
 def _braced(label: str, *before: Element) -> tuple[Element, ...]:
-    return (*before, _token("{", "brace"), _maybe(Reference(label)), _maybe(_token(",")), _token("}"))
+    return (*before, _token("{", "brace"), _maybe(RuleReference(label)), _maybe(_token(",")), _token("}"))
 
 
 def _operator(precedence: int, operand: str, *operators: str) -> Sequence:
     """A left-associative binary operator: its right operand has only operators of higher precedence."""
-    right = Reference(operand, "right", precedence + 1)
+    right = RuleReference(operand, "right", precedence + 1)
     return _sequence(Terminal(*operators, label="operator"), right, label=f"{operand} operator", precedence=precedence)
 
 
@@ -206,35 +206,35 @@ def _literal(kind: str, *before: Element) -> Sequence:
 
 
 RULES: Final[dict[str, Element]] = {
-    "start": _sequence(Reference("expr"), _token(EOF)),
+    "start": _sequence(RuleReference("expr"), _token(EOF)),
     "expr": _sequence(
-        Reference("conditionalOr", "condition"),
-        _maybe(_token("?", "question"), Reference("conditionalOr", "yes"), _token(":"), Reference("expr", "no")),
+        RuleReference("conditionalOr", "condition"),
+        _maybe(_token("?", "question"), RuleReference("conditionalOr", "yes"), _token(":"), RuleReference("expr", "no")),
     ),
     "conditionalOr": _logic("||", "conditionalAnd"),
     "conditionalAnd": _logic("&&", "relation"),
     "relation": _sequence(
-        Reference("calc", "inner"),
+        RuleReference("calc", "inner"),
         Loop("operator", _operator(1, "relation", "==", "!=", "in", "<", "<=", ">=", ">"), left=True),
     ),
     "calc": _sequence(
-        Reference("unary", "inner"),
+        RuleReference("unary", "inner"),
         Loop("operator", Choice("operator", _operator(2, "calc", "*", "/", "%"), _operator(1, "calc", "+", "-")), left=True),
     ),
     "unary": Choice(
         "unary",
-        _sequence(Reference("member", "inner"), label="member"),
-        _sequence(Repeated(_sequence(_token("!", "operators"))), Reference("member", "inner"), label="!_"),
-        _sequence(Repeated(_sequence(_token("-", "operators"))), Reference("member", "inner"), label="-_"),
+        _sequence(RuleReference("member", "inner"), label="member"),
+        _sequence(Repeated(_sequence(_token("!", "operators"))), RuleReference("member", "inner"), label="!_"),
+        _sequence(Repeated(_sequence(_token("-", "operators"))), RuleReference("member", "inner"), label="-_"),
     ),
     "member": _sequence(
-        Reference("primary", "inner"),
+        RuleReference("primary", "inner"),
         Loop(
             BY_TOKEN,
             Choice(
                 "member",
                 _sequence(
-                    _token(".", "dot"), _maybe(_token("?", "optional")), Reference("escapeIdent", "name"), label="select"
+                    _token(".", "dot"), _maybe(_token("?", "optional")), RuleReference("escapeIdent", "name"), label="select"
                 ),
                 _sequence(
                     _token("."), _token("IDENTIFIER", "name"), _token("(", "paren"), *_arguments(), label="member call"
@@ -242,7 +242,7 @@ RULES: Final[dict[str, Element]] = {
                 _sequence(
                     _token("[", "bracket"),
                     _maybe(_token("?", "optional")),
-                    Reference("expr", "index"),
+                    RuleReference("expr", "index"),
                     _token("]"),
                     label="index",
                 ),
@@ -254,9 +254,9 @@ RULES: Final[dict[str, Element]] = {
         "primary",
         _sequence(*_name("name"), label="identifier"),
         _sequence(*_name("name"), _token("(", "paren"), *_arguments(), label="call"),
-        _sequence(_token("("), Reference("expr", "inner"), _token(")"), label="nested"),
+        _sequence(_token("("), RuleReference("expr", "inner"), _token(")"), label="nested"),
         _sequence(
-            _token("[", "bracket"), _maybe(Reference("listInit")), _maybe(_token(",")), _token("]"), label="list"
+            _token("[", "bracket"), _maybe(RuleReference("listInit")), _maybe(_token(",")), _token("]"), label="list"
         ),
         _sequence(*_braced("mapInitializerList"), label="map"),
         _sequence(
@@ -267,23 +267,23 @@ RULES: Final[dict[str, Element]] = {
             ),
             label="message",
         ),
-        _sequence(Reference("literal", "inner"), label="constant"),
+        _sequence(RuleReference("literal", "inner"), label="constant"),
     ),
     "exprList": _sequence(
-        Reference("expr", "items"), Loop(BY_TOKEN, _sequence(_token(","), Reference("expr", "items")))
+        RuleReference("expr", "items"), Loop(BY_TOKEN, _sequence(_token(","), RuleReference("expr", "items")))
     ),
-    "listInit": _listed(Reference("optExpr", "items")),
+    "listInit": _listed(RuleReference("optExpr", "items")),
     "fieldInitializerList": _listed(
-        Reference("optField", "keys"), _token(":", "colons"), Reference("expr", "values")
+        RuleReference("optField", "keys"), _token(":", "colons"), RuleReference("expr", "values")
     ),
-    "optField": _sequence(_maybe(_token("?", "optional")), Reference("escapeIdent", "name")),
-    "mapInitializerList": _listed(Reference("optExpr", "keys"), _token(":", "colons"), Reference("expr", "values")),
+    "optField": _sequence(_maybe(_token("?", "optional")), RuleReference("escapeIdent", "name")),
+    "mapInitializerList": _listed(RuleReference("optExpr", "keys"), _token(":", "colons"), RuleReference("expr", "values")),
     "escapeIdent": Choice(
         BY_TOKEN,
         _sequence(_token("IDENTIFIER", "name"), label="plain"),
         _sequence(_token("ESC_IDENTIFIER", "name"), label="escaped"),
     ),
-    "optExpr": _sequence(_maybe(_token("?", "optional")), Reference("expr", "inner")),
+    "optExpr": _sequence(_maybe(_token("?", "optional")), RuleReference("expr", "inner")),
     "literal": Choice(
         "literal",
         _literal("NUM_INT", _maybe(_token("-", "sign"))),

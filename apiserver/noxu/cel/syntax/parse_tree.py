@@ -9,26 +9,30 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.cel.syntax.ast import (
+    BEFORE_TEXT,
+    NO_LOCATION,
     Call,
-    Entry,
     Expr,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Message,
     Missing,
     Select,
+    SourceProblem,
 )
 from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RESERVED, Builder, read_literal
 from noxu.cel.syntax.error_recovery import MAX_DEPTH, ParsingAborted, Tree, parse_tree
-from noxu.cel.syntax.lexer import Span, Token
-from noxu.cel.syntax.source import BEFORE_TEXT, NO_LOCATION, Problem
+from noxu.cel.syntax.lexer import SourceToken, Span
 
 TOO_DEEP: Final = "max recursion depth exceeded"
 
 
-def parse_with_recovery(text: str, tokens: list[Token], unrecognized: list[Span]) -> tuple[Expr, list[Problem]]:
+def parse_with_recovery(
+    text: str, tokens: list[SourceToken], unrecognized: list[Span]
+) -> tuple[Expr, list[SourceProblem]]:
     """The expression as far as it can be parsed, and all its errors, in ANTLR's and cel-go's order."""
     missing = Missing(NO_LOCATION)
     try:
@@ -39,7 +43,7 @@ def parse_with_recovery(text: str, tokens: list[Token], unrecognized: list[Span]
     try:
         expression = converter.expression(tree.tree("expr"))
     except _TooDeep:
-        return missing, [*problems, *converter.builder.problems, Problem(NO_LOCATION, TOO_DEEP)]
+        return missing, [*problems, *converter.builder.problems, SourceProblem(NO_LOCATION, TOO_DEEP)]
     return expression, [*problems, *converter.builder.problems]
 
 
@@ -184,18 +188,18 @@ class _Converter:
 
     def map_literal(self, tree: Tree) -> Expr:
         listed = tree.tree("mapInitializerList")
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         if listed:
             keys, values = listed.trees("keys"), listed.trees("values")
             for colon, key, value in zip(listed.tokens("colons"), keys, values, strict=False):
                 node = self.expression(key.tree("inner"))
                 optional = key.token("optional") is not None
-                entries.append(Entry(colon.start, node, self.expression(value), optional))
+                entries.append(MapEntry(colon.start, node, self.expression(value), optional))
         return MapLiteral(_start(tree, "brace"), entries)
 
     def message(self, tree: Tree) -> Expr:
         listed = tree.tree("fieldInitializerList")
-        entries: list[Entry] = []
+        entries: list[MapEntry] = []
         if listed:
             keys, values = listed.trees("keys"), listed.trees("values")
             for colon, key, value in zip(listed.tokens("colons"), keys, values, strict=False):
@@ -205,7 +209,7 @@ class _Converter:
                     self.builder.error(listed.start.start, _NO_NAME)
                     continue
                 optional = key.token("optional") is not None
-                entries.append(Entry(colon.start, Literal(key.start.start, name), self.expression(value), optional))
+                entries.append(MapEntry(colon.start, Literal(key.start.start, name), self.expression(value), optional))
         names = ".".join(token.text for token in tree.tokens("name"))
         return Message(_start(tree, "brace"), f".{names}" if tree.token("dot") else names, entries)
 

@@ -12,22 +12,24 @@ from collections.abc import Callable
 from typing import Final
 
 from noxu.cel.syntax.ast import (
+    NO_LOCATION,
     Call,
-    Entry,
     Expr,
     Ident,
     ListLiteral,
     Literal,
+    MapEntry,
     MapLiteral,
     Message,
     Select,
+    SourceProblem,
+    compile_error,
     is_deeper,
 )
 from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RELATIONS, RESERVED, SIGNED, Builder, read_literal
 from noxu.cel.syntax.error_recovery import MAX_DEPTH
-from noxu.cel.syntax.lexer import Token, tokenize
+from noxu.cel.syntax.lexer import SourceToken, tokenize
 from noxu.cel.syntax.parse_tree import TOO_DEEP, parse_with_recovery
-from noxu.cel.syntax.source import NO_LOCATION, Problem, compile_error
 
 MAX_CODE_POINTS: Final = 100_000
 _SHORT: Final = 2 * MAX_DEPTH  # tokens; no more than these cannot nest operators deeper than MAX_DEPTH
@@ -44,7 +46,7 @@ def parse(text: str) -> Expr:
     """The syntax tree of an expression. Raises CompileError."""
     if len(text) > MAX_CODE_POINTS:
         limit = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
-        raise compile_error(text, [Problem(NO_LOCATION, limit)])
+        raise compile_error(text, [SourceProblem(NO_LOCATION, limit)])
     tokens, unrecognized = tokenize(text)
     if not unrecognized:
         parser = _Parser(tokens)
@@ -56,7 +58,7 @@ def parse(text: str) -> Expr:
         else:
             problems = parser.builder.problems
             if not problems and len(tokens) > _SHORT and is_deeper(tree, _TOO_DEEP):
-                problems = [Problem(NO_LOCATION, TOO_DEEP)]
+                problems = [SourceProblem(NO_LOCATION, TOO_DEEP)]
             if problems:
                 raise compile_error(text, problems)
             if len(tokens) <= _SHORT or not is_deeper(tree, _SHALLOW):
@@ -77,13 +79,13 @@ class _Parser:
     `tokens[at]` is the next token; `nesting` counts open brackets and conditionals.
     """
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[SourceToken]) -> None:
         self.tokens = tokens
         self.at = 0
         self.nesting = 0
         self.builder = Builder()
 
-    def next(self) -> Token:
+    def next(self) -> SourceToken:
         token = self.tokens[self.at]
         self.at += 1
         return token
@@ -94,7 +96,7 @@ class _Parser:
             return True
         return False
 
-    def expect(self, kind: str) -> Token:
+    def expect(self, kind: str) -> SourceToken:
         token = self.next()
         if token.kind != kind:
             raise _Unparsable
@@ -164,7 +166,7 @@ class _Parser:
             else:
                 return tree
 
-    def selection(self, dot: Token, operand: Expr) -> Expr:
+    def selection(self, dot: SourceToken, operand: Expr) -> Expr:
         optional = self.accept("?")
         name = self.next()
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
@@ -212,7 +214,7 @@ class _Parser:
                 return read_literal(self.builder, token, "", token.start)
         raise _Unparsable
 
-    def name(self, token: Token, start: int, dot: str) -> Expr:
+    def name(self, token: SourceToken, start: int, dot: str) -> Expr:
         """An identifier, the call of a function without a target, or a message."""
         following = self.tokens[self.at]
         message = self.message_name(token)
@@ -231,7 +233,7 @@ class _Parser:
             return self.builder.error(start, f"reserved identifier: {token.text}")
         return Ident(token.start, dot + token.text)
 
-    def message_name(self, token: Token) -> str:
+    def message_name(self, token: SourceToken) -> str:
         """`a.b.C` if a `{` follows, which is then the next token. Else "", and the position is unchanged."""
         at = self.at
         names = [token.text]
@@ -243,7 +245,7 @@ class _Parser:
         self.at = at
         return ".".join(names)
 
-    def list_literal(self, bracket: Token) -> Expr:
+    def list_literal(self, bracket: SourceToken) -> Expr:
         elements: list[Expr] = []
         optional: list[int] = []
         if self.accept(","):  # [,] is an empty list
@@ -258,9 +260,9 @@ class _Parser:
                 break
         return ListLiteral(bracket.start, elements, frozenset(optional))
 
-    def entries(self, read_key: Callable[[], Expr]) -> list[Entry]:
+    def entries(self, read_key: Callable[[], Expr]) -> list[MapEntry]:
         """The entries after a `{`, and the `}`."""
-        out: list[Entry] = []
+        out: list[MapEntry] = []
         if self.accept(","):
             self.expect("}")
             return out
@@ -268,7 +270,7 @@ class _Parser:
             optional = self.accept("?")
             key = read_key()
             colon = self.expect(":")
-            out.append(Entry(colon.start, key, self.expression(), optional))
+            out.append(MapEntry(colon.start, key, self.expression(), optional))
             if not self.accept(","):
                 self.expect("}")
                 break

@@ -1,6 +1,8 @@
 """CEL types as the checker knows them (cel-go's common/types/types.go).
 
 Types are compared by value. An object type is identified by its name; its fields are in its `Declaration`.
+
+`Substitution` says which types may stand for which, and what type parameters stand for (its checker/types.go and mapping.go).
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from enum import IntEnum
 from typing import Final, Protocol
 
 
-class Kind(IntEnum):
+class TypeKind(IntEnum):
     DYN = 1
     BOOL = 2
     BYTES = 3
@@ -51,7 +53,7 @@ class Type:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: TypeKind,
         name: str,
         params: tuple[Type, ...] = (),
         declaration: Declaration | None = None,
@@ -61,7 +63,7 @@ class Type:
         self.name = name
         self.params = params
         self.declaration = declaration
-        self.generic: bool = kind is Kind.PARAM or any(param.generic for param in params)
+        self.generic: bool = kind is TypeKind.PARAM or any(param.generic for param in params)
         self.nullable_wrapper: bool = nullable_wrapper or any(param.nullable_wrapper for param in params)
         self._hash = hash((kind, name, params))
 
@@ -79,34 +81,34 @@ class Type:
         return display(self)
 
 
-DYN: Final = Type(Kind.DYN, "dyn")
-ERROR: Final = Type(Kind.ERROR, "error")
-BOOL: Final = Type(Kind.BOOL, "bool")
-BYTES: Final = Type(Kind.BYTES, "bytes")
-DOUBLE: Final = Type(Kind.DOUBLE, "double")
-DURATION: Final = Type(Kind.DURATION, "google.protobuf.Duration")
-INT: Final = Type(Kind.INT, "int")
-NULL: Final = Type(Kind.NULL, "null_type")
-STRING: Final = Type(Kind.STRING, "string")
-TIMESTAMP: Final = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
-TYPE: Final = Type(Kind.TYPE, "type")
-UINT: Final = Type(Kind.UINT, "uint")
+DYN: Final = Type(TypeKind.DYN, "dyn")
+ERROR: Final = Type(TypeKind.ERROR, "error")
+BOOL: Final = Type(TypeKind.BOOL, "bool")
+BYTES: Final = Type(TypeKind.BYTES, "bytes")
+DOUBLE: Final = Type(TypeKind.DOUBLE, "double")
+DURATION: Final = Type(TypeKind.DURATION, "google.protobuf.Duration")
+INT: Final = Type(TypeKind.INT, "int")
+NULL: Final = Type(TypeKind.NULL, "null_type")
+STRING: Final = Type(TypeKind.STRING, "string")
+TIMESTAMP: Final = Type(TypeKind.TIMESTAMP, "google.protobuf.Timestamp")
+TYPE: Final = Type(TypeKind.TYPE, "type")
+UINT: Final = Type(TypeKind.UINT, "uint")
 
 
 def list_of(element: Type) -> Type:
-    return Type(Kind.LIST, "list", (element,))
+    return Type(TypeKind.LIST, "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    return Type(Kind.MAP, "map", (key, value))
+    return Type(TypeKind.MAP, "map", (key, value))
 
 
 def optional_of(value: Type) -> Type:
-    return Type(Kind.OPAQUE, "optional_type", (value,))
+    return Type(TypeKind.OPAQUE, "optional_type", (value,))
 
 
 def type_of(instance: Type) -> Type:
-    return Type(Kind.TYPE, "type", (instance,))
+    return Type(TypeKind.TYPE, "type", (instance,))
 
 
 def wrapper_of(scalar: Type) -> Type:
@@ -114,29 +116,29 @@ def wrapper_of(scalar: Type) -> Type:
 
 
 def param(name: str) -> Type:
-    return Type(Kind.PARAM, name)
+    return Type(TypeKind.PARAM, name)
 
 
 LIST: Final = list_of(DYN)
 MAP: Final = map_of(DYN, DYN)
-OPTIONAL: Final = Type(Kind.OPAQUE, "optional_type", (DYN,))
-URL: Final = Type(Kind.STRUCT, "kubernetes.URL")
-QUANTITY: Final = Type(Kind.STRUCT, "kubernetes.Quantity")
-SEMVER: Final = Type(Kind.STRUCT, "kubernetes.Semver")
-FORMAT: Final = Type(Kind.STRUCT, "kubernetes.NamedFormat")
-AUTHORIZER: Final = Type(Kind.STRUCT, "kubernetes.authorization.Authorizer")
-PATH_CHECK: Final = Type(Kind.STRUCT, "kubernetes.authorization.PathCheck")
-GROUP_CHECK: Final = Type(Kind.STRUCT, "kubernetes.authorization.GroupCheck")
-RESOURCE_CHECK: Final = Type(Kind.STRUCT, "kubernetes.authorization.ResourceCheck")
-DECISION: Final = Type(Kind.STRUCT, "kubernetes.authorization.Decision")
-IP: Final = Type(Kind.OPAQUE, "net.IP")
-CIDR: Final = Type(Kind.OPAQUE, "net.CIDR")
+OPTIONAL: Final = Type(TypeKind.OPAQUE, "optional_type", (DYN,))
+URL: Final = Type(TypeKind.STRUCT, "kubernetes.URL")
+QUANTITY: Final = Type(TypeKind.STRUCT, "kubernetes.Quantity")
+SEMVER: Final = Type(TypeKind.STRUCT, "kubernetes.Semver")
+FORMAT: Final = Type(TypeKind.STRUCT, "kubernetes.NamedFormat")
+AUTHORIZER: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.Authorizer")
+PATH_CHECK: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.PathCheck")
+GROUP_CHECK: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.GroupCheck")
+RESOURCE_CHECK: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.ResourceCheck")
+DECISION: Final = Type(TypeKind.STRUCT, "kubernetes.authorization.Decision")
+IP: Final = Type(TypeKind.OPAQUE, "net.IP")
+CIDR: Final = Type(TypeKind.OPAQUE, "net.CIDR")
 
 _SHORT_NAMES: Final = {
-    Kind.DURATION: "duration",
-    Kind.TIMESTAMP: "timestamp",
-    Kind.ERROR: "!error!",
-    Kind.NULL: "null",
+    TypeKind.DURATION: "duration",
+    TypeKind.TIMESTAMP: "timestamp",
+    TypeKind.ERROR: "!error!",
+    TypeKind.NULL: "null",
 }
 
 
@@ -151,14 +153,141 @@ def display(type_: Type) -> str:
 
 def runtime_name(type_: Type) -> str:
     """The type with runtime names throughout, as cel-go's Type.String prints it: `list(google.protobuf.Duration)`."""
-    if not type_.params or type_.kind is Kind.TYPE:
+    if not type_.params or type_.kind is TypeKind.TYPE:
         return type_.name
     return f"{type_.name}({', '.join(map(runtime_name, type_.params))})"
 
 
 def is_optional(type_: Type) -> bool:
-    return type_.kind is Kind.OPAQUE and type_.name == "optional_type"
+    return type_.kind is TypeKind.OPAQUE and type_.name == "optional_type"
 
 
 def is_dyn_or_error(type_: Type) -> bool:
-    return type_.kind is Kind.DYN or type_.kind is Kind.ERROR
+    return type_.kind is TypeKind.DYN or type_.kind is TypeKind.ERROR
+
+
+class Substitution:
+    """The types bound to type parameters so far (cel-go's mapping).
+
+        assignable(list(A), list(int))   →   True, and A is bound to int
+
+    An attempt that fails leaves the bindings unchanged.
+    """
+
+    __slots__ = ("bound", "fresh")
+
+    def __init__(self) -> None:
+        self.bound: dict[str, Type] = {}
+        self.fresh = 0
+
+    def new_param(self) -> Type:
+        self.fresh += 1
+        return param(f"_var{self.fresh - 1}")
+
+    def resolve(self, type_: Type, *, unbound_as_dyn: bool = False) -> Type:
+        """The type with its bound parameters replaced."""
+        if not type_.generic:
+            return type_
+        if type_.kind is TypeKind.PARAM:
+            known = self.bound.get(type_.name)
+            if known is not None:
+                return self.resolve(known, unbound_as_dyn=unbound_as_dyn)
+            return DYN if unbound_as_dyn else type_
+        params = tuple(self.resolve(inner, unbound_as_dyn=unbound_as_dyn) for inner in type_.params)
+        return Type(type_.kind, type_.name, params, type_.declaration)
+
+    def assignable(self, to: Type, given: Type) -> bool:
+        """Whether `given` may stand where `to` is expected. Binds parameters if so."""
+        if not to.generic and not given.generic:
+            return self._assignable(to, given)
+        before = self.bound.copy()
+        if self._assignable(to, given):
+            return True
+        self.bound = before
+        return False
+
+    def all_assignable(self, to: tuple[Type, ...], given: tuple[Type, ...]) -> bool:
+        if len(to) != len(given):
+            return False
+        before = self.bound.copy()
+        if all(self._assignable(left, right) for left, right in zip(to, given, strict=True)):
+            return True
+        self.bound = before
+        return False
+
+    def _assignable(self, left: Type, right: Type) -> bool:
+        if right.kind is TypeKind.PARAM:
+            valid, substituted = self._bind(left, right)
+            if valid:
+                return True
+            if substituted:
+                return False
+        if left.kind is TypeKind.PARAM:
+            return self._bind(right, left)[0]
+        if is_dyn_or_error(left) or is_dyn_or_error(right):
+            return True
+        if left.kind is TypeKind.NULL:
+            return _accepts_null(right)
+        if right.kind is TypeKind.NULL:
+            return _accepts_null(left)
+        if left.kind is TypeKind.TYPE:
+            return right.kind is TypeKind.TYPE
+        if left.kind is not right.kind or left.name != right.name:
+            return False
+        if len(left.params) != len(right.params):
+            return False
+        return all(self._assignable(a, b) for a, b in zip(left.params, right.params, strict=True))
+
+    def _bind(self, type_: Type, parameter: Type) -> tuple[bool, bool]:
+        """Let `parameter` stand for the type: (whether it may, whether it was bound before)."""
+        if type_ == parameter:
+            return True, True
+        known = self.bound.get(parameter.name)
+        if known is not None:
+            if type_ == known:
+                return True, True
+            if not self._assignable(type_, known):
+                return False, True
+            general = most_general(type_, known)
+            if self._independent(parameter, general):
+                self.bound[parameter.name] = general
+            return True, True
+        if self._independent(parameter, type_):
+            self.bound[parameter.name] = type_
+            return True, False
+        return False, False
+
+    def _independent(self, parameter: Type, within: Type) -> bool:
+        """Whether `parameter` does not occur in `within`."""
+        if parameter == within:
+            return False
+        if within.kind is TypeKind.PARAM:
+            known = self.bound.get(within.name)
+            return known is None or self._independent(parameter, known)
+        return all(self._independent(parameter, inner) for inner in within.params)
+
+
+def _accepts_null(type_: Type) -> bool:
+    return (type_.nullable_wrapper and not type_.params) or type_.kind in (
+        TypeKind.NULL,
+        TypeKind.OPAQUE,
+        TypeKind.STRUCT,
+        TypeKind.DURATION,
+        TypeKind.TIMESTAMP,
+    )
+
+
+def most_general(left: Type, right: Type) -> Type:
+    return left if _equal_or_less_specific(left, right) else right
+
+
+def _equal_or_less_specific(left: Type, right: Type) -> bool:
+    if left.kind in (TypeKind.DYN, TypeKind.PARAM):
+        return True
+    if right.kind in (TypeKind.DYN, TypeKind.PARAM) or left.kind is not right.kind:
+        return False
+    if left.kind in (TypeKind.OPAQUE, TypeKind.LIST, TypeKind.MAP):
+        if left.name != right.name or len(left.params) != len(right.params):
+            return False
+        return all(_equal_or_less_specific(a, b) for a, b in zip(left.params, right.params, strict=True))
+    return left.kind is TypeKind.TYPE or left == right

@@ -26,8 +26,8 @@ from noxu.cel.values.values import (
     Value,
     type_of,
 )
-from noxu.go.duration import format_duration, parse_duration
 from noxu.go.text import plain
+from noxu.go.time import format_duration, parse_duration
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")

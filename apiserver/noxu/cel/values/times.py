@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from noxu.cel.errors import CelError, shortened
 from noxu.cel.memory import allocate_reading
 from noxu.go import time as go_time
-from noxu.go.duration import SECOND
 from noxu.go.text import quote
+from noxu.go.time import SECOND
 from noxu.values import MAX_INT64, MIN_INT64
 
 MIN_SECONDS: Final = -62135596800  # 0001-01-01T00:00:00Z

@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from noxu.cel.errors import Cancelled, CelError, no_such_overload
-from noxu.cel.escaping import escape, unescape
 from noxu.cel.memory import allocate_text
 from noxu.cel.types import types
-from noxu.cel.types.schema_types import with_type_and_object_meta
+from noxu.cel.types.schema_types import escape, unescape, with_type_and_object_meta
 from noxu.cel.types.types import Type
 from noxu.cel.values import times
 from noxu.cel.values.numbers import Uint
 from noxu.cel.values.times import Duration, Timestamp
 from noxu.go import base64 as go_base64
-from noxu.go.duration import parse_schema_duration
+from noxu.go.time import parse_schema_duration
 from noxu.schema.structural import Structural
 from noxu.values import Json, Object
 
@@ -58,7 +57,7 @@ class Optional:
 NONE: Final = Optional(ABSENT)
 
 
-class Failed:
+class FailedConversion:
     """A value that could not be converted. It becomes an error when an expression uses it."""
 
     __slots__ = ("message",)
@@ -308,9 +307,9 @@ class LazyMap:
             try:
                 self._computed[name] = self._compute[name]()
             except CelError as error:
-                self._computed[name] = Failed(error.message)
+                self._computed[name] = FailedConversion(error.message)
         value = self._computed[name]
-        if isinstance(value, Failed):
+        if isinstance(value, FailedConversion):
             raise CelError(value.message)
         return value
 
@@ -359,7 +358,7 @@ def from_json_or_failed(raw: Json, schema: Structural) -> Value:
     try:
         return from_json(raw, schema)
     except CelError as error:
-        return Failed(error.message)
+        return FailedConversion(error.message)
 
 
 def _object(raw: Json, schema: Structural) -> Value:
@@ -470,7 +469,7 @@ _TYPES: Final[dict[type, Type]] = {
     UntypedList: types.LIST,
     UntypedMap: types.MAP,
     LazyMap: types.MAP,
-    Preserved: Type(types.Kind.ERROR, "unknown"),
+    Preserved: Type(types.TypeKind.ERROR, "unknown"),
 }
 
 

@@ -16,10 +16,9 @@ from noxu.api import codec, meta
 from noxu.api.errors import aggregate
 from noxu.api.field import FieldError
 from noxu.crd.types import GROUP
-from noxu.go.fmt import go_type
 from noxu.go.json import string_of
-from noxu.go.structs import RAW_EXTENSION, STRING, UID, Field, List, Struct, Write, json_type
-from noxu.go.text import quote
+from noxu.go.structs import RAW_EXTENSION, STRING, UID, Field, List, Presence, Struct, json_type
+from noxu.go.text import go_type, quote
 from noxu.kinds.meta import STATUS, TYPE_META
 from noxu.values import Json, Object, copy
 from noxu.webhook.client import ReviewKind
@@ -31,19 +30,19 @@ SUCCESS: Final = "Success"
 
 def _review(version: str) -> ReviewKind:
     request = Struct("ConversionRequest", package=version).define(
-        Field("uid", UID, 1, Write.ALWAYS),
-        Field("desiredAPIVersion", STRING, 2, Write.ALWAYS),
-        Field("objects", List(RAW_EXTENSION), 3, Write.ALWAYS),
+        Field("uid", UID, 1, Presence.ALWAYS),
+        Field("desiredAPIVersion", STRING, 2, Presence.ALWAYS),
+        Field("objects", List(RAW_EXTENSION), 3, Presence.ALWAYS),
     )
     response = Struct("ConversionResponse", package=version).define(
-        Field("uid", UID, 1, Write.ALWAYS),
-        Field("convertedObjects", List(RAW_EXTENSION), 2, Write.ALWAYS),
-        Field("result", STATUS, 3, Write.ALWAYS),
+        Field("uid", UID, 1, Presence.ALWAYS),
+        Field("convertedObjects", List(RAW_EXTENSION), 2, Presence.ALWAYS),
+        Field("result", STATUS, 3, Presence.ALWAYS),
     )
     review = Struct(KIND, package=version).define(
         *TYPE_META,
-        Field("request", request, 1, Write.POINTER),
-        Field("response", response, 2, Write.POINTER),
+        Field("request", request, 1, Presence.POINTER),
+        Field("response", response, 2, Presence.POINTER),
     )
     return ReviewKind(GROUP, version, review)
 

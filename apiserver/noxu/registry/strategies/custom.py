@@ -16,13 +16,13 @@ from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, RuleBudget
 from noxu.registry.draft import Action, Draft
 from noxu.registry.entry import is_valid
 from noxu.registry.resource import Resource, ScalePaths
-from noxu.schema import embedded, listtype, ratcheting, validation
+from noxu.schema import embedded, listtype, validation
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import Structural
 from noxu.values import Object, copy, equal
 
 if TYPE_CHECKING:
-    from noxu.cel import Validator
+    from noxu.cel import RuleValidator
 
 MAX_REPLICAS: Final = 2**31 - 1
 
@@ -159,7 +159,7 @@ _NOT_CHECKED: Final = (
 )
 
 
-def _apply_rules(draft: Draft, rules: Validator, schema: Structural, found: list[FieldError]) -> None:
+def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, found: list[FieldError]) -> None:
     """Add the errors of x-kubernetes-validations, unless errors in `found` prevent the evaluation."""
     if validation.blocks_rules(found):
         found.append(field.invalid("<nil>", None, _NOT_CHECKED))
@@ -194,11 +194,11 @@ def _schema_errors(
     if old is None:
         return validation.validate(new, schema)
     if not status:
-        return ratcheting.validate_update(new, old, schema, ratcheting=ratchet)
+        return validation.validate_update(new, old, schema, ratcheting=ratchet)
     inner = schema.properties.get("status")
     if "status" not in new or inner is None:
         return []
-    return ratcheting.validate_update(new["status"], old.get("status"), inner, path="status", ratcheting=ratchet)
+    return validation.validate_update(new["status"], old.get("status"), inner, path="status", ratcheting=ratchet)
 
 
 def _scale_errors(value: Object, paths: ScalePaths, *, spec: bool) -> list[FieldError]:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from noxu.api import meta, names
 from noxu.api.field import FieldError, Path
 from noxu.crd import conditions, update, validation
+from noxu.crd.known_definitions import digest_of_spec
 from noxu.crd.schemas import RuleChecker, RuleCheckers, RuleSite
-from noxu.crd.valid_specs import digest_of
 from noxu.registry.cpu_budget import LoopBudget, RuleBudget
 from noxu.registry.draft import Draft
 from noxu.schema.structural import Structural, has_rules
@@ -54,16 +54,16 @@ def validate(draft: Draft) -> None:
 
 
 def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
-    """The errors of a new definition. The walks of a spec that is known to be valid are skipped (`valid_specs`)."""
+    """The errors of a new definition. The walks of a spec that is known to be valid are skipped (`known_definitions`)."""
     known, spec = draft.request.valid_specs, draft.new["spec"]
-    digest = digest_of(spec, draft.request.features) if known is not None else ""
+    digest = digest_of_spec(spec, draft.request.features) if known is not None else ""
     warnings = known.warnings(digest) if known is not None else None
     draft.outcome.errors += validation.validate(draft.new, checkers=checkers, spec_is_valid=warnings is not None)
     if draft.outcome.errors:
         return
     if warnings is None:
         warnings = update.warnings(draft.new)
-        if known is not None and digest and digest_of(spec, draft.request.features) == digest:
+        if known is not None and digest and digest_of_spec(spec, draft.request.features) == digest:
             known.add(digest, warnings)
     draft.outcome.warnings += warnings
 
@@ -71,7 +71,7 @@ def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
 def _spec_is_valid(draft: Draft) -> bool:
     """Whether the spec is known to be valid."""
     known = draft.request.valid_specs
-    return known is not None and known.warnings(digest_of(draft.new["spec"], draft.request.features)) is not None
+    return known is not None and known.warnings(digest_of_spec(draft.new["spec"], draft.request.features)) is not None
 
 
 def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noqa: ARG001 - the policy has no effect here
