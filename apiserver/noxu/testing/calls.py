@@ -169,7 +169,7 @@ def pending(name: str, coroutine: Coroutine[Any, Any, T]) -> Coroutine[Any, Any,
 
 def caller() -> FrameType | None:
     """The innermost frame that is not of this package."""
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the public functions make lists of all frames
+    frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         frame = frame.f_back
     return frame

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, cast
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
@@ -57,8 +57,8 @@ USERS: Final = "users"
 Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 
-running: WeakSet[Noxu] = WeakSet()
-"""The servers of this process that run."""
+running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
+"""The servers of this process that run, and what they were asked."""
 
 
 class Noxu(Registration, Verbs):
@@ -171,7 +171,7 @@ class Noxu(Registration, Verbs):
             else:
                 self._begin()
             self._follow_catalog()
-            running.add(self)
+            running[self] = self._requests
         except BaseException:
             self._stop()
             raise
@@ -190,7 +190,7 @@ class Noxu(Registration, Verbs):
         self._has_begun = True
 
     def _stop(self) -> None:
-        running.discard(self)
+        running.pop(self, None)
         if self._runner.is_running:
             self._runner.submit(self._close_clients()).result()
             self._runner.stop()

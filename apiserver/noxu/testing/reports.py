@@ -18,21 +18,21 @@ Section = tuple[str, str]
 
 def marks() -> dict[Noxu, int]:
     """The newest request of each server that runs, so that later ones can be told apart."""
-    return {server: server._requests.last for server in handle.running}  # noqa: SLF001
+    return {server: requests.last for server, requests in handle.running.items()}
 
 
 def sections(before: dict[Noxu, int], shown: int) -> list[Section]:
     """The sections about the requests since `before`, for each server the last `shown` of them."""
     found: list[Section] = []
-    for server in sorted(handle.running, key=lambda server: server.url):
+    for server, recent in sorted(handle.running.items(), key=lambda each: each[0].url):
         number = before.get(server, 0)
-        requests = server._requests.since(number)  # noqa: SLF001
+        requests = recent.since(number)
         if requests and shown:
             lines = [_cut(str(request)) for request in requests[-shown:]]
             if len(requests) > shown:
                 lines.insert(0, f"… {len(requests) - shown} before these")
             found.append((f"noxu requests ({server.url})", "\n".join(lines)))
-        refused = server._requests.refused(number)[-MAX_REFUSALS:]  # noqa: SLF001
+        refused = recent.refused(number)[-MAX_REFUSALS:]
         explained = ["\n".join(lines) for refusal in refused if len(lines := list(_lines(refusal))) > 1]
         if explained:
             found.append(("noxu refused writes", "\n".join(explained)))
