@@ -19,6 +19,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from benchmarks.calls import seconds
 from noxu.clock import SYSTEM_CLOCK
+from noxu.garbage import OF_A_SERVER
 from noxu.http import auditing
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
@@ -26,7 +27,6 @@ from noxu.http.filters import RecordAudit
 from noxu.http.request import parse_target
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import RotatingFile, Rotation
-from noxu.process.running import GC_THRESHOLDS
 from noxu.registry.access import ALLOWED
 from noxu.security.audit_log import AuditLog
 from noxu.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
@@ -78,7 +78,7 @@ async def record_requests(log: AuditLog, between: Callable[[], Awaitable[object]
 
 
 async def measure(file: Path) -> None:
-    gc.set_threshold(*GC_THRESHOLDS)  # as `noxu serve` does
+    gc.set_threshold(*OF_A_SERVER)  # as `noxu serve` does
     parsing = seconds(lambda: parse_target("PUT", TARGET), calls=CALLS, rounds=ROUNDS)
     print(f"parsing the target: {parsing * 1e6:.2f} µs")
     for name, policy in POLICIES.items():

@@ -19,6 +19,7 @@ from aiohttp import web_protocol, web_server
 
 from noxu.config import Config, StartError, Tls
 from noxu.controllers import controller as engine
+from noxu.garbage import OF_A_SERVER
 from noxu.http import connection, unsent
 from noxu.http.incoming import Incoming
 from noxu.http.open_connections import OpenConnections
@@ -33,7 +34,7 @@ from noxu.process.kubeconfig import (
     text,
     write_kubeconfig,
 )
-from noxu.process.running import GC_THRESHOLDS, banner
+from noxu.process.running import banner
 from noxu.process.server import COMPACT_EVERY, Server, compact_periodically
 from noxu.registry.access import ANONYMOUS, Attributes, User
 from noxu_storage.memory import MemoryStore
@@ -417,7 +418,7 @@ def test_a_collection_that_is_not_a_full_one_visits_few_objects() -> None:
 
     before = gc.get_threshold()
     gc.collect()
-    gc.set_threshold(*GC_THRESHOLDS)
+    gc.set_threshold(*OF_A_SERVER)
     gc.callbacks.append(count)
     try:
         kept = [[] for _ in range(500_000)]  # type: ignore[var-annotated]

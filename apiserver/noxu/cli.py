@@ -7,9 +7,7 @@ modules are imported only for the command that is run.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
-import gc
 import io
 import os
 import signal
@@ -19,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
+from noxu import garbage
 from noxu.arguments.commands import COMMANDS as COMMANDS
 from noxu.arguments.commands import arguments_of
 from noxu.arguments.parsers import parser
@@ -52,12 +51,7 @@ def command() -> NoReturn:
         status = main(own_process=True)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    if "logging" in sys.modules:
-        sys.modules["logging"].shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or there is none
-            stream.flush()
-    os._exit(status)
+    garbage.end_process(status)
 
 
 def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
@@ -80,12 +74,9 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     options = options_of(name, given[1:])
     options.own_process = own_process
     try:
-        if own_process:
-            gc.disable()  # modules live until the end: they need not be examined
         run = _runner(name)
-        if own_process:
-            gc.freeze()
-            gc.enable()
+        if own_process and name != "serve":  # a server begins when it is ready
+            garbage.begin()
         status = run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # `noxu validate … | head`: the reader has closed the pipe

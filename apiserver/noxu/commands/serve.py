@@ -6,15 +6,14 @@ one by one takes seconds.
 
 from __future__ import annotations
 
-import gc
 import logging
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
+from noxu import garbage
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
 from noxu.observability.logs import coloured, shown_on
@@ -39,7 +38,6 @@ def run(options: argparse.Namespace) -> int:
     if options.own_process:
         from noxu.http import lazy_client
 
-        gc.disable()  # until the server has started: nearly everything that the start makes lives until the end
         lazy_client.install()
     from noxu.process import running
 
@@ -67,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
     except Interrupted as error:
         return 128 + error.number  # as shells have it
     if options.own_process:
-        _end_process()
+        sys.stdout.flush()
+        garbage.end_process(0)
     return 0
 
 
@@ -105,11 +104,3 @@ def _loaded(
         yield from progress.each(documents, report, len(documents))
     if cache is not None and known is not None:
         cache.keep_known_definitions(known)
-
-
-def _end_process() -> NoReturn:
-    """End the process with status 0, without freeing its memory. Raises BrokenPipeError."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)

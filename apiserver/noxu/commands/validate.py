@@ -8,12 +8,11 @@ change; objects that cannot affect each other may be written in several processe
 from __future__ import annotations
 
 import argparse
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from noxu import garbage
 from noxu.api import codec
 from noxu.commands import findings, progress, reports, results
 from noxu.commands.findings import Checked, Outcome, Rules
@@ -24,7 +23,6 @@ from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 
-_SELDOM: Final = (2_000_000, 20, 20)
 _KEPT: Final = range(400, 500)
 """The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
 
@@ -35,14 +33,14 @@ def run(options: argparse.Namespace) -> int:
         from noxu.commands import stored
 
         return stored.run(options)
-    with _seldom_collected(ends=options.own_process):
+    with garbage.seldom_collected(ends=options.own_process):
         return _run(options)
 
 
 def _run(options: argparse.Namespace) -> int:
     cache = Cache(None if options.no_cache else user_directory())
     with progress.shown("validate", quiet=options.quiet) as report:
-        with _not_collected():
+        with garbage.uncollected():
             documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
         found = _outcomes(options, documents, old, cache, report)
     cache.tidy()
@@ -54,35 +52,6 @@ def _run(options: argparse.Namespace) -> int:
     else:
         _print_report(checked, reports.style(options))
     return findings.exit_status(checked)
-
-
-@contextmanager
-def _seldom_collected(*, ends: bool) -> Iterator[None]:
-    """Collect garbage seldom: most of what is made is none, and looking for it takes a fifth of the time.
-
-    `ends`: the process ends afterwards, so that nothing is collected then.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(*_SELDOM)
-    try:
-        yield
-    finally:
-        if not ends:
-            gc.set_threshold(*before)
-            gc.unfreeze()
-
-
-@contextmanager
-def _not_collected() -> Iterator[None]:
-    """Collect no garbage, and never look for it in what is made meanwhile: documents contain no cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
 
 
 def _outcomes(

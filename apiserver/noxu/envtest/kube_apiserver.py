@@ -11,7 +11,6 @@ the process that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test t
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import sys
@@ -20,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from noxu import garbage
 from noxu.config import KUBERNETES_VERSION, StartError
 from noxu.envtest import configuration, data_directory, flags
 from noxu.envtest.etcd import parent
@@ -27,7 +27,8 @@ from noxu.envtest.flags import Arguments, FlagError, parse
 from noxu.go.text import quote
 
 if TYPE_CHECKING:
-    from noxu.config import Config
+    from noxu import garbage
+from noxu.config import Config
 
 BACKLOG: Final = 1024  # connections that the kernel accepts while the server starts
 _IN_USE: Final = "is in use by another process"  # storage's text
@@ -35,11 +36,8 @@ _IN_USE: Final = "is in use by another process"  # storage's text
 
 def main() -> NoReturn:
     """The program. Its process does nothing else, so it ends without freeing its memory."""
-    gc.disable()  # until the server has started: of what the start makes, nearly everything lives until the end
-    status = run(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    garbage.postpone()  # until the server has started
+    garbage.end_process(run(sys.argv[1:]))
 
 
 def run(words: Sequence[str]) -> int:
