@@ -36,7 +36,7 @@ class Source(NamedTuple):
     """How a server is reached: it runs (`endpoint`, `pids`), or a command starts it."""
 
     name: str
-    endpoint: places.Endpoint | None = None
+    endpoint: places.ServerEndpoint | None = None
     pids: tuple[int, ...] = ()
     command: tuple[str, ...] = ()
     folder: Path | None = None
@@ -62,7 +62,7 @@ def running(text: str) -> Source:
                 Path(options[each]).read_bytes() if each in options else b"" for each in ("ca", "cert", "key")
             )
             token = f"Bearer {options['token']}" if "token" in options else ""
-            endpoint = places.Endpoint(address, ca, cert, key, token)
+            endpoint = places.ServerEndpoint(address, ca, cert, key, token)
     except (OSError, places.RequestError) as error:
         raise ValueError(f"{text!r}: {error}") from None
     if urlsplit(endpoint.url).scheme not in ("http", "https"):
@@ -102,7 +102,9 @@ def _parts(text: str) -> tuple[str, str, dict[str, str]]:
 class Server:
     """A server that runs. `seconds` is the time from its start until it answered; None if it ran already."""
 
-    def __init__(self, source: Source, endpoint: places.Endpoint, process: subprocess.Popen[bytes] | None) -> None:
+    def __init__(
+        self, source: Source, endpoint: places.ServerEndpoint, process: subprocess.Popen[bytes] | None
+    ) -> None:
         self.name = source.name
         self._pids = source.pids
         self._process = process

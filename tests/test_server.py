@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 from aiohttp import web_protocol, web_server
 
-from noxu.config import Config, StartError, Tls
+from noxu.config import Config, StartError, TlsOptions
 from noxu.controllers import controller as engine
 from noxu.garbage import OF_A_SERVER
 from noxu.http import connection, unsent
@@ -142,12 +142,12 @@ async def test_compaction_continues_after_a_failure(
 # -- what access from elsewhere requires
 
 
-PROTECTED: list[tuple[str, Config, bool, tuple[Tls | None, tuple[str, ...] | None]]] = [
+PROTECTED: list[tuple[str, Config, bool, tuple[TlsOptions | None, tuple[str, ...] | None]]] = [
     ("on loopback nothing", Config(), True, (None, None)),
-    ("off loopback TLS and RBAC", Config(), False, (Tls(), ("RBAC",))),
-    ("off loopback TLS and the given modes", Config(authorization_modes=("AlwaysAllow",)), False, (Tls(), ("AlwaysAllow",))),
-    ("off loopback the given TLS", Config(tls=Tls(directory=Path("a"))), False, (Tls(directory=Path("a")), ("RBAC",))),
-    ("in the profile cluster TLS", Config(profile="cluster"), True, (Tls(), None)),
+    ("off loopback TLS and RBAC", Config(), False, (TlsOptions(), ("RBAC",))),
+    ("off loopback TLS and the given modes", Config(authorization_modes=("AlwaysAllow",)), False, (TlsOptions(), ("AlwaysAllow",))),
+    ("off loopback the given TLS", Config(tls=TlsOptions(directory=Path("a"))), False, (TlsOptions(directory=Path("a")), ("RBAC",))),
+    ("in the profile cluster TLS", Config(profile="cluster"), True, (TlsOptions(), None)),
 ]  # fmt: skip
 
 

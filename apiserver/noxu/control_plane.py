@@ -181,7 +181,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
     chain = admission_chain(catalog.current, seams.caller, config.admission_plugins)
     access = _access(config, seams, reader, catalog.current)
     writer = _writer(seams, reader, persistence, catalog, chain, access)
-    parts = manager.Parts(
+    parts = manager.ControllerParts(
         reader,
         writer,
         persistence,
@@ -342,7 +342,7 @@ def controllers_of(config: Config) -> Sequence[str]:
 
 
 def _awaited_controllers(
-    config: Config, seams: Seams, parts: manager.Parts, conversions: Conversions, policy: Policy
+    config: Config, seams: Seams, parts: manager.ControllerParts, conversions: Conversions, policy: Policy
 ) -> list[Reconciler[Any]]:
     """Those that requests depend on. Writes wait for what follows from definitions, and use the addresses of services."""
     reader, writer, persistence, catalog, clock = parts[:5]
@@ -368,7 +368,7 @@ def _awaited_controllers(
     return own
 
 
-def _own_controllers(seams: Seams, parts: manager.Parts, tokens: Tokens) -> list[Reconciler[Any]]:
+def _own_controllers(seams: Seams, parts: manager.ControllerParts, tokens: Tokens) -> list[Reconciler[Any]]:
     """Those of kube-apiserver that run in the background, besides that of the objects of every cluster."""
     reader, writer, catalog, clock = parts.reader, parts.writer, parts.catalog, parts.clock
     legacy_tokens = LegacyTokenController(reader, writer, parts.resource("", "secrets"), clock)
@@ -381,7 +381,7 @@ def _own_controllers(seams: Seams, parts: manager.Parts, tokens: Tokens) -> list
     ]
 
 
-def _expiry(config: Config, parts: manager.Parts) -> list[Reconciler[Any]]:
+def _expiry(config: Config, parts: manager.ControllerParts) -> list[Reconciler[Any]]:
     """One controller for each collection whose objects have a lifetime. etcd deletes Events itself."""
     if config.event_ttl == 0 or config.etcd is not None:
         return []
@@ -394,7 +394,7 @@ def _expiry(config: Config, parts: manager.Parts) -> list[Reconciler[Any]]:
     ]
 
 
-def _rbac(parts: manager.Parts, policy: Policy) -> list[Reconciler[Any]]:
+def _rbac(parts: manager.ControllerParts, policy: Policy) -> list[Reconciler[Any]]:
     """Those of the mode RBAC: the rules are complete before the first request."""
     resources = {plural: parts.resource(access_rules.GROUP, plural) for plural in access_rules.PLURALS}
     rules = access_rules.AccessRuleController(parts.reader, resources, policy, parts.clock)
@@ -403,7 +403,7 @@ def _rbac(parts: manager.Parts, policy: Policy) -> list[Reconciler[Any]]:
     return [rules, roles]
 
 
-def _invalid_objects(parts: manager.Parts, establishing: DefinitionController) -> Reconciler[Any]:
+def _invalid_objects(parts: manager.ControllerParts, establishing: DefinitionController) -> Reconciler[Any]:
     from noxu.controllers.invalid_objects import InvalidObjectController  # 76 ms: it has the pipeline of writes
 
     definitions = parts.resource(crd.GROUP, crd.RESOURCE)
@@ -419,7 +419,7 @@ def elected(config: Config) -> LeaderElection | None:
 
 
 def _election(
-    config: Config, seams: Seams, parts: manager.Parts, controllers: Sequence[Reconciler[Any]]
+    config: Config, seams: Seams, parts: manager.ControllerParts, controllers: Sequence[Reconciler[Any]]
 ) -> Election | None:
     periods = elected(config)
     if periods is None or not controllers:

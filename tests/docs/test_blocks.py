@@ -26,7 +26,7 @@ import pytest
 
 import noxu
 from noxu import cli
-from noxu.commands.findings import Rules
+from noxu.commands.findings import WriteRules
 from noxu.commands.in_memory import validate
 from noxu.commands.results import Shard
 from noxu.manifests.documents import documents_of, split
@@ -113,7 +113,7 @@ async def manifests(block: Block) -> None:
             assert any(is_meant(value) for is_meant in OTHER_DOCUMENTS), f"{block.name}: no object"
             return
     documents = [each for _, found in documents_of(parts, block.file or block.page) for each in found]
-    outcomes = [outcome for _, outcome in await validate(Shard(documents), Rules(strict=True))]
+    outcomes = [outcome for _, outcome in await validate(Shard(documents), WriteRules(strict=True))]
     assert [outcome.error for outcome in outcomes if outcome.error] == []
 
 

@@ -50,7 +50,7 @@ SHOWN: Final = 100  # messages about what is not copied; more are counted
 RELIST: Final = "resourceVersions are new: clients have to list again"
 
 
-class Source(NamedTuple):
+class CopySource(NamedTuple):
     """The states of a place at a revision. `pages` adds to `refused` what it cannot read, and why."""
 
     revision: Revision
@@ -58,7 +58,7 @@ class Source(NamedTuple):
     pages: Callable[[], AsyncIterator[Sequence[KeyValue]]]
 
 
-class Outcome(NamedTuple):
+class CopyOutcome(NamedTuple):
     """What was copied. `resource_versions` says what happened to them; `refused` is what could not be copied, and why."""
 
     revision: Revision
@@ -91,7 +91,7 @@ def run_copy(options: argparse.Namespace) -> int:
     return 1 if outcome.refused else 0
 
 
-async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, show: Progress) -> Outcome:
+async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, show: Progress) -> CopyOutcome:
     """Raises OpenError, StartError, Corrupt, Unavailable."""
     if isinstance(destination, Etcd):
         return await _to_etcd(source, destination, merge=merge, show=show)
@@ -106,10 +106,10 @@ async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, sh
 
             objects = await _each_page(found, write, show)
         kept = f"{_count(writer.moved, 'resourceVersion')} changed" if writer.moved else "resourceVersions are kept"
-        return Outcome(found.revision, objects, writer.unchanged, kept if is_new else RELIST, refused)
+        return CopyOutcome(found.revision, objects, writer.unchanged, kept if is_new else RELIST, refused)
 
 
-async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show: Progress) -> Outcome:
+async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show: Progress) -> CopyOutcome:
     """Raises OpenError, StartError, Corrupt, Unavailable."""
     servers, layout, tls, user = stores.etcd_access(destination)
     from noxu_storage import etcd_copy
@@ -127,7 +127,7 @@ async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show:
             async with etcd_copy.copying(client, layout, mark, lifetimes, replace=replace) as writer:
                 objects = await _each_page(found, writer.write, show)
             refused |= {_name(key): why for key, why in writer.refused.items()}
-    return Outcome(found.revision, objects - len(writer.refused), writer.unchanged, RELIST, refused)
+    return CopyOutcome(found.revision, objects - len(writer.refused), writer.unchanged, RELIST, refused)
 
 
 def _mark(source: Path | Etcd, revision: Revision, merge: bool) -> bytes:
@@ -150,7 +150,7 @@ def _interrupted_revision(mark: bytes, source: Path | Etcd, where: str) -> Revis
     return revision
 
 
-async def _each_page(source: Source, write: Callable[[Sequence[KeyValue]], Awaitable[None]], show: Progress) -> int:
+async def _each_page(source: CopySource, write: Callable[[Sequence[KeyValue]], Awaitable[None]], show: Progress) -> int:
     """Write all pages. Returns the number of states."""
     objects = done = 0
     async for page in source.pages():
@@ -163,11 +163,11 @@ async def _each_page(source: Source, write: Callable[[Sequence[KeyValue]], Await
 
 
 @contextlib.asynccontextmanager
-async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str]) -> AsyncIterator[Source]:
+async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str]) -> AsyncIterator[CopySource]:
     """A place at a revision (0: its newest). What cannot be read is added to `refused`. Raises OpenError, StartError."""
     if isinstance(place, Path):
         with snapshot(file_of(place), revision) as file:
-            yield Source(file.revision, file.count(EVERYTHING), lambda: _pages_of_file(file, refused))
+            yield CopySource(file.revision, file.count(EVERYTHING), lambda: _pages_of_file(file, refused))
         return
     access = stores.etcd_access(place)
     from noxu_storage import etcd_state
@@ -175,13 +175,13 @@ async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str
     async with etcd_state.opened(*access, revision=revision) as state:
         if not state.total:
             raise OpenError(f"{text_of(place)} has no objects: name the prefix of the servers that wrote them")
-        yield Source(state.revision, state.total, lambda: _pages_of_etcd(state, refused))
+        yield CopySource(state.revision, state.total, lambda: _pages_of_etcd(state, refused))
 
 
 @contextlib.asynccontextmanager
 async def _opened_again(
     place: Path | Etcd, revision: Revision, refused: dict[str, str], where: str
-) -> AsyncIterator[Source]:
+) -> AsyncIterator[CopySource]:
     """Like `_opened`, for a copy to `where` that was interrupted unless `revision` is 0."""
     async with contextlib.AsyncExitStack() as stack:
         try:

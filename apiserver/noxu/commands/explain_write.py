@@ -25,7 +25,7 @@ from noxu.api.json_patches import field_path, steps
 from noxu.commands import findings, in_memory, reports, results
 from noxu.commands.findings import Checked, Verb
 from noxu.commands.in_memory import STRICT, WARN
-from noxu.commands.places import ApiClient, Reply, RequestError, endpoint_from_options
+from noxu.commands.places import ApiClient, RequestError, ServerReply, endpoint_from_options
 from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results, Shard
 from noxu.commands.updates import Configurations, Update, applied, updated, verb
@@ -203,7 +203,7 @@ def _collection_path(client: ApiClient, document: Document) -> str | None:
     return None
 
 
-def _explanation(client: ApiClient, document: Document, reply: Reply) -> Explanation:
+def _explanation(client: ApiClient, document: Document, reply: ServerReply) -> Explanation:
     name = reply.headers.get(HEADER)
     if not name:
         raise RequestError(f"{client.url}: {NO_TRACE}")

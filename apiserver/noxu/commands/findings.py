@@ -309,7 +309,7 @@ def shared_with(members: Iterable[Document], documents: Iterable[Document]) -> l
 # -- the results of writing objects ------------------------------------------------------------------------------------
 
 
-class Rules(NamedTuple):
+class WriteRules(NamedTuple):
     """How objects are written. `strict`: refuse unknown fields. `ignore_unknown`: skip objects of kinds that are not served."""
 
     strict: bool = False
@@ -317,7 +317,7 @@ class Rules(NamedTuple):
     ignore_unknown: bool = False
 
 
-class Outcome(NamedTuple):
+class DocumentOutcome(NamedTuple):
     """The result for one object. `error` is the error with which a server refuses it.
 
     `meant` are the paths of unknown fields, with advice about the fields that were probably meant. `update`: the command of
@@ -351,7 +351,7 @@ class Outcome(NamedTuple):
         return Checked(self.document, named, self.result, found, self.update)
 
 
-def outcome_as_json(outcome: Outcome) -> Object:
+def outcome_as_json(outcome: DocumentOutcome) -> Object:
     """An outcome without its document."""
     return {
         "namespace": outcome.namespace,
@@ -365,12 +365,12 @@ def outcome_as_json(outcome: Outcome) -> Object:
     }
 
 
-def from_json(document: Document, value: Json) -> Outcome:
+def from_json(document: Document, value: Json) -> DocumentOutcome:
     """What `as_json` has written. Raises LookupError, TypeError for anything else."""
     error, more = (None if each is None else ApiError(*each) for each in (value["error"], value["more"]))
     narrowings = [Narrowing(*each) for each in value["narrowings"]]
     namespace, result, warnings, meant, update = (value[name] for name in _KEPT)
-    return Outcome(
+    return DocumentOutcome(
         document, namespace, result, error, warnings, meant=meant, update=update, more=more, narrowings=narrowings
     )
 

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
-from noxu.commands.findings import Outcome, Rules
+from noxu.commands.findings import DocumentOutcome, WriteRules
 from noxu.commands.progress import each
 from noxu.commands.results import Shard
 from noxu.commands.updates import Configurations, Update, restore_definitions, restore_objects
@@ -65,7 +65,9 @@ async def results(
     return found
 
 
-async def validate(shard: Shard, rules: Rules, report: Progress = no_progress) -> list[tuple[Document, Outcome]]:
+async def validate(
+    shard: Shard, rules: WriteRules, report: Progress = no_progress
+) -> list[tuple[Document, DocumentOutcome]]:
     """The outcome of each document, in the order in which they are written."""
     return await results(shard, rules.features, partial(_write, rules=rules), report)
 
@@ -80,7 +82,9 @@ def update_of(plane: ControlPlane, value: Object, configurations: Configurations
     return update, partial(configurations.add, resource, namespace, name, value)
 
 
-async def _write(plane: ControlPlane, document: Document, configurations: Configurations, rules: Rules) -> Outcome:
+async def _write(
+    plane: ControlPlane, document: Document, configurations: Configurations, rules: WriteRules
+) -> DocumentOutcome:
     outcome = draft.Outcome()
     warnings = outcome.warnings
     namespace, resource = document.namespace, None
@@ -92,7 +96,7 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
             namespace = loading.namespace_of(resource, current.value)
             await loading.ensure_namespace(plane, namespace)
         elif rules.ignore_unknown:
-            return Outcome(document, namespace, "skipped")
+            return DocumentOutcome(document, namespace, "skipped")
         content = codec.encode(current.value, sort_keys=False)
         codec.check_size(content)
         duplicates = current.strict if rules.strict else current.duplicates
@@ -111,7 +115,7 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
         written()
     except ApiError as error:
         more = await _more(plane, document, update, outcome) if rules.strict else None
-        return Outcome(
+        return DocumentOutcome(
             document,
             namespace,
             "refused",
@@ -124,7 +128,7 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
         )
     if resource is not None and is_crd(current.value):
         warnings += await _not_served(plane, resource, current)
-    return Outcome(
+    return DocumentOutcome(
         document,
         namespace,
         "valid",

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         cache.tidy()
         return status
     documents = findings.read(options, cache.split)
-    report = Report.of(options, documents, lint(options, old, cache, documents))
+    report = LintReport.of(options, documents, lint(options, old, cache, documents))
     cache.tidy()
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](report.checked, "lint"))
@@ -105,7 +105,7 @@ def _linted(document: Document, value: Json) -> Linted:
 
 
 @dataclass
-class Report:
+class LintReport:
     """What is known about the documents. `checked` has all of them, in their order."""
 
     fix: bool
@@ -113,7 +113,7 @@ class Report:
     linted: list[tuple[Linted, Checked]]
 
     @classmethod
-    def of(cls, options: argparse.Namespace, documents: Iterable[Document], found: Mapping[int, Linted]) -> Report:
+    def of(cls, options: argparse.Namespace, documents: Iterable[Document], found: Mapping[int, Linted]) -> LintReport:
         report = cls(options.fix, [], [])
         for document in documents:
             if (linted := found.get(id(document))) is not None:
@@ -167,7 +167,7 @@ def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _print_report(report: Report, style: Style) -> None:
+def _print_report(report: LintReport, style: Style) -> None:
     groups = reports.repeated(report.checked) if style.groups and style.detail != "errors" else {}
     for each in report.with_result("skipped") if style.detail == "all" else ():
         why = "is of a kind to skip" if is_crd(each.document.value) else "is not a CustomResourceDefinition"
@@ -200,7 +200,7 @@ def _print_linted(linted: Linted, checked: Checked, style: Style) -> None:
         print("  `noxu lint --fix` fixes all of this")
 
 
-def _summary(report: Report, style: Style) -> str:
+def _summary(report: LintReport, style: Style) -> str:
     """`3 CRDs: 2 structural, 1 with 5 violations; 7 warnings; 2 skipped`."""
     crds = [checked for _, checked in report.linted]
     wrong = sum(each.has_errors for each in crds)
@@ -215,7 +215,7 @@ def _summary(report: Report, style: Style) -> str:
     return "; ".join(found)
 
 
-def _write_fixed(report: Report, style: Style) -> None:
+def _write_fixed(report: LintReport, style: Style) -> None:
     written = []
     groups = reports.repeated(report.checked) if style.groups else {}
     for linted, checked in report.linted:

@@ -34,7 +34,7 @@ from noxu_storage.types import EVERYTHING, Key, KeyValue, OpenError, Prefix, Rev
 # -- places ------------------------------------------------------------------------------------------------------------
 
 
-class State(Protocol):
+class StoreState(Protocol):
     """The state of a store at one revision: `snapshot.Snapshot`, `etcd_state.EtcdSnapshot`."""
 
     corrupt: dict[Key, Revision]
@@ -44,12 +44,12 @@ class State(Protocol):
     def count(self, prefix: Prefix) -> int: ...
 
 
-class Unusable(Exception):
+class UnusablePlace(Exception):
     """There is nothing to read; the message says why and what to do."""
 
 
 @contextlib.contextmanager
-def opened(options: argparse.Namespace, instead: str) -> Iterator[ApiClient | State]:
+def opened(options: argparse.Namespace, instead: str) -> Iterator[ApiClient | StoreState]:
     """The place that the options name: a client of a running server, or the state of a store.
 
     `instead`: what to do with a server that uses the data directory, such as `export from it`. Raises Unusable, RequestError,
@@ -67,7 +67,7 @@ def opened(options: argparse.Namespace, instead: str) -> Iterator[ApiClient | St
             read = asyncio.run(etcd_state.snapshot(*access, progress=show))
         if not read.count(EVERYTHING):
             where = f"etcd at {', '.join(options.etcd.servers)}"
-            raise Unusable(f"{where} has no objects under {options.etcd.prefix}; see --etcd-prefix")
+            raise UnusablePlace(f"{where} has no objects under {options.etcd.prefix}; see --etcd-prefix")
         yield read
         return
     directory = options.data or DEFAULT_DATA
@@ -82,7 +82,7 @@ def opened(options: argparse.Namespace, instead: str) -> Iterator[ApiClient | St
             hint = (
                 "; name a data directory with --data, a running server with --server or --kubeconfig, or --etcd-servers"
             )
-        raise Unusable(f"{error}{hint}") from None
+        raise UnusablePlace(f"{error}{hint}") from None
 
 
 # -- the client of a running server ------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class RequestError(Exception):
     """The server does not answer, or refuses; the message says which, and what to do."""
 
 
-class Endpoint(NamedTuple):
+class ServerEndpoint(NamedTuple):
     """How to connect to a server. Certificates and the key are PEM texts."""
 
     url: str
@@ -108,7 +108,7 @@ class Endpoint(NamedTuple):
     skip_tls_verify: bool = False
 
 
-class Reply(NamedTuple):
+class ServerReply(NamedTuple):
     """An answer. `value` is None if the body is not a JSON object."""
 
     status: int
@@ -125,7 +125,7 @@ class Reply(NamedTuple):
 class ApiClient:
     """A client of one server. Every method raises RequestError."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: ServerEndpoint) -> None:
         parts = urlsplit(endpoint.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise RequestError(f"{endpoint.url} is not the URL of a server, such as https://HOST:PORT")
@@ -148,7 +148,7 @@ class ApiClient:
         query: Mapping[str, str | int] | None = None,
         value: Object | None = None,
         headers: Mapping[str, str] = MappingProxyType({}),
-    ) -> Reply:
+    ) -> ServerReply:
         """Send a request, with `value` as its JSON body. Returns the answer, also if it is a refusal."""
         target = f"{self._base}{path}{f'?{urlencode(query)}' if query else ''}"
         body = None if value is None else codec.encode(value, sort_keys=False)
@@ -164,7 +164,9 @@ class ApiClient:
             answered = codec.decode_json(received).value
         except ValueError:
             answered = None
-        return Reply(answer.status, answer.reason, answer.headers, answered if isinstance(answered, dict) else None)
+        return ServerReply(
+            answer.status, answer.reason, answer.headers, answered if isinstance(answered, dict) else None
+        )
 
     def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Object:
         """The JSON object at a path."""
@@ -196,7 +198,7 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else "") or str(error) or "the connection was closed"
 
 
-def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
+def ssl_context(endpoint: ServerEndpoint) -> ssl.SSLContext:
     """How to connect to a server over TLS. Raises RequestError."""
     try:
         authority = endpoint.certificate_authority
@@ -214,15 +216,15 @@ def ssl_context(endpoint: Endpoint) -> ssl.SSLContext:
 # -- kubeconfig -------------------------------------------------------------------------------------------------------
 
 
-def endpoint_from_options(options: argparse.Namespace) -> Endpoint:
+def endpoint_from_options(options: argparse.Namespace) -> ServerEndpoint:
     """The endpoint given by --server, --kubeconfig, --context and --insecure-skip-tls-verify. Raises RequestError."""
     skip_tls_verify = options.insecure_skip_tls_verify
     if options.kubeconfig:
         return endpoint_from_kubeconfig(options.kubeconfig, options.context or "", skip_tls_verify=skip_tls_verify)
-    return Endpoint(options.server, skip_tls_verify=skip_tls_verify)
+    return ServerEndpoint(options.server, skip_tls_verify=skip_tls_verify)
 
 
-def endpoint_from_kubeconfig(path: Path, context: str = "", *, skip_tls_verify: bool = False) -> Endpoint:
+def endpoint_from_kubeconfig(path: Path, context: str = "", *, skip_tls_verify: bool = False) -> ServerEndpoint:
     """The endpoint of a context of a kubeconfig, by default of its current context. Raises RequestError."""
     try:
         config = codec.decode_yaml(path.read_bytes()).value
@@ -243,7 +245,7 @@ def endpoint_from_kubeconfig(path: Path, context: str = "", *, skip_tls_verify: 
             raise RequestError(
                 f"{path}: user {chosen['user']} authenticates with {kind}, which is not supported; use a token"
             )
-    return Endpoint(
+    return ServerEndpoint(
         str(cluster.get("server") or ""),
         _pem(path, cluster, "certificate-authority"),
         _pem(path, user, "client-certificate"),

@@ -15,7 +15,7 @@ from typing import Final
 from noxu import garbage
 from noxu.api import codec
 from noxu.commands import findings, progress, reports, results
-from noxu.commands.findings import Checked, Outcome, Rules
+from noxu.commands.findings import Checked, DocumentOutcome, WriteRules
 from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results, Shard
 from noxu.manifests.documents import Document
@@ -56,27 +56,29 @@ def _run(options: argparse.Namespace) -> int:
 
 def _outcomes(
     options: argparse.Namespace, documents: Sequence[Document], old: Sequence[Document], cache: Cache, report: Progress
-) -> list[Outcome]:
+) -> list[DocumentOutcome]:
     """The outcome of each document, in their order."""
-    found = Results[Outcome]()
+    found = Results[DocumentOutcome]()
     accepted = []
     for document in documents:
         if (certain := findings.decided(options, document)) is not None:
-            found[id(document)] = Outcome(document, document.namespace, certain.result, certain=certain.findings)
+            found[id(document)] = DocumentOutcome(
+                document, document.namespace, certain.result, certain=certain.findings
+            )
         else:
             accepted.append(document)
 
     def written(count: int, _: int) -> None:
         report(len(found) + count, len(documents))
 
-    check = _check(Rules(options.strict, options.features, options.ignore_unknown_kinds))
+    check = _check(WriteRules(options.strict, options.features, options.ignore_unknown_kinds))
     for members in findings.rounds(accepted) if options.independent else [accepted]:
         shared = findings.shared_with(members, accepted) if options.independent else []
         results.add(found, check, results.split(members, shared, old), cache, options.jobs, written)
     return found.of(documents)
 
 
-def _check(rules: Rules) -> Check[Outcome]:
+def _check(rules: WriteRules) -> Check[DocumentOutcome]:
     return Check(
         name="validate",
         find=partial(_write, rules),
@@ -88,7 +90,7 @@ def _check(rules: Rules) -> Check[Outcome]:
     )
 
 
-def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document, Outcome]]:
+def _write(rules: WriteRules, shard: Shard, report: Progress) -> list[tuple[Document, DocumentOutcome]]:
     import asyncio
 
     from noxu.commands.in_memory import validate  # takes long to import, and kept results do without it
@@ -124,12 +126,12 @@ def _counts(checked: Sequence[Checked]) -> dict[str, int]:
     return counts
 
 
-def _as_json(found: Sequence[Outcome], checked: Sequence[Checked]) -> Json:
+def _as_json(found: Sequence[DocumentOutcome], checked: Sequence[Checked]) -> Json:
     objects = [_outcome_as_json(*pair) for pair in zip(found, checked, strict=True)]
     return {"objects": objects, "summary": _counts(checked)}
 
 
-def _outcome_as_json(outcome: Outcome, checked: Checked) -> Object:
+def _outcome_as_json(outcome: DocumentOutcome, checked: Checked) -> Object:
     document = outcome.document
     return {
         **findings.place_as_json(document),

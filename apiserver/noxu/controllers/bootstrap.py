@@ -259,7 +259,7 @@ OBJECTS: Final = {
 """Objects in system namespaces."""
 
 
-class Kind(NamedTuple):
+class BootstrapKind(NamedTuple):
     """The objects of one kind, which are not in namespaces. `make` returns their manifests, given the time and the network of services.
 
     `every` None: they are checked only at the start of the server.
@@ -273,14 +273,16 @@ class Kind(NamedTuple):
 
 _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io"
 DEFAULTS: Final = {
-    "priority classes": Kind("scheduling.k8s.io", "priorityclasses", None, default_objects.priority_classes),
-    "priority levels": Kind(
+    "priority classes": BootstrapKind("scheduling.k8s.io", "priorityclasses", None, default_objects.priority_classes),
+    "priority levels": BootstrapKind(
         _FLOW_CONTROL, "prioritylevelconfigurations", FLOW_CONTROL_EVERY, default_objects.priority_levels
     ),
-    "flow schemas": Kind(_FLOW_CONTROL, "flowschemas", FLOW_CONTROL_EVERY, default_objects.flow_schemas),
-    "range of services": Kind("networking.k8s.io", "servicecidrs", SERVICE_EVERY, default_objects.service_ranges),
-    "address of the API": Kind("networking.k8s.io", "ipaddresses", SERVICE_EVERY, default_objects.addresses),
-    "APIServices": Kind("apiregistration.k8s.io", "apiservices", None, default_objects.api_services),
+    "flow schemas": BootstrapKind(_FLOW_CONTROL, "flowschemas", FLOW_CONTROL_EVERY, default_objects.flow_schemas),
+    "range of services": BootstrapKind(
+        "networking.k8s.io", "servicecidrs", SERVICE_EVERY, default_objects.service_ranges
+    ),
+    "address of the API": BootstrapKind("networking.k8s.io", "ipaddresses", SERVICE_EVERY, default_objects.addresses),
+    "APIServices": BootstrapKind("apiregistration.k8s.io", "apiservices", None, default_objects.api_services),
 }
 
 
@@ -441,7 +443,7 @@ class BootstrapController(Controller[str]):
         assert found is not None, plural
         return found
 
-    async def _defaults(self, kind: Kind) -> float | None:
+    async def _defaults(self, kind: BootstrapKind) -> float | None:
         resource, now = self._resource(kind.group, kind.plural), format_time(self.clock.now())
         assert self.facts is not None
         wanted = filter(self._is_wanted, kind.make(now, self.facts.services))

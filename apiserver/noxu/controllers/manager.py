@@ -32,7 +32,7 @@ PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (
 """The list of controllers of each profile."""
 
 
-class Parts(NamedTuple):
+class ControllerParts(NamedTuple):
     """What controllers are made of.
 
     `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
@@ -60,54 +60,54 @@ class Known(NamedTuple):
 
     name: str
     alias: str = ""
-    make: Callable[[Parts], Reconciler[Any]] | None = None
+    make: Callable[[ControllerParts], Reconciler[Any]] | None = None
 
 
 # The constructors import their modules, because the command line reads the names without running a server.
 
 
-def _garbage_collector(parts: Parts) -> Reconciler[Any]:
+def _garbage_collector(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.garbage_collector import GarbageCollector
 
     return GarbageCollector(parts.reader, parts.writer, parts.catalog, parts.clock)
 
 
-def _namespaces(parts: Parts) -> Reconciler[Any]:
+def _namespaces(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.namespaces import NamespaceController
 
     namespaces = parts.resource("", "namespaces")
     return NamespaceController(parts.reader, parts.writer, parts.catalog, namespaces, parts.clock)
 
 
-def _policy_status(parts: Parts) -> Reconciler[Any]:
+def _policy_status(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.policy_status import PolicyStatusController
 
     policies = parts.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
     return PolicyStatusController(parts.reader, parts.persistence, parts.catalog, policies, parts.clock)
 
 
-def _resource_quotas(parts: Parts) -> Reconciler[Any]:
+def _resource_quotas(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.resource_quotas import ResourceQuotaController
 
     quotas = parts.resource("", "resourcequotas")
     return ResourceQuotaController(parts.reader, parts.persistence, parts.catalog, quotas, parts.clock)
 
 
-def _root_ca(parts: Parts) -> Reconciler[Any]:
+def _root_ca(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.root_ca import RootCAPublisher
 
     namespaces, config_maps = parts.resource("", "namespaces"), parts.resource("", "configmaps")
     return RootCAPublisher(parts.reader, parts.writer, namespaces, config_maps, parts.clock, parts.root_ca)
 
 
-def _service_accounts(parts: Parts) -> Reconciler[Any]:
+def _service_accounts(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.service_accounts import ServiceAccountController
 
     namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
     return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
 
 
-def _account_tokens(parts: Parts) -> Reconciler[Any]:
+def _account_tokens(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.account_tokens import TokenController
 
     secrets, accounts = parts.resource("", "secrets"), parts.resource("", "serviceaccounts")
@@ -115,35 +115,35 @@ def _account_tokens(parts: Parts) -> Reconciler[Any]:
     return TokenController(parts.reader, parts.writer, secrets, accounts, parts.clock, parts.sign_token, parts.root_ca)
 
 
-def _certificate_signing(parts: Parts) -> Reconciler[Any]:
+def _certificate_signing(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.certificate_signing import SigningController
 
     requests = parts.resource("certificates.k8s.io", "certificatesigningrequests")
     return SigningController(parts.reader, parts.writer, requests, parts.clock, parts.signing_ca)
 
 
-def _cluster_roles(parts: Parts) -> Reconciler[Any]:
+def _cluster_roles(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.cluster_roles import ClusterRoleAggregationController
 
     roles = parts.resource("rbac.authorization.k8s.io", "clusterroles")
     return ClusterRoleAggregationController(parts.reader, parts.writer, roles, parts.clock)
 
 
-def _claim_protection(parts: Parts) -> Reconciler[Any]:
+def _claim_protection(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.volume_protection import ClaimProtection
 
     claims, pods = parts.resource("", "persistentvolumeclaims"), parts.resource("", "pods")
     return ClaimProtection(parts.reader, parts.writer, claims, pods, parts.clock)
 
 
-def _volume_protection(parts: Parts) -> Reconciler[Any]:
+def _volume_protection(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.volume_protection import VolumeProtection
 
     volumes, claims = parts.resource("", "persistentvolumes"), parts.resource("", "persistentvolumeclaims")
     return VolumeProtection(parts.reader, parts.writer, volumes, claims, parts.clock)
 
 
-def _attributes_class_protection(parts: Parts) -> Reconciler[Any]:
+def _attributes_class_protection(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.volume_protection import AttributesClassProtection
 
     classes = parts.resource("storage.k8s.io", "volumeattributesclasses")
@@ -151,7 +151,7 @@ def _attributes_class_protection(parts: Parts) -> Reconciler[Any]:
     return AttributesClassProtection(parts.reader, parts.writer, classes, claims, volumes, parts.clock)
 
 
-def _storage_migrations(parts: Parts) -> Reconciler[Any]:
+def _storage_migrations(parts: ControllerParts) -> Reconciler[Any]:
     from noxu.controllers.storage_migrations import StorageMigrationController
 
     migrations = parts.resource("storagemigration.k8s.io", "storageversionmigrations")
@@ -273,6 +273,6 @@ def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
     return any(known.name == "serviceaccount-controller" for known in enabled(items))
 
 
-def make(items: Sequence[str], parts: Parts) -> list[Reconciler[Any]]:
+def make(items: Sequence[str], parts: ControllerParts) -> list[Reconciler[Any]]:
     """Make the controllers that a list enables, without running them."""
     return [known.make(parts) for known in enabled(items) if known.make is not None]

@@ -30,7 +30,7 @@ from noxu.config import (
     LeaderElection,
     Profile,
     Requests,
-    Tls,
+    TlsOptions,
 )
 from noxu.controllers import manager
 from noxu.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
@@ -50,11 +50,11 @@ _PORTS: Final = re.compile(r"(?P<first>\d+)(-(?P<last>\d+)|\+(?P<number>\d+))?")
 STOP_WITHIN: Final = 0.2  # seconds: envtest waits for the end after each suite
 
 
-class Refused(ValueError):
+class RefusedFlags(ValueError):
     """The server does not start with these flags. The message has all reasons."""
 
 
-class Configured(NamedTuple):
+class ConfiguredServer(NamedTuple):
     """A configuration, and what to say about flags that have no effect although they look as if they had."""
 
     config: Config
@@ -80,7 +80,7 @@ def check(arguments: Arguments) -> None:
 
 def _refuse(faults: Sequence[str]) -> None:
     if faults:
-        raise Refused(faults[0] if len(faults) == 1 else f"[{', '.join(dict.fromkeys(faults))}]")
+        raise RefusedFlags(faults[0] if len(faults) == 1 else f"[{', '.join(dict.fromkeys(faults))}]")
 
 
 def address(arguments: Arguments) -> tuple[str, int]:
@@ -90,7 +90,7 @@ def address(arguments: Arguments) -> tuple[str, int]:
 
 def configure(
     arguments: Arguments, environment: Mapping[str, str], found: DataDirectory | OtherEtcd | None
-) -> Configured:
+) -> ConfiguredServer:
     """`found` is the data directory of the etcd, or one that keeps the objects itself; None: in memory. Raises Refused."""
     check(arguments)
     profile, controllers = _controllers(environment)
@@ -99,12 +99,12 @@ def configure(
     try:
         disabled, absent = parse(arguments.all("runtime-config"), PRIORITIES)
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
     prefix = arguments.last("etcd-prefix", DEFAULT_PREFIX)
     try:
         modes = features.modes(arguments.all("authorization-mode") or (features.ALWAYS_ALLOW,))
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
     host, port = address(arguments)
     config = Config(
         host=host,
@@ -130,7 +130,7 @@ def configure(
         node_ports=_node_ports(arguments),
         stop_within=STOP_WITHIN,
     )
-    return Configured(config, [*unavailable, *unknown, *absent])
+    return ConfiguredServer(config, [*unavailable, *unknown, *absent])
 
 
 def _path(arguments: Arguments, flag: str) -> Path | None:
@@ -142,15 +142,15 @@ def _all(arguments: Arguments, flag: str, default: tuple[str, ...]) -> tuple[str
     return arguments.all(flag) if arguments.has(flag) else default
 
 
-def _tls(arguments: Arguments) -> Tls:
-    return Tls(
+def _tls(arguments: Arguments) -> TlsOptions:
+    return TlsOptions(
         certificate=_path(arguments, "tls-cert-file"),
         key=_path(arguments, "tls-private-key-file"),
         directory=Path(arguments.last("cert-dir") or DEFAULT_CERT_DIR),
         named=arguments.all("tls-sni-cert-key"),
         client_authority=_path(arguments, "client-ca-file"),
         own_clients=False,
-        minimum=arguments.last("tls-min-version") or Tls().minimum,
+        minimum=arguments.last("tls-min-version") or TlsOptions().minimum,
     )
 
 
@@ -239,7 +239,7 @@ def _etcd(arguments: Arguments, found: OtherEtcd, prefix: str) -> Etcd:
     media_type = arguments.last("storage-media-type", DEFAULT_MEDIA_TYPE)
     if media_type not in STORAGE_MEDIA_TYPES:
         allowed = ", ".join(sorted(STORAGE_MEDIA_TYPES))
-        raise Refused(f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}")
+        raise RefusedFlags(f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}")
     return Etcd(
         found.urls,
         prefix,
@@ -260,9 +260,9 @@ def _controllers(environment: Mapping[str, str]) -> tuple[Profile, tuple[str, ..
             try:
                 manager.check_controllers(controllers or ())
             except ValueError as error:
-                raise Refused(f"NOXU_CONTROLLERS: {error}") from None
+                raise RefusedFlags(f"NOXU_CONTROLLERS: {error}") from None
             return name, known if controllers is None else controllers
-    raise Refused(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
+    raise RefusedFlags(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
 
 
 def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
@@ -277,7 +277,7 @@ def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
     try:
         return features.select_plugins(here, arguments.all("disable-admission-plugins"), controllers=True), notes
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
 
 
 def _services(arguments: Arguments) -> str:
@@ -288,9 +288,9 @@ def _services(arguments: Arguments) -> str:
     try:
         network = IPv4Network(given.split(",")[0].strip(), strict=False)
     except ValueError:
-        raise Refused(f"--service-cluster-ip-range: {given} is not a network of IPv4") from None
+        raise RefusedFlags(f"--service-cluster-ip-range: {given} is not a network of IPv4") from None
     if network.num_addresses < SMALLEST_NETWORK:
-        raise Refused(f"the service cluster IP range must be at least {SMALLEST_NETWORK} IP addresses")
+        raise RefusedFlags(f"the service cluster IP range must be at least {SMALLEST_NETWORK} IP addresses")
     return str(network)
 
 
@@ -301,11 +301,11 @@ def _node_ports(arguments: Arguments) -> range:
         return Config().node_ports
     found = _PORTS.fullmatch(given)
     if found is None:
-        raise Refused(f"--service-node-port-range: {given} is not FIRST-LAST or FIRST+NUMBER")
+        raise RefusedFlags(f"--service-node-port-range: {given} is not FIRST-LAST or FIRST+NUMBER")
     first = int(found["first"])
     last = first + int(found["number"]) if found["number"] else int(found["last"] or first)
     if not 0 < first <= last <= MAX_PORT:
-        raise Refused(f"--service-node-port-range: {given} is not within 1-{MAX_PORT}")
+        raise RefusedFlags(f"--service-node-port-range: {given} is not within 1-{MAX_PORT}")
     return range(first, last + 1)
 
 
@@ -321,7 +321,7 @@ def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:
     try:
         return features.parse_gates(here), notes
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
 
 
 # -- --runtime-config --------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def run(words: Sequence[str]) -> int:
         if log := os.environ.get("NOXU_LOG"):
             _redirect(log)
         _serve(arguments)
-    except (configuration.Refused, OSError) as error:
+    except (configuration.RefusedFlags, OSError) as error:
         report("E", f'"command failed" err={quote(str(error))}')
         return 1
     return 0
@@ -79,7 +79,7 @@ def _redirect(log: str) -> None:
 
 
 def _serve(arguments: Arguments) -> None:
-    """Serve until SIGTERM. Raises configuration.Refused."""
+    """Serve until SIGTERM. Raises configuration.RefusedFlags."""
     configuration.check(arguments)
     host, port = configuration.address(arguments)
     try:
@@ -87,7 +87,7 @@ def _serve(arguments: Arguments) -> None:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        raise configuration.Refused(f"failed to create listener: failed to listen on {where}: {why}") from None
+        raise configuration.RefusedFlags(f"failed to create listener: failed to listen on {where}: {why}") from None
     etcd = data_directory.find(arguments.all("etcd-servers"))
     config, notes = configuration.configure(arguments, os.environ, etcd)
     if etcd is None:
@@ -105,7 +105,7 @@ def _serve(arguments: Arguments) -> None:
     except signals.Interrupted:
         return  # before it was ready: there is nothing to stop
     except StartError as error:
-        raise configuration.Refused(_start_error(str(error), config, arguments)) from None
+        raise configuration.RefusedFlags(_start_error(str(error), config, arguments)) from None
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -125,7 +125,7 @@ def packed(document: Document) -> Document:
 _IDENTIFYING: Final = ("name", "generateName", "namespace", "resourceVersion")
 
 
-class Writer(Protocol):
+class ObjectWriter(Protocol):
     """How objects are written."""
 
     async def write(
@@ -162,7 +162,7 @@ async def load(
     skip_unknown: bool = False,
     create_namespaces: bool = False,
     known: KnownDefinitions | None = None,
-    writer: Writer = REPLACING,
+    writer: ObjectWriter = REPLACING,
 ) -> list[str]:
     """Write every object that is accepted. Returns the errors of the others, in their order.
 
@@ -207,7 +207,7 @@ async def load(
 
 
 async def _write_unless_unchanged(
-    plane: ControlPlane, document: Document, content: bytes, known: KnownDefinitions | None, writer: Writer
+    plane: ControlPlane, document: Document, content: bytes, known: KnownDefinitions | None, writer: ObjectWriter
 ) -> None:
     """Write an object, unless it is a definition and known to change nothing. Raises ApiError."""
     if known is None:

@@ -165,26 +165,26 @@ _KEY: Final = re.compile(r"(?:#\s?)?([A-Za-z0-9]+):\s*$")
 _COMMENTED: Final = re.compile(r"""\s*#[#\s]*(-\s*)?(path:\s*)?["']?([^\s"'#]+\.(?:ya?ml|json))["']?\s*(?:#.*)?$""")
 
 
-class Parts(NamedTuple):
+class KustomizationParts(NamedTuple):
     """Absolute paths that a kustomization names: as `resources`, and as anything else."""
 
     resources: frozenset[str]
     others: frozenset[str]
 
 
-def parts_of(kustomization: Path) -> Parts:
+def parts_of(kustomization: Path) -> KustomizationParts:
     """The paths in a kustomization, and in its comments; none if it cannot be read."""
     try:
         text = kustomization.read_text("utf-8")
         value = codec.decode_yaml(text.encode()).value
     except (OSError, ValueError):
-        return Parts(frozenset(), frozenset())
+        return KustomizationParts(frozenset(), frozenset())
     if not isinstance(value, dict):
-        return Parts(frozenset(), frozenset())
+        return KustomizationParts(frozenset(), frozenset())
     resources = {path for field in _RESOURCES for path in _texts(value.get(field))}
     # patches may be texts, too
     others = {path for path in [*_named(value), *_generated(value), *_commented(text)] if "\n" not in path}
-    return Parts(_absolute(kustomization, resources), _absolute(kustomization, others - resources))
+    return KustomizationParts(_absolute(kustomization, resources), _absolute(kustomization, others - resources))
 
 
 def is_patch_by_name(file: Path, directories: set[Path]) -> bool:

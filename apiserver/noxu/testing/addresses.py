@@ -241,7 +241,7 @@ def parts(text: str) -> tuple[str, str, str]:
     return plural, group, subresource
 
 
-class Rule:
+class FunctionRule:
     """The resources for which a function is called: `widgets.example.com`, `widgets.example.com/status`, `*.*/*`.
 
     `*` stands for any plural, group or subresource. A text without a group is about the core group.

@@ -48,7 +48,7 @@ DELETE: Final = "delete"
 _WORDS: Final = (CREATE, DELETE)
 
 
-class Check(Protocol):
+class ConditionCheck(Protocol):
     """Decides about the newest state of an object, None if it does not exist. The result may have to be awaited.
 
     Raises LookupError for what the object does not have yet: the condition is not met.
@@ -57,7 +57,7 @@ class Check(Protocol):
     def __call__(self, value: Object | None) -> object: ...
 
 
-def parse(condition: Condition, resource: Resource | None = None) -> tuple[Check, str]:
+def parse(condition: Condition, resource: Resource | None = None) -> tuple[ConditionCheck, str]:
     """A check, and the text that messages have for it; `resource` is that of the objects, None if it is not known.
 
     Raises ValueError for an invalid expression, and for one with a field that no object of the resource can have.

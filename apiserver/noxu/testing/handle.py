@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, Tls
+from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
 from noxu.controllers import manager
 from noxu.features import Features, modes
 from noxu.files import write_whole
@@ -32,8 +32,8 @@ from noxu.process.kubeconfig import Access, write_kubeconfig
 from noxu.process.server import Server
 from noxu.testing import addresses, calls, users
 from noxu.testing.addresses import Address
-from noxu.testing.calls import Answered
-from noxu.testing.client import USER_AGENT, Client
+from noxu.testing.calls import AnsweredCall
+from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.errors import hidden
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
@@ -116,7 +116,7 @@ class Noxu(Registration, Verbs):
                 features=_features(gates or {}),
                 authentication=authentication,
                 authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
-                tls=Tls() if tls else None,
+                tls=TlsOptions() if tls else None,
                 data=None if data is None else Path(data),
             )
             found = documents(*several(manifests))
@@ -135,7 +135,7 @@ class Noxu(Registration, Verbs):
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
         self._runner = Runner(config, found, clock, self._requests)
-        self._clients: list[Client] = []
+        self._clients: list[UserClient] = []
         self._session = self._session_of(Access(""))  # until it is started
         self.users = {}
 
@@ -246,9 +246,9 @@ class Noxu(Registration, Verbs):
         events = Address(addresses.find(self._session.catalog, "events"), namespace)
         return cast("AwaitableObjects", self._ask("events", self._events, events, selectors("", fields)))
 
-    async def _events(self, address: Address, query: Mapping[str, str]) -> Answered[list[Object]]:
+    async def _events(self, address: Address, query: Mapping[str, str]) -> AnsweredCall[list[Object]]:
         found = await self._list(address, query)
-        return Answered(sorted(found.value, key=time_of))
+        return AnsweredCall(sorted(found.value, key=time_of))
 
     def requests(
         self,
@@ -290,10 +290,10 @@ class Noxu(Registration, Verbs):
         selected = {field: value for field, value in wanted.items() if value is not None}
         return cast("AwaitableRequests", self._ask("requests", self._recorded, selected))
 
-    async def _recorded(self, selected: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
+    async def _recorded(self, selected: Mapping[str, object]) -> AnsweredCall[list[RecordedRequest]]:
         await self._session.check_namespace(str(selected.get("namespace", "")))
         await self._session.check_user(str(selected.get("user", "")))
-        return Answered(
+        return AnsweredCall(
             [
                 request
                 for request in self._requests.since()
@@ -318,8 +318,8 @@ class Noxu(Registration, Verbs):
     def _session_of(self, access: Access) -> Session:
         return Session(self._runner, self._client(access), self._requests, self._strict, self._named)
 
-    def _client(self, access: Access) -> Client:
-        client = Client(access, self._requests)
+    def _client(self, access: Access) -> UserClient:
+        client = UserClient(access, self._requests)
         self._clients.append(client)
         return client
 

@@ -108,7 +108,7 @@ class Registration:
             )
         _require_text(resource, "resource")
         chosen = addresses.operations(operations)
-        rule = addresses.Rule(resource, version, chosen)
+        rule = addresses.FunctionRule(resource, version, chosen)
         plane = self._runner.running.plane
         if not later:
             rule.check(plane.catalog.current)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from noxu.http.recent_requests import Refusal
 from noxu.testing import handle
-from noxu.testing.calls import Call
+from noxu.testing.calls import PendingCall
 from noxu.testing.handle import Noxu
 
 MAX_REFUSALS = 5
@@ -55,7 +55,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
 
-def forgotten(calls: Sequence[Call]) -> str:
+def forgotten(calls: Sequence[PendingCall]) -> str:
     """The message about calls that are not awaited."""
     lines = [f"{call.place}: noxu.{call.name}(…) is not awaited, so it has done nothing" for call in calls]
     return "\n".join([*lines, "In a coroutine, write `await noxu.…(…)`."])

@@ -27,7 +27,7 @@ from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
 from noxu.registry.catalog import Catalog
 from noxu.testing import addresses
-from noxu.testing.client import Client
+from noxu.testing.client import UserClient
 from noxu.testing.errors import EXPECTED, Stopped, hidden
 
 __tracebackhide__ = hidden
@@ -42,7 +42,7 @@ class Session:
     """`strict`: unknown fields are refused unless a call says otherwise."""
 
     runner: Runner
-    client: Client
+    client: UserClient
     requests: RecentRequests
     strict: bool = False
     named: AbstractSet[str] = frozenset()
