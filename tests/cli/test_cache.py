@@ -140,7 +140,7 @@ def test_the_packed_objects_of_a_file_are_those_that_it_has_without_a_cache(tmp_
     body = f"{text}{' ' * MIN_SPLIT}\n".encode()
     expected = contents_of(body, "f.yaml")
     for name in ("f.yaml", "f.yaml", "other.yaml"):
-        found = manifest_cache.reader(Cache(tmp_path))(body, name)
+        found = Cache(tmp_path).reader(body, name)
         assert found.skipped == expected.skipped
         for document, plain in zip(found.documents, expected.documents, strict=True):
             packed = loading.packed(plain._replace(file=name))
@@ -162,12 +162,12 @@ def described(document: Document) -> Json:
 
 def test_packed_files_of_another_form_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = b"kind: A\nmetadata: {name: a}\n" + b"#" * MIN_SPLIT
-    good = manifest_cache.reader(Cache(tmp_path))(body, "f.yaml")
+    good = Cache(tmp_path).reader(body, "f.yaml")
     [path] = entries(tmp_path)
     kept = path.read_bytes()[32:]
     for wrong in (b"", b"\0", kept[:-1], kept + b"x", b"\0\0\0\2[]", b"\0\0\0\6[[],1]", b"\xff\xff\xff\xff"):
         monkeypatch.setattr(Cache, "get_bytes", lambda *_, wrong=wrong: memoryview(wrong))
-        [document] = manifest_cache.reader(Cache(tmp_path))(body, "f.yaml").documents
+        [document] = Cache(tmp_path).reader(body, "f.yaml").documents
         assert described(document) == described(good.documents[0])
 
 

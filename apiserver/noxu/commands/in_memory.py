@@ -26,8 +26,10 @@ from noxu.manifests.documents import Document, LoadError, in_order, is_crd
 from noxu.registry import draft, explain
 from noxu.registry.draft import Options
 from noxu.registry.entry import object_at
+from noxu.registry.offload import without_threads
 from noxu.registry.resource import Resource
 from noxu.schema.narrowing import Narrowing
+from noxu.schema.structural import keeping
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Progress, no_progress
@@ -69,7 +71,8 @@ async def validate(
     shard: Shard, rules: WriteRules, report: Progress = no_progress
 ) -> list[tuple[Document, DocumentOutcome]]:
     """The outcome of each document, in the order in which they are written."""
-    return await results(shard, rules.features, partial(_write, rules=rules), report)
+    with without_threads(), keeping():
+        return await results(shard, rules.features, partial(_write, rules=rules), report)
 
 
 def update_of(plane: ControlPlane, value: Object, configurations: Configurations) -> tuple[Update, Callable[[], None]]:

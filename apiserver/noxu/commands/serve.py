@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from noxu import garbage
+from noxu.commands import progress
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
 from noxu.observability.logs import coloured, shown_on
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
 
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.manifests.documents import Document, Read
+    from noxu.manifests.documents import Document
     from noxu.manifests.manifest_cache import Cache
     from noxu_storage.types import Progress
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
             options.config,
             each=partial(_loaded, options, cache, known),
             compiling=partial(_shown, options, "start", "definitions"),
-            read=None if cache is None else _reader(cache),
+            read=None if cache is None else cache.reader,
             known=known,
         )
     except StartError as error:
@@ -72,8 +73,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _shown(options: argparse.Namespace, work: str, unit: str = "objects") -> AbstractContextManager[Progress]:
     """The progress of a work. Without a terminal, lines about it are in the server's log."""
-    from noxu.commands import progress  # of a start that takes long
-
     return progress.shown(work, unit, quiet=options.quiet, say=logging.getLogger("noxu").info)
 
 
@@ -86,18 +85,10 @@ def _cache(options: argparse.Namespace) -> Cache | None:
     return Cache(user_directory())
 
 
-def _reader(cache: Cache) -> Read:
-    from noxu.manifests.manifest_cache import reader
-
-    return reader(cache)
-
-
 def _loaded(
     options: argparse.Namespace, cache: Cache | None, known: KnownDefinitions | None, documents: Sequence[Document]
 ) -> Iterator[Document]:
     """The documents while they are loaded. Afterwards what is known of definitions is kept."""
-    from noxu.commands import progress
-
     if cache is not None:
         cache.tidy()
     with _shown(options, "load") as report:

@@ -94,11 +94,8 @@ def _write(rules: WriteRules, shard: Shard, report: Progress) -> list[tuple[Docu
     import asyncio
 
     from noxu.commands.in_memory import validate  # takes long to import, and kept results do without it
-    from noxu.registry.offload import without_threads
-    from noxu.schema.structural import keeping
 
-    with without_threads(), keeping():
-        return asyncio.run(validate(shard, rules, report))
+    return asyncio.run(validate(shard, rules, report))
 
 
 # -- output -----------------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ from noxu.envtest.flags import Arguments
 from noxu.features import FALSE, GATES, TRUE
 from noxu.go.text import quote
 from noxu.registry.group_priorities import PRIORITIES
+from noxu.security import cors
 
 DEFAULT_PORT: Final = 6443
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -206,8 +207,6 @@ def _requests(arguments: Arguments) -> Requests:
     if not found.max_in_flight and not found.max_mutating_in_flight and _has_flow_control(arguments):
         faults.append(_NO_ROOM)
     if found.cors_allowed_origins:
-        from noxu.security import cors  # rarely given
-
         try:
             cors.check(found.cors_allowed_origins)
         except ValueError as error:

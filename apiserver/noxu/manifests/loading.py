@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
+from noxu.apply.three_way import three_way
 from noxu.control_plane import ControlPlane
 from noxu.crd.known_definitions import ValidSpecs, digest_of_replacement
 from noxu.expressions import expression
@@ -438,8 +439,6 @@ def replacing(sent: Object, old: Object, resource: Resource) -> Object:
     found: Object = {**sent, "metadata": dict(sent["metadata"])}
     spec = sent.get("spec")
     if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None and isinstance(spec, dict):
-        from noxu.apply.three_way import three_way  # most servers replace neither
-
         found["spec"] = three_way({}, {"spec": spec}, old, resource.table.struct)["spec"]
     found["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     if "uid" in found["metadata"]:

@@ -159,6 +159,11 @@ class Cache:
         if known.unchanged.has_new:
             self.put(known.unchanged.as_json(), "unchanged definitions")
 
+    @property
+    def reader(self) -> Read:
+        """Reads the packed documents of files, or takes them from the cache."""
+        return partial(_read_packed, self)
+
     def tidy(self) -> None:
         """Remove the oldest entries if there are too many. Only after a result was kept."""
         if self._directory is None or not self._has_written:
@@ -206,11 +211,6 @@ def _parts(body: bytes, kept: Json) -> list[Part]:
 
 _LENGTH: Final = 4  # bytes
 _MIN_SIZE: Final = 512  # bytes; what reads YAML is not imported if all files are kept
-
-
-def reader(cache: Cache) -> Read:
-    """Reads the packed documents of files, or takes them from the cache."""
-    return partial(_read_packed, cache)
 
 
 def _read_packed(cache: Cache, body: bytes, file: str) -> Contents:

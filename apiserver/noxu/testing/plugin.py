@@ -30,6 +30,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -58,6 +59,7 @@ import_as_installed()
 
 from typing import NamedTuple  # noqa: E402 - not rewritten
 
+from noxu.features import listed_names, meant  # noqa: E402
 from noxu.testing.sources import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:
@@ -66,11 +68,13 @@ if TYPE_CHECKING:
 
 def __tracebackhide__(info: Any) -> bool:  # noqa: N807 - pytest's name
     """For pytest, which looks it up in the globals of a frame: see `errors.hidden`."""
-    from noxu.testing.errors import hidden
-
-    return hidden(info)
+    return bool(_late(ERRORS).hidden(info))
 
 
+HANDLE: Final = "noxu.testing.handle"
+CALLS: Final = "noxu.testing.calls"
+REPORTS: Final = "noxu.testing.reports"
+ERRORS: Final = "noxu.testing.errors"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
@@ -135,8 +139,6 @@ def _check_names(config: pytest.Config) -> None:
     known = [f"noxu_{option.name}" for option in OPTIONS]
     for name in given:
         if name not in known:
-            from noxu.features import listed_names, meant
-
             raise pytest.UsageError(f"{name} is no option: there are {listed_names(known)}{meant(name, known)}")
 
 
@@ -150,10 +152,8 @@ def _check_options(config: pytest.Config) -> None:
             raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
     given = {name: value for name in _CHECKED if (value := _option(config, name))}
     if given:
-        from noxu.testing.handle import Noxu
-
         try:
-            Noxu(**_arguments(config) | {"manifests": ()})
+            _late(HANDLE).Noxu(**_arguments(config) | {"manifests": ()})
         except ValueError as error:
             raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in given)}: {error}") from None
 
@@ -292,8 +292,7 @@ def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:
     """A function that starts a server; in a coroutine it is awaited."""
 
     def call(**arguments: Any) -> Any:
-        from noxu.testing import calls
-
+        calls = _late(CALLS)
         if not calls.in_coroutine():
             return make(**arguments)
         return calls.pending("make_noxu", asyncio.to_thread(make, **arguments))
@@ -328,30 +327,23 @@ def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]
 
 def _started(arguments: Mapping[str, Any]) -> Noxu | str:
     """A server that runs, or why it does not."""
-    from noxu.testing.errors import EXPECTED
-    from noxu.testing.handle import Noxu
-
+    signature = inspect.signature(_late(HANDLE).Noxu)
     try:
-        inspect.signature(Noxu).bind(**arguments)
+        signature.bind(**arguments)
     except TypeError as error:
-        from noxu.features import meant
-
-        known = inspect.signature(Noxu).parameters
+        known = signature.parameters
         unknown = [meant(name, known) for name in arguments if name not in known]
         return f"@pytest.mark.noxu {error}{''.join(unknown)}"
     try:
         return _server(arguments).__enter__()
-    except (*EXPECTED, ValueError) as error:
+    except (*_late(ERRORS).EXPECTED, ValueError) as error:
         return f"noxu does not start: {error}"
 
 
 def _server(arguments: Mapping[str, Any]) -> Noxu:
     """A server that is not started yet."""
-    from noxu.testing import calls
-    from noxu.testing.handle import Noxu
-
-    calls.collect()
-    return Noxu(**arguments)
+    _late(CALLS).collect()
+    return cast("Noxu", _late(HANDLE).Noxu(**arguments))
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------
@@ -364,10 +356,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if any(mark.name == "noxu" for mark in item.own_markers) and not _uses(item, _MARKED):
         text = f"{item.nodeid}: @pytest.mark.noxu has no effect: it is about {', '.join(sorted(_MARKED))}"
         item.warn(pytest.PytestWarning(f"{text}, and the test uses none of them"))
-    if _if_used("handle"):
-        from noxu.testing import reports
-
-        item.stash[_BEFORE] = reports.marks()
+    if _if_used(HANDLE):
+        item.stash[_BEFORE] = _late(REPORTS).marks()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -394,12 +384,10 @@ def _all_awaited(item: pytest.Item, when: str) -> Generator[None, object, object
 
 
 def _forgotten() -> str:
-    calls = _if_used("calls")
+    calls = _if_used(CALLS)
     if calls is None or not (found := calls.forgotten()):
         return ""
-    from noxu.testing import reports
-
-    return reports.forgotten(found)
+    return str(_late(REPORTS).forgotten(found))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -407,14 +395,17 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if report.failed and call.when != "teardown" and _if_used("handle"):
-        from noxu.testing import reports
-
+    if report.failed and call.when != "teardown" and _if_used(HANDLE):
         shown = int(_option(item.config, "requests") or SHOWN_REQUESTS)
-        report.sections += reports.sections(item.stash.get(_BEFORE, {}), shown)
+        report.sections += _late(REPORTS).sections(item.stash.get(_BEFORE, {}), shown)
     return report
+
+
+def _late(module: str) -> Any:
+    """A module of this package. Every pytest run imports the plugin, but not every one uses a server."""
+    return import_module(module)
 
 
 def _if_used(module: str) -> Any:
     """A module of this package, None if it was not imported: no test has used a server."""
-    return sys.modules.get(f"noxu.testing.{module}")
+    return sys.modules.get(module)

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from noxu.registry.catalog import Catalog
-from noxu.testing import addresses, calls
+from noxu.testing import addresses, calls, functions
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.session import Runner
 
@@ -81,8 +81,6 @@ class Registration:
             addresses.definition(definition, plane.catalog.current)
 
         def register(function: F) -> F:
-            from noxu.testing import functions
-
             convert = functions.converter(function)
             if later:
                 self._announce(Announced(f"converting {definition}", lambda catalog: definition in catalog.defined))
@@ -115,8 +113,6 @@ class Registration:
         chain = plane.admission
 
         def register(function: F) -> F:
-            from noxu.testing import functions
-
             hook = functions.hook(
                 function,
                 resource,
