@@ -1,13 +1,10 @@
-"""`noxu copy`: copy stored objects between data directories, files and etcd.
+"""What commands do with a store as a whole: `noxu copy`, `noxu snapshot`, which copies into a file, and `noxu check`.
 
-The source is read at one revision. Values are copied as they are, so uids, times, generations and managed fields remain; a
-layout translates them where etcd has another form. A new file keeps resourceVersions, too. A new file appears when it is
-complete, an existing one changes in one transaction, and under a prefix of etcd an interrupted copy is marked as such: the
-same command completes it, from the same revision. Nothing is deleted, and nothing is replaced without --merge.
-
-`noxu snapshot`: copy stored objects at one revision into a new file, which `noxu copy` restores.
-
-`noxu check`: verify a data file, or what etcd has.
+`noxu copy` copies stored objects between data directories, files and etcd. The source is read at one revision. Values are
+copied as they are, so uids, times, generations and managed fields remain; a layout translates them where etcd has another
+form. A new file keeps resourceVersions, too. A new file appears when it is complete, an existing one changes in one
+transaction, and under a prefix of etcd an interrupted copy is marked as such: the same command completes it, from the same
+revision. Nothing is deleted, and nothing is replaced without --merge.
 """
 
 from __future__ import annotations

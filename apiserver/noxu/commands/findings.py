@@ -1,11 +1,7 @@
-"""Findings: what the commands say about documents, each with its place in a file.
+"""The documents that a command checks, and findings: what it says about them, each with its place in a file.
 
-A `Finding` is about one field. A `Checked` is a document with its result and findings. All commands have the same exit
-statuses: 0 without errors, 1 with errors, and 2 if an input cannot be read.
-
-The documents that a command checks, as its options select them.
-
-The results of writing objects, and what they depend on.
+A `Finding` is about one field. A `Checked` is a document with its result and findings, a `DocumentOutcome` what became of
+writing it. All commands have the same exit statuses: 0 without errors, 1 with errors, and 2 if an input cannot be read.
 """
 
 from __future__ import annotations

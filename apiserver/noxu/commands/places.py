@@ -1,9 +1,8 @@
 """Where the stored objects are that a command reads: a running server, a data directory that no server uses, or etcd.
 
 `validate --stored` and `export` take the same options for it (`--server`, `--kubeconfig`, `--etcd-servers`, `--data`), and say
-in the same words what is wrong with the place. They read it each in their own way.
-
-A blocking client of a Kubernetes API: requests, lists in pages, and the access data in a kubeconfig.
+in the same words what is wrong with the place. They read it each in their own way. `ApiClient` is a blocking client of a
+running server: requests, lists in pages, and the access data in a kubeconfig.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 Defaults are kube-apiserver's, with two exceptions: without --bind-address the server listens on loopback only, and without
 an etcd that listens its objects are in memory. Errors are kube-apiserver's (pkg/controlplane/apiserver/options).
 
-`--runtime-config`: which group versions of built-in kinds clients can use (pkg/server/resourceconfig of k8s.io/apiserver).
-
-`api/all`, `api/ga`, `api/beta` and `api/alpha` select versions by their stability, `GROUP/VERSION` (`v1` for the core group)
-selects one and has precedence.
+`--runtime-config` says which group versions of built-in kinds clients can use (pkg/server/resourceconfig of
+k8s.io/apiserver): `api/all`, `api/ga`, `api/beta` and `api/alpha` select versions by their stability, `GROUP/VERSION` (`v1`
+for the core group) selects one and has precedence.
 """
 
 from __future__ import annotations

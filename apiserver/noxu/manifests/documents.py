@@ -4,9 +4,7 @@ They are read as kubectl reads them: a line that begins with `---` separates doc
 and empty documents are skipped. A document that cannot be read is returned with an `error`: the caller decides whether
 it makes the others unusable. Files in a directory that are no manifests are skipped, with a warning in the log.
 
-Kustomizations: directories from which kustomize makes manifests.
-
-Noxu does not do kustomize's work: it runs `kustomize`, or the one in `kubectl`, and reads what that prints.
+Noxu does not do kustomize's work: of a kustomization it runs `kustomize`, or the one in `kubectl`, and reads what that prints.
 """
 
 from __future__ import annotations

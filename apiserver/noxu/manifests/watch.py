@@ -3,16 +3,13 @@
 The files are polled, which works on every file system, also on those of containers and networks: a thread asks for their
 times and sizes every half a second, or less often if there are so many that it would take more than a fiftieth of a
 processor. What has changed is read when two rounds have found the same, so what an editor or `git checkout` does in several
-steps is one change.
+steps is one change. Of a directory files count whose names are those of manifests and kustomizations, except for hidden ones;
+of a kustomization all files of its directory, and what it names by its path: files, and directories, which may be
+kustomizations, too.
 
 Only documents that have changed are applied, and those that were refused before: the CRD that they miss may be there now. A
 file with a document that cannot be read is named, and nothing of it is applied. Objects whose documents are gone stay, and
 are named. A kustomization is built again when a file changes in its directory, or one to which it refers.
-
-Paths that are watched by asking for the times and sizes of their files: it works on every file system.
-
-Of a directory files count whose names are those of manifests and kustomizations, except for hidden ones; of a kustomization all
-files of its directory, and what it names by its path: files, and directories, which may be kustomizations, too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """A server for a test: in this process, in memory, on a free port, stopped at the end of the test.
 
-It runs in a thread of its own, so sync and async tests can use it.
-
-Where the objects of a test come from.
-
-The type of the fixture `make_noxu`, for annotations.
+It runs in a thread of its own, so sync and async tests can use it. `MakeNoxu` is the type of the fixture `make_noxu`.
 """
 
 from __future__ import annotations
@@ -369,7 +365,7 @@ def _features(gates: Mapping[str, bool]) -> Features:
     return features.parse_gates([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])
 
 
-# -- the fixture that makes servers ------------------------------------------------------------------------------------
+# -- the fixture `make_noxu` -----------------------------------------------------------------------------------------
 
 
 class MakeNoxu(Protocol):

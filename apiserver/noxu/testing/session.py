@@ -1,6 +1,4 @@
-"""What the verbs of the handle use: the server, and a client of it for one user.
-
-Runs a server in a thread of its own, with an event loop of its own.
+"""What the verbs of the handle use: the server, in a thread with an event loop of its own, and a client of it for one user.
 
 Calls from other threads are coroutines that run in that loop: `submit`. A server that has been stopped can be started again,
 at its address and with its data (see `Server.after`).

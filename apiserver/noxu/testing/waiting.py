@@ -3,9 +3,8 @@
 The condition is evaluated where the caller is: in its thread, or in its coroutine. What is waited for is one object, or a
 number of objects of a kind; several objects are waited for one after the other, until the same moment.
 
-What is known about an object for which a test has waited in vain: what holds it, and what happened to it.
-
-Everything is read from the store, so there are no further requests. A message has a limited size, whatever the objects are.
+When the time is over, the message says what holds the object, and what happened to it. Everything is read from the store, so
+there are no further requests. A message has a limited size, whatever the objects are.
 """
 
 from __future__ import annotations
