@@ -14,7 +14,15 @@ from hypothesis import HealthCheck, settings
 from tests import etcd_server, optional
 from tests.etcd_server import EtcdServer
 
-pytest_plugins = ["pytester", "tests.imported_once", "tests.quick", "tests.skip_summary"]
+pytest_plugins = [
+    "pytester",
+    "tests.cheap_collection",
+    "tests.imported_once",
+    "tests.quick",
+    "tests.rows",
+    "tests.skip_summary",
+    "tests.unchanged",
+]
 
 # Neither running an example nor generating it has a deadline: the machine may be busy.
 TIMELESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

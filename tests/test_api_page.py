@@ -12,13 +12,14 @@ import pytest
 
 import noxu
 from docs.api_page import PAGE, SECTIONS, TYPES, page
+from tests.rows import rows
 
 
 def test_the_page_is_that_of_the_docstrings() -> None:
     assert PAGE.read_text() == page(), "python -m docs.api_page"
 
 
-@pytest.mark.parametrize("name", noxu.__all__)
+@rows("name", noxu.__all__)
 def test_a_public_name_has_a_docstring_and_its_place_on_the_page(name: str) -> None:
     public = getattr(noxu, name)
     assert inspect.getdoc(public)

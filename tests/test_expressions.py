@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.rows import rows
+
 if not typing.TYPE_CHECKING:
     from noxu.expressions import expression
 else:
@@ -33,9 +35,7 @@ def shown(found: Any) -> Any:
     return (found.span(), found.groups()) if isinstance(found, re.Match) else found
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments"), CALLS, ids=[f"{method}{arguments[-1:]}" for method, arguments in CALLS]
-)
+@rows(("method", "arguments"), CALLS, ids=[f"{method}{arguments[-1:]}" for method, arguments in CALLS])
 def test_it_has_the_methods_of_a_pattern(method: str, arguments: tuple[Any, ...]) -> None:
     expected = getattr(re.compile("([ab]+)", re.IGNORECASE), method)(*arguments)
     found = expression("([ab]+)", re.IGNORECASE)
@@ -56,6 +56,7 @@ def test_it_is_compiled_when_it_is_used() -> None:
         wrong.other  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.slow
 def test_every_expression_is_valid() -> None:
     code = """if True:
         import pkgutil, re, sys

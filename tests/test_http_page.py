@@ -38,6 +38,7 @@ def ask(
         connection.close()
 
 
+@pytest.mark.slow
 def test_the_page_is_that_of_the_code() -> None:
     assert PAGE.read_text() == page(), "python -m docs.http_page"
 

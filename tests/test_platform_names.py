@@ -17,6 +17,8 @@ from typing import Final
 
 import pytest
 
+from tests.rows import rows
+
 mypy = pytest.importorskip("mypy", reason="package: mypy")
 
 ROOT: Final = Path(__file__).parents[1]
@@ -159,7 +161,7 @@ def _ancestors(tree: ast.Module, node: ast.AST) -> Iterator[tuple[ast.AST, ast.A
 # -- the tests
 
 
-@pytest.mark.parametrize(
+@rows(
     ("module", "name", "lacking"),
     [
         ("os", "fchmod", {"win32"}), ("os", "getppid", set()), ("os", "pidfd_open", {"win32", "darwin"}), ("os", "fork", {"win32"}),
@@ -172,7 +174,7 @@ def test_what_platforms_lack(module: str, name: str, lacking: set[str]) -> None:
     assert {platform for platform in OTHERS if name in absent(platform, module)} == lacking
 
 
-@pytest.mark.parametrize(
+@rows(
     ("source", "expected"),
     [
         ("import os\nos.fork()", ["2: os.fork"]),
@@ -197,6 +199,7 @@ def parsed(matching: str) -> dict[str, ast.Module]:
     return {path: ast.parse(text) for path, text in texts.items() if re.search(matching, text, re.MULTILINE)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", OTHERS)
 def test_names_that_a_platform_lacks_are_guarded(platform: str) -> None:
     modules = "|".join((*MODULES, *ABSENT_MODULES.get(platform, ())))

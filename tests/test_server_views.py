@@ -119,6 +119,7 @@ async def test_a_policy_and_its_binding(two: Two) -> None:
 LARGE = [{"verbs": ["get"], "apiGroups": [""], "resources": [f"r{n}"]} for n in range(2_000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], LARGE], ids=["a role", "a role that is compiled in a thread"])
 async def test_a_role_and_its_binding(two: Two, more: list[Any]) -> None:
     rules = [{"verbs": ["create", "list"], "apiGroups": [""], "resources": ["configmaps"]}, *more]

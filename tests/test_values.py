@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from noxu import values
 from noxu.values import ABSENT, NotAMap, cached_property, copy, equal, has_equal_json, nested_field, sorted_copy
+from tests.rows import rows
 
 JSON = st.recursive(
     st.none()
@@ -100,7 +101,7 @@ def nested(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@rows(
     "value",
     [
         nested(9_999),
@@ -135,7 +136,7 @@ FIELDS: list[tuple[str, Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "path", "found"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
+@rows(("value", "path", "found"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
 @pytest.mark.parametrize("strict", [False, True])
 def test_nested_fields(value: Any, path: str, found: Any, strict: bool) -> None:
     assert nested_field(value, path, ABSENT, strict=strict) == found

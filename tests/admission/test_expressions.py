@@ -24,6 +24,7 @@ from noxu.registry import cpu_budget
 from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.values import Object
+from tests.rows import rows
 from tests.timing import HANGS_AFTER
 
 OBJECT: Object = {
@@ -62,7 +63,7 @@ def outcome(text: str, seen: Inputs = SEEN, variables: tuple[tuple[str, str], ..
 # What expressions see
 
 
-@pytest.mark.parametrize(
+@rows(
     ("what", "expression"),
     [
         ("fields of the object", "object.spec.n == 5 && object.spec.a == 'hello'"),
@@ -99,7 +100,7 @@ def test_expressions_see(what: str, expression: str) -> None:
     assert outcome(expression, variables=variables) is True, what
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "error"),
     [
         ("object.spec.none == 1", "no such key: none"),
@@ -122,7 +123,7 @@ def test_errors_when_evaluated_name_the_expression(expression: str, error: str) 
     assert outcome(expression) == f"expression '{expression}' resulted in error: {error}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "error"),
     [
         ("object.spec.n <", "mismatched input '<EOF>'"),
@@ -343,7 +344,7 @@ def conditions(*texts: str) -> MatchConditions:
     return MatchConditions([{"name": str(n), "expression": text} for n, text in enumerate(texts)])
 
 
-@pytest.mark.parametrize(
+@rows(
     ("what", "texts", "met"),
     [
         ("none", [], True),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.admission.hooks import Hook, hooks_of
 from noxu.values import Object
+from tests.rows import rows
 
 RULE: Object = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": "*"}
 WEBHOOK: Object = {
@@ -43,7 +42,7 @@ FIELDS: list[tuple[str, dict[str, Any], str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "name", "value"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
+@rows(("change", "name", "value"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
 def test_fields_of_a_webhook(change: dict[str, Any], name: str, value: Any) -> None:
     [hook] = hooks(change)
     assert getattr(hook, name) == value

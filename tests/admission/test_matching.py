@@ -10,6 +10,7 @@ from noxu.admission.matching import Criteria, criteria_of_policy, criteria_of_we
 from noxu.api.errors import ApiError
 from noxu.registry.draft import Environment
 from tests.admission.requests import GROUP, request_of, versions, widget
+from tests.rows import rows
 
 RULES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     # name, changes of the default rule, the request, does it match?
@@ -40,7 +41,7 @@ RULES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "about", "met"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
+@rows(("rule", "about", "met"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_a_rule(rule: dict[str, Any], about: dict[str, Any], met: bool) -> None:
     default = {"operations": ["CREATE"], "apiGroups": [GROUP], "apiVersions": ["v1"], "resources": ["widgets"]}
     request = request_of(None, **about)

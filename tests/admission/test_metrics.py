@@ -13,6 +13,7 @@ from noxu.api.errors import ApiError
 from noxu.testing import functions
 from tests.http.exchanges import MAPS
 from tests.http.scrapes import Client, config_map, serving
+from tests.rows import rows
 
 REFUSED = ApiError(403, "no", "Forbidden")
 
@@ -107,9 +108,7 @@ WEBHOOKS: dict[str, tuple[Callable[[Any], Any], bool, tuple[str, str], tuple[str
 
 
 @pytest.mark.parametrize("mutating", [False, True], ids=["validating", "mutating"])
-@pytest.mark.parametrize(
-    ("function", "fails_closed", "call", "rejection", "fails_open"), WEBHOOKS.values(), ids=WEBHOOKS
-)
+@rows(("function", "fails_closed", "call", "rejection", "fails_open"), WEBHOOKS.values(), ids=WEBHOOKS)
 async def test_a_webhook_that(
     function: Callable[[Any], Any],
     fails_closed: bool,

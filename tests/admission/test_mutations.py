@@ -18,6 +18,7 @@ from noxu.registry import cpu_budget
 from noxu.schema.structural import parse
 from noxu.testing.handle import Noxu
 from noxu.values import Object
+from tests.rows import rows
 
 STRING: Object = {"type": "string"}
 SCHEMA: Object = {
@@ -105,7 +106,7 @@ def test_operations(what: str, operations: str, changes: Object) -> None:
     assert patched(operations) == {**SPEC, **changes}, what
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "value"),
     [
         ("1", 1), ("1u", 1), ("1.5", 1.5), ("2.0", 2), ("true", True), ("null", None), ("'a'", "a"),
@@ -163,7 +164,7 @@ def test_values_that_are_no_json(expression: str, error: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "error"),
     [
         ("[JSONPatch{op: 'remove', path: '/spec/none'}]",
@@ -209,7 +210,7 @@ def applied(spec: str) -> Object:
     return merged
 
 
-@pytest.mark.parametrize(
+@rows(
     ("what", "configuration", "changes"),
     [
         ("nothing", "", {}),
@@ -247,7 +248,7 @@ UNTYPED = "error applying patch: failed to convert patch object to typed object:
 ATOMIC = "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
 
 
-@pytest.mark.parametrize(
+@rows(
     ("what", "configuration", "error"),
     [
         ("an unknown field", "unknown: 1", f"{UNTYPED}.spec.unknown: field not declared in schema"),

@@ -17,6 +17,7 @@ from noxu.registry import cpu_budget
 from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
 from noxu.testing.handle import Noxu
 from noxu.values import Object
+from tests.rows import rows
 
 REQUEST: Object = {
     "resource": {"group": "g", "version": "v1", "resource": "widgets"},
@@ -52,7 +53,7 @@ def test_every_validation_decides() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("what", "validation", "message"),
     [
         ("the expression, trimmed", {"expression": " \n false "}, "failed expression: false"),

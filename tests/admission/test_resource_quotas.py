@@ -13,6 +13,7 @@ from noxu.admission.plugins import resource_quotas
 from noxu.api.errors import Qualified
 from noxu.registry.entry import object_at
 from tests.admission.cluster import Cluster, claim, container, needs, of_kind, pod
+from tests.rows import rows
 
 NOW = 1_767_323_045.0  # 2026-01-02T03:04:05Z
 ONE_POD = {"count/pods": "1", "pods": "1"}
@@ -50,7 +51,7 @@ USED: list[tuple[str, str, Any, dict[str, str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "value", "used"), [row[1:] for row in USED], ids=[row[0] for row in USED])
+@rows(("what", "value", "used"), [row[1:] for row in USED], ids=[row[0] for row in USED])
 def test_what_is_used_by(what: str, value: Any, used: dict[str, str]) -> None:
     plural, _, group = what.partition(".")
     assert printed(evaluator_of(Qualified(group, plural)).uses(value, NOW)) == dict(sorted(used.items()))

@@ -12,6 +12,7 @@ from noxu.admission import reviews
 from noxu.api.errors import ApiError
 from noxu.api.json_patches import MAX_JSON_PATCH_OPERATIONS
 from noxu.webhook.client import CallFailed, Reply
+from tests.rows import rows
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 
@@ -73,9 +74,7 @@ REFUSED: list[tuple[str, Any, bool, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("response", "mutating", "text"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
-)
+@rows(("response", "mutating", "text"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_malformed_answers_are_refused(response: Any, mutating: bool, text: str) -> None:
     with pytest.raises(CallFailed) as error:
         read(response, mutating=mutating)

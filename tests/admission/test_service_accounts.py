@@ -80,14 +80,14 @@ async def test_a_pod_has_its_own_secrets_for_images(cluster: Cluster) -> None:
 
 
 async def test_the_account_has_to_exist(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_accounts, "_INTERVAL", 0)
+    monkeypatch.setattr(service_accounts, "INTERVAL", 0)
     why = 'error looking up service account default/{0}: serviceaccount "{0}" not found'
     assert await cluster.refusal("ServiceAccount", new=pod(serviceAccountName="x")) == why.format("x")
     assert await cluster.refusal("ServiceAccount", new=pod()) == why.format("default")
 
 
 async def test_the_default_account_may_come_a_moment_later(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_accounts, "_INTERVAL", 0)
+    monkeypatch.setattr(service_accounts, "INTERVAL", 0)
     looks = 0
 
     async def find(*args: Any) -> Any:

@@ -14,6 +14,7 @@ from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
 from noxu.testing.handle import Noxu
 from noxu.values import Object
+from tests.rows import rows
 from tests.timing import eventually
 
 
@@ -74,7 +75,7 @@ def warned(*expressions: str, rules: tuple[Object, ...] = (rule(),), **spec: Any
     return warnings(policy, CATALOG)
 
 
-@pytest.mark.parametrize(
+@rows(
     "expression",
     [
         "object.spec.n < 10",

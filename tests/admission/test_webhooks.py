@@ -27,6 +27,8 @@ from noxu.webhook.client import CallFailed
 from tests import definitions
 from tests.timing import HANGS_AFTER
 
+pytestmark = pytest.mark.slow(every=3)
+
 GROUP = "hooks.example.com"
 WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 V2 = f"/apis/{GROUP}/v2/namespaces/default/widgets"

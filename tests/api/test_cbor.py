@@ -11,6 +11,7 @@ from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError
 from noxu.api.meta import GroupVersionKind
 from noxu.go.cbor_writer import write
+from tests.rows import rows
 
 WIDGET: Final = GroupVersionKind("example.com", "v1", "Widget")
 UNRECOGNIZED: Final = "the object provided is unrecognized (must be of type Widget): "
@@ -57,7 +58,7 @@ OBJECTS: Final[list[tuple[str, Any, bool, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sent", "typed", "expected"), [row[1:] for row in OBJECTS], ids=[row[0] for row in OBJECTS])
+@rows(("sent", "typed", "expected"), [row[1:] for row in OBJECTS], ids=[row[0] for row in OBJECTS])
 def test_objects(sent: Any, typed: bool, expected: Any) -> None:
     if not isinstance(expected, str):
         assert cbor.read_object(write(sent), WIDGET, typed=typed) == expected

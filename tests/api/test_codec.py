@@ -14,6 +14,7 @@ from noxu.api.meta import GroupVersionKind
 from noxu.go import json as go_json
 from noxu.go import yaml as go_yaml
 from noxu.values import Json
+from tests.rows import rows
 
 FOO = GroupVersionKind("g.example.com", "v1", "Foo")
 
@@ -40,7 +41,7 @@ DECODED: list[tuple[str, bytes, Json]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "value"), [row[1:] for row in DECODED], ids=[row[0] for row in DECODED])
+@rows(("body", "value"), [row[1:] for row in DECODED], ids=[row[0] for row in DECODED])
 def test_json_is_decoded(body: bytes, value: Json) -> None:
     decoded = codec.decode_json(body)
     assert list(decoded.duplicates) == []
@@ -110,7 +111,7 @@ JSON_IN_YAML = [
 ]
 
 
-@pytest.mark.parametrize("body", JSON_IN_YAML)
+@rows("body", JSON_IN_YAML)
 def test_json_in_a_yaml_body_is_read_as_yaml_reads_it(body: bytes) -> None:
     def outcome(read: object) -> object:
         try:
@@ -159,7 +160,7 @@ ENCODED: list[tuple[str, Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "text"), [row[1:] for row in ENCODED], ids=[row[0] for row in ENCODED])
+@rows(("value", "text"), [row[1:] for row in ENCODED], ids=[row[0] for row in ENCODED])
 def test_json_is_written_as_go_writes_it(value: Json, text: str) -> None:
     assert codec.encode(value, sort_keys=True).decode() == text
 
@@ -169,7 +170,7 @@ def test_keys_stay_in_their_order_unless_they_are_to_be_sorted() -> None:
     assert codec.pretty({"b": 1, "a": 2}, sort_keys=False) == b'{\n  "b": 1,\n  "a": 2\n}'
 
 
-@pytest.mark.parametrize(("value", "text"), [row[1:] for row in ENCODED], ids=[row[0] for row in ENCODED])
+@rows(("value", "text"), [row[1:] for row in ENCODED], ids=[row[0] for row in ENCODED])
 def test_pretty_json_decodes_to_the_same_value(value: Json, text: str) -> None:
     assert (
         re.sub(
@@ -322,9 +323,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("media_type", "body", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
-)
+@rows(("media_type", "body", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_bodies_that_are_not_objects_are_refused(media_type: str, body: bytes, message: str) -> None:
     with pytest.raises(ApiError) as raised:
         codec.read_object(body, media_type, FOO)

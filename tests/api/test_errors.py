@@ -7,6 +7,7 @@ import pytest
 from noxu.api import errors, field
 from noxu.api.errors import MAX_REPORTED_ERRORS, MAX_REPORTED_TEXT, ApiError, Qualified, aggregate
 from noxu.values import Object
+from tests.rows import rows
 
 WIDGETS = Qualified("example.com", "widgets")
 PODS = Qualified("", "pods")
@@ -34,9 +35,7 @@ ERRORS: list[tuple[str, ApiError, int, str, str, Object | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "reason", "message", "details"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS]
-)
+@rows(("error", "code", "reason", "message", "details"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_an_error_as_a_status(error: ApiError, code: int, reason: str, message: str, details: Object | None) -> None:
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
     status |= {"reason": reason} if reason else {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.api import field
 from noxu.api.field import OMIT, FieldError, Verbatim, child, index, key
+from tests.rows import rows
 
 ERRORS: list[tuple[str, FieldError, str]] = [
     ("required", field.required("a"), "a: Required value"),
@@ -33,7 +32,7 @@ ERRORS: list[tuple[str, FieldError, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "text"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+@rows(("error", "text"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_a_field_error_as_text(error: FieldError, text: str) -> None:
     assert str(error) == text
     assert text.endswith(error.body)

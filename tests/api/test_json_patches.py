@@ -9,6 +9,7 @@ from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError
 from noxu.api.json_patches import json_patch, merge_patch, read_apply, read_patch, refuse_repeated_keys
 from noxu.values import Json
+from tests.rows import rows
 
 PATCHES_REFUSED = [
     ("no JSON", "json", b"{", True, 400, "invalid JSON patch"),
@@ -31,7 +32,7 @@ PATCHES_REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("form", "body", "strict", "code", "message"),
     [row[1:] for row in PATCHES_REFUSED],
     ids=[row[0] for row in PATCHES_REFUSED],

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from noxu.api.json_patches import difference, pointer, steps
 from noxu.values import equal
+from tests.rows import rows
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "a", "b"]),
@@ -35,7 +36,7 @@ TABLE: list[tuple[str, Any, Any, list[tuple[Any, ...]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+@rows(("old", "new", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_difference(old: Any, new: Any, expected: list[tuple[Any, ...]]) -> None:
     messages = [
         (operation["op"], operation["path"], *([operation["value"]] if "value" in operation else []))

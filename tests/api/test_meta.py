@@ -9,6 +9,7 @@ from noxu.api.field import FieldError
 from noxu.api.meta import GroupVersionKind, coerce
 from noxu.api.names import label_name, path_segment_name
 from noxu.values import Json, Object
+from tests.rows import rows
 
 NOW = "2026-11-21T08:16:42Z"
 OWNER = {"apiVersion": "apps/v1", "kind": "Set", "name": "n", "uid": "u"}
@@ -36,9 +37,7 @@ COERCED: list[tuple[str, Json, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("given", "expected", "unknown"), [row[1:] for row in COERCED], ids=[row[0] for row in COERCED]
-)
+@rows(("given", "expected", "unknown"), [row[1:] for row in COERCED], ids=[row[0] for row in COERCED])
 @pytest.mark.parametrize("drop_malformed", [False, True])
 def test_metadata_is_brought_into_shape(
     given: Json, expected: Object, unknown: list[str], drop_malformed: bool
@@ -79,7 +78,7 @@ def test_well_formed_metadata_is_not_copied() -> None:
     assert list(FULL) == list(meta.OBJECT_META.fields)
 
 
-@pytest.mark.parametrize("name", FULL)
+@rows("name", FULL)
 def test_every_field_alone_is_in_shape_and_comes_out_the_same(name: str) -> None:
     metadata = {name: FULL[name]}
     assert coerce(metadata).metadata is metadata
@@ -109,14 +108,14 @@ WRONG: list[tuple[Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "message"), WRONG)
+@rows(("given", "message"), WRONG)
 def test_a_wrong_type_is_refused_in_gos_words(given: Json, message: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole text is compared
         coerce(given)
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize("given", [given for given, _ in WRONG if isinstance(given, dict)])
+@rows("given", [given for given, _ in WRONG if isinstance(given, dict)])
 def test_a_field_of_a_wrong_type_in_storage_is_left_out(given: Object) -> None:
     assert coerce({**given, "name": "a"} if "name" not in given else {**given, "uid": "u"}, drop_malformed=True) in [
         ({"name": "a"}, []),
@@ -237,7 +236,7 @@ INVALID: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "errors"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
+@rows(("given", "errors"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
 def test_new_metadata_is_validated(given: Object, errors: list[str]) -> None:
     metadata = {"name": "a", **given}
     assert messages(meta.validate_object_meta(metadata, namespaced=False)) == errors
@@ -300,7 +299,7 @@ UPDATES: list[tuple[str, Object, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "errors"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
+@rows(("old", "new", "errors"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
 def test_an_update_is_validated(old: Object, new: Object, errors: list[str]) -> None:
     before, after = {**OLD, **old}, {k: v for k, v in {**OLD, **new}.items() if v is not None}
     assert messages(meta.validate_object_meta_update(after, before)) == errors

@@ -8,6 +8,7 @@ from noxu.api.meta import OBJECT_META, coerce
 from noxu.api.meta_shape import is_coerced
 from noxu.go.structs import decode
 from noxu.values import Json, Object
+from tests.rows import rows
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2024-01-01T00:00:00Z", "fieldsV1": {}}
@@ -56,6 +57,6 @@ def test_metadata_in_its_final_form(metadata: Object) -> None:
     assert decode(OBJECT_META, metadata) == (metadata, "", [])
 
 
-@pytest.mark.parametrize("metadata", [row[1] for row in NOT_COERCED], ids=[row[0] for row in NOT_COERCED])
+@rows("metadata", [row[1] for row in NOT_COERCED], ids=[row[0] for row in NOT_COERCED])
 def test_metadata_that_may_change(metadata: Json) -> None:
     assert not is_coerced(metadata)

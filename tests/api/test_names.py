@@ -3,6 +3,7 @@
 import pytest
 
 from noxu.api import names
+from tests.rows import rows
 
 LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
@@ -39,7 +40,7 @@ def test_a_dns_1123_label_may_be(name: str) -> None:
     assert names.dns1123_label(name) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "messages"),
     [
         ("", [LABEL]),
@@ -100,7 +101,7 @@ def test_a_qualified_name_may_be(key: str) -> None:
     assert names.qualified_name(key) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("key", "messages"),
     [
         ("", ["name part must be non-empty", f"name part {KEY}"]),
@@ -152,7 +153,7 @@ def test_a_path_segment_has_neither_slash_nor_percent(name: str, as_name: list[s
     assert (names.path_segment_name(name), names.path_segment_name(name, prefix=True)) == (as_name, as_prefix)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "prefix", "messages"),
     [
         (names.subdomain_name, "web-", []),

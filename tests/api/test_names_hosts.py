@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.api.names import is_loopback, split_host
+from tests.rows import rows
 
 SPLIT = [
     ("a name", "example.com", "example.com"),
@@ -28,12 +27,12 @@ SPLIT = [
 ]
 
 
-@pytest.mark.parametrize(("authority", "host"), [row[1:] for row in SPLIT], ids=[row[0] for row in SPLIT])
+@rows(("authority", "host"), [row[1:] for row in SPLIT], ids=[row[0] for row in SPLIT])
 def test_the_host_of_an_authority(authority: str, host: str) -> None:
     assert split_host(authority) == host
 
 
-@pytest.mark.parametrize("authority", [row[1] for row in SPLIT], ids=[row[0] for row in SPLIT])
+@rows("authority", [row[1] for row in SPLIT], ids=[row[0] for row in SPLIT])
 def test_a_host_is_its_own_host(authority: str) -> None:
     assert split_host(split_host(authority)) == split_host(authority)
 
@@ -57,7 +56,7 @@ LOOPBACK = [
 ]
 
 
-@pytest.mark.parametrize("authority", LOOPBACK)
+@rows("authority", LOOPBACK)
 def test_this_machine(authority: str) -> None:
     assert is_loopback(authority)
 
@@ -111,6 +110,6 @@ NOT_LOOPBACK = [
 ]
 
 
-@pytest.mark.parametrize("authority", NOT_LOOPBACK)
+@rows("authority", NOT_LOOPBACK)
 def test_other_machines_and_malformed_hosts(authority: str) -> None:
     assert not is_loopback(authority)

@@ -11,6 +11,7 @@ from noxu.go.protobuf import BYTES, VARINT, tag_bytes, varint_bytes
 from noxu.go.structs import STRING, Field, Struct
 from noxu.kinds.scheme import struct_of
 from noxu.values import Json, Object
+from tests.rows import rows
 
 # Made with k8s.io/api and the serializer of k8s.io/apimachinery: (name, the body in hex, the same object as JSON).
 SAMPLES: list[tuple[str, str, Object]] = [
@@ -246,7 +247,7 @@ SAMPLES: list[tuple[str, str, Object]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "value"), [row[1:] for row in SAMPLES], ids=[row[0] for row in SAMPLES])
+@rows(("body", "value"), [row[1:] for row in SAMPLES], ids=[row[0] for row in SAMPLES])
 def test_bodies_from_go_decode_to_the_json_that_go_writes(body: str, value: Object) -> None:
     (api_version, kind), decoded = decode(bytes.fromhex(body), struct_of)
     assert (api_version, kind) == (value["apiVersion"], value["kind"])
@@ -254,7 +255,7 @@ def test_bodies_from_go_decode_to_the_json_that_go_writes(body: str, value: Obje
     assert _keys(decoded) == _keys(value)
 
 
-@pytest.mark.parametrize(("body", "value"), [row[1:] for row in SAMPLES], ids=[row[0] for row in SAMPLES])
+@rows(("body", "value"), [row[1:] for row in SAMPLES], ids=[row[0] for row in SAMPLES])
 def test_encoded_bodies_are_the_bytes_that_go_writes(body: str, value: Object) -> None:
     table = struct_of(value["apiVersion"], value["kind"])
     assert table is not None

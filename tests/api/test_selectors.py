@@ -18,6 +18,7 @@ from noxu.api.selectors import (
     parse_fields,
     parse_labels,
 )
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 LABELS = {"app": "web", "tier": "front", "n": "5", "empty": ""}
@@ -63,12 +64,12 @@ SELECTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "selected"), [row[1:] for row in SELECTS], ids=[row[0] for row in SELECTS])
+@rows(("text", "selected"), [row[1:] for row in SELECTS], ids=[row[0] for row in SELECTS])
 def test_a_label_selector_selects(text: str, selected: bool) -> None:
     assert parse_labels(text).matches(LABELS) is selected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "written"),
     [
         ("", ""),
@@ -102,7 +103,7 @@ VALUE = (
 REQUIREMENT = "unable to parse requirement: "
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "message"),
     [
         ("=", "found '=', expected: !, identifier, or 'end of string'"),
@@ -194,7 +195,7 @@ def test_an_object_that_is_no_selector_is_refused(expression: dict[str, object],
 FIELDS = {"metadata.name": "a", "spec.x": "1,2=3\\4", "spec.empty": ""}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "selected"),
     [
         ("", True),

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from noxu.apply.comparison import NO_CHANGE, Comparison, compare, same
 from noxu.apply.fieldset import recursive_difference
 from noxu.apply.types import Type, of_schema
 from noxu.schema.structural import Structural, parse
+from tests.rows import rows
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -109,7 +108,7 @@ CHANGES: list[tuple[str, Any, Any, dict[str, Fields]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
+@rows(("old", "new", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
 def test_changes(old: Any, new: Any, expected: dict[str, Fields]) -> None:
     before = json.dumps([old, new])
     expected_changes = Comparison(expected.get("removed", {}), expected.get("modified", {}), expected.get("added", {}))
@@ -117,7 +116,7 @@ def test_changes(old: Any, new: Any, expected: dict[str, Fields]) -> None:
     assert json.dumps([old, new]) == before
 
 
-@pytest.mark.parametrize(("old", "new"), [row[1:3] for row in CHANGES], ids=[row[0] for row in CHANGES])
+@rows(("old", "new"), [row[1:3] for row in CHANGES], ids=[row[0] for row in CHANGES])
 def test_backwards_additions_are_removals(old: Any, new: Any) -> None:
     there, back = compare(old, new, KIND), compare(new, old, KIND)
     assert (there.added, there.removed, there.modified) == (back.removed, back.added, back.modified)
@@ -155,7 +154,7 @@ SAME: list[tuple[str, Any, Any, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right", "expected"), [row[1:] for row in SAME], ids=[row[0] for row in SAME])
+@rows(("left", "right", "expected"), [row[1:] for row in SAME], ids=[row[0] for row in SAME])
 def test_sameness(left: Any, right: Any, expected: bool) -> None:
     assert same(left, right) is expected
     assert same(right, left) is expected

@@ -11,6 +11,7 @@ from noxu.apply.compiled import Unsure, accept
 from noxu.apply.typed import validate, whole
 from noxu.apply.types import Type, of_schema
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -58,7 +59,7 @@ ACCEPTED: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("value", [row[1] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
+@rows("value", [row[1] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
 def test_accepted_values_are_valid_and_have_the_same_field_set(value: Any) -> None:
     for _ in range(2):  # the second time the shape is known
         assert accept(value, KIND) == whole(value, KIND)
@@ -97,7 +98,7 @@ DOUBTFUL: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("value", [row[1] for row in DOUBTFUL], ids=[row[0] for row in DOUBTFUL])
+@rows("value", [row[1] for row in DOUBTFUL], ids=[row[0] for row in DOUBTFUL])
 def test_at_any_doubt_it_gives_up(value: Any) -> None:
     assert validate(value, KIND) != []
     for _ in range(2):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.apply.entries import InvalidEntries, Manager, Owned, decode, encode
+from tests.rows import rows
 
 FIELDS = {"f:spec": {"f:a": {}}}
 
@@ -89,7 +90,7 @@ UNREADABLE: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("entries", "message"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE])
+@rows(("entries", "message"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE])
 def test_one_bad_entry_spoils_them_all(entries: Any, message: str) -> None:
     with pytest.raises(InvalidEntries) as refused:
         decode(entries)

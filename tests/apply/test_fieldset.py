@@ -22,6 +22,7 @@ from noxu.apply.fieldset import (
     recursive_difference,
     union,
 )
+from tests.rows import rows
 
 Fields = dict[str, Any]
 
@@ -57,7 +58,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("scalar", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+@rows(("scalar", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
 def test_a_set_item_is_named_by_its_value(scalar: Any, expected: str) -> None:
     assert fieldset.value(scalar) == expected
 
@@ -86,7 +87,7 @@ DESCRIBED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "expected"), [row[1:] for row in DESCRIBED], ids=[row[0] for row in DESCRIBED])
+@rows(("path", "expected"), [row[1:] for row in DESCRIBED], ids=[row[0] for row in DESCRIBED])
 def test_paths_are_described_as_in_messages(path: tuple[str, ...], expected: str) -> None:
     assert describe(path) == expected
 
@@ -133,7 +134,7 @@ NORMALISED: list[tuple[str, Any, Fields]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "expected"), [row[1:] for row in NORMALISED], ids=[row[0] for row in NORMALISED])
+@rows(("given", "expected"), [row[1:] for row in NORMALISED], ids=[row[0] for row in NORMALISED])
 def test_other_fields_are_made_canonical(given: Any, expected: Fields) -> None:
     before = json.dumps(given)
     assert parse(given) == expected
@@ -169,7 +170,7 @@ MALFORMED: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("given", [row[1] for row in MALFORMED], ids=[row[0] for row in MALFORMED])
+@rows("given", [row[1] for row in MALFORMED], ids=[row[0] for row in MALFORMED])
 def test_malformed_fields_are_refused(given: Any) -> None:
     with pytest.raises(MalformedFields):
         parse(given)
@@ -266,7 +267,7 @@ ALGEBRA: list[tuple[str, Fields, Fields, dict[str, Fields]]] = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right", "expected"), [row[1:] for row in ALGEBRA], ids=[row[0] for row in ALGEBRA])
+@rows(("left", "right", "expected"), [row[1:] for row in ALGEBRA], ids=[row[0] for row in ALGEBRA])
 def test_the_algebra_of_sets(left: Fields, right: Fields, expected: dict[str, Fields]) -> None:
     before = json.dumps([left, right])
     assert union(left, right) == expected["union"]
@@ -278,6 +279,7 @@ def test_the_algebra_of_sets(left: Fields, right: Fields, expected: dict[str, Fi
     assert json.dumps([left, right]) == before
 
 
+@pytest.mark.slow
 def test_sets_may_be_as_deep_as_clients_like() -> None:
     depth = 10_000
     fields: Fields = {}

@@ -33,6 +33,7 @@ from tests.apply.widgets import (
     tracker,
     widget,
 )
+from tests.rows import rows
 
 
 def updated(old: Any, new: Any, by: str = "me", to: Tracker = MAIN) -> dict[str, Any]:
@@ -179,9 +180,7 @@ UPDATES: list[tuple[str, Any, dict[str, Any], Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("before", "managers", "after", "expected"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES]
-)
+@rows(("before", "managers", "after", "expected"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
 def test_an_update_owns_the_fields_it_writes(
     before: Any, managers: dict[str, Any], after: Any, expected: dict[str, Any]
 ) -> None:
@@ -474,7 +473,7 @@ NO_OPS: list[tuple[str, Any, Any, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "kept"), [row[1:] for row in NO_OPS], ids=[row[0] for row in NO_OPS])
+@rows(("old", "new", "kept"), [row[1:] for row in NO_OPS], ids=[row[0] for row in NO_OPS])
 def test_a_new_time_alone_is_no_change(old: Any, new: Any, kept: bool) -> None:
     value = keep_times(old, new)
     assert value == (old if kept else new)

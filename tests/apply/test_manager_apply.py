@@ -31,6 +31,7 @@ from tests.apply.widgets import (
     tracker,
     widget,
 )
+from tests.rows import rows
 
 
 def applied(old: Any, config: Any, by: str = "me", to: Tracker = MAIN, *, force: bool = False) -> dict[str, Any]:
@@ -175,7 +176,7 @@ WITHDRAWN: list[tuple[str, Any, dict[str, Any], Any, Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "managers", "config", "after", "expected"),
     [row[1:] for row in WITHDRAWN],
     ids=[row[0] for row in WITHDRAWN],
@@ -586,6 +587,7 @@ def test_built_in_kinds_are_applied_under_their_struct() -> None:
 # --- depth ---
 
 
+@pytest.mark.slow
 def test_an_object_of_the_greatest_depth() -> None:
     deep: Any = 1
     for _ in range(10_000):

@@ -10,6 +10,7 @@ import pytest
 from noxu.apply.merging import merge, remove
 from noxu.apply.types import of_schema
 from noxu.schema.structural import Structural, parse
+from tests.rows import rows
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -71,7 +72,7 @@ MERGED: list[tuple[str, Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("live", "config", "expected"), [row[1:] for row in MERGED], ids=[row[0] for row in MERGED])
+@rows(("live", "config", "expected"), [row[1:] for row in MERGED], ids=[row[0] for row in MERGED])
 def test_merging(live: Any, config: Any, expected: Any) -> None:
     before = json.dumps([live, config])
     assert merge(live, config, KIND) == expected
@@ -101,7 +102,7 @@ ORDERS: list[tuple[str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("live", "config", "expected"), [row[1:] for row in ORDERS], ids=[row[0] for row in ORDERS])
+@rows(("live", "config", "expected"), [row[1:] for row in ORDERS], ids=[row[0] for row in ORDERS])
 def test_the_order_of_merged_lists(live: str, config: str, expected: str) -> None:
     assert merge({"set": list(live)}, {"set": list(config)}, KIND) == {"set": list(expected)}
     maps = merge({"lm": [{"k": k} for k in live]}, {"lm": [{"k": k} for k in config]}, KIND)
@@ -156,7 +157,7 @@ REMOVED: list[tuple[str, Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "changes"), [row[1:] for row in REMOVED], ids=[row[0] for row in REMOVED])
+@rows(("fields", "changes"), [row[1:] for row in REMOVED], ids=[row[0] for row in REMOVED])
 def test_removing(fields: Any, changes: dict[str, Any]) -> None:
     before = json.dumps([LIVE, fields])
     assert remove(LIVE, fields, KIND) == {k: v for k, v in (LIVE | changes).items() if v is not ...}
@@ -180,6 +181,7 @@ def deep(depth: int, end: Any) -> Any:
     return end
 
 
+@pytest.mark.slow
 def test_depth_does_not_matter_where_types_end() -> None:
     depth = 10_000
     live, config = {"any": deep(depth, 1)}, {"any": deep(depth, 2)}

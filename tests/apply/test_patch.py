@@ -12,6 +12,7 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.apply.patch import MAX_COPIED, FailedTest, PatchFailed, apply_operations, json_patch, merge_patch
+from tests.rows import rows
 
 DOCUMENT: Any = {
     "a": 1,
@@ -84,7 +85,7 @@ OPERATIONS: list[tuple[str, list[Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("operations", "changes"), [row[1:] for row in OPERATIONS], ids=[row[0] for row in OPERATIONS])
+@rows(("operations", "changes"), [row[1:] for row in OPERATIONS], ids=[row[0] for row in OPERATIONS])
 def test_json_patch(operations: Any, changes: dict[str, Any]) -> None:
     expected = {name: value for name, value in (DOCUMENT | changes).items() if value is not ...}
     assert patched(operations) == expected
@@ -134,7 +135,7 @@ IMPOSSIBLE: list[tuple[str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("operations", [row[1] for row in IMPOSSIBLE], ids=[row[0] for row in IMPOSSIBLE])
+@rows("operations", [row[1] for row in IMPOSSIBLE], ids=[row[0] for row in IMPOSSIBLE])
 def test_a_patch_that_does_not_apply_is_a_422_without_a_message(operations: Any) -> None:
     error = refused(operations)
     assert (error.code, error.reason, error.details) == (422, "Invalid", {})
@@ -207,7 +208,7 @@ MERGES: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("patch", "changes"), [row[1:] for row in MERGES], ids=[row[0] for row in MERGES])
+@rows(("patch", "changes"), [row[1:] for row in MERGES], ids=[row[0] for row in MERGES])
 def test_merge_patch(patch: Any, changes: dict[str, Any]) -> None:
     before = json.dumps(DOCUMENT)
     expected = {name: value for name, value in (DOCUMENT | changes).items() if value is not ...}
@@ -425,7 +426,7 @@ TEXTS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("operations", "text"), TEXTS)
+@rows(("operations", "text"), TEXTS)
 def test_errors_have_the_messages_of_upstreams_library(operations: Any, text: str) -> None:
     with pytest.raises(PatchFailed) as error:
         apply_operations(DOCUMENT, operations)

@@ -10,6 +10,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.apply.strategic import strategic_patch
 from noxu.go.structs import INT32, INT_OR_STRING, JSON, STRING, Field, List, Map, Struct
+from tests.rows import rows
 
 ENV = Struct("EnvVar").define(Field("name", STRING), Field("value", STRING), Field("more", Map(STRING)))
 CONTAINER = Struct("Container").define(
@@ -136,7 +137,7 @@ MERGED: list[tuple[str, Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("document", "patch", "expected"), [row[1:] for row in MERGED], ids=[row[0] for row in MERGED])
+@rows(("document", "patch", "expected"), [row[1:] for row in MERGED], ids=[row[0] for row in MERGED])
 def test_strategic_merge_patch(document: Any, patch: Any, expected: Any) -> None:
     assert patched(document, patch) == expected
 
@@ -190,9 +191,7 @@ REFUSED: list[tuple[str, Any, Any, int, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("document", "patch", "code", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
-)
+@rows(("document", "patch", "code", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_invalid_patches_are_refused(document: Any, patch: Any, code: int, message: str) -> None:
     error = refused(document, patch)
     assert (error.code, error.message) == (code, message)

@@ -10,6 +10,7 @@ import pytest
 from noxu.apply.three_way import three_way
 from noxu.go.structs import INT32, STRING, Field, List, Map, Struct
 from noxu.kinds.scheme import struct_of
+from tests.rows import rows
 
 PORT = Struct("Port").define(Field("port", INT32), Field("protocol", STRING), Field("name", STRING))
 CHOICE = Struct("Choice").define(Field("type", STRING), Field("rolling", Map(STRING)))
@@ -59,7 +60,7 @@ WITHOUT_TABLE: list[tuple[str, Any, Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("last", "new", "live", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("last", "new", "live", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_kinds_with_tables(last: Any, new: Any, live: Any, expected: Any) -> None:
     _check(last, new, live, KIND, expected)
 

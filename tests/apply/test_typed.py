@@ -23,6 +23,7 @@ from noxu.apply.typed import (
 from noxu.apply.types import DEDUCED, ListType, Type, of_schema
 from noxu.schema.structural import Structural
 from noxu.schema.structural import parse as parse_schema
+from tests.rows import rows
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -112,7 +113,7 @@ EQUAL: list[tuple[str, list[Any], list[int]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("items", "firsts"), [row[1:] for row in EQUAL], ids=[row[0] for row in EQUAL])
+@rows(("items", "firsts"), [row[1:] for row in EQUAL], ids=[row[0] for row in EQUAL])
 @pytest.mark.parametrize("key", ["", "k"])
 def test_the_first_of_equal_items_names_all(items: list[Any], firsts: list[int], key: str) -> None:
     values = [{key: item} for item in items] if key else items
@@ -239,7 +240,7 @@ INVALID: list[tuple[str, Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "expected"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
+@rows(("value", "expected"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
 def test_a_value_is_not_of_its_type(value: Any, expected: list[str]) -> None:
     assert validate(value, KIND) == expected
 
@@ -296,7 +297,7 @@ FIELDS: list[tuple[str, Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "claimed", "brought"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
+@rows(("value", "claimed", "brought"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
 def test_the_fields_of_a_value(value: Any, claimed: Any, brought: Any) -> None:
     before = json.dumps(value)
     assert to_set(value, KIND) == claimed
@@ -344,7 +345,7 @@ RECONCILED: list[tuple[str, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "expected"), [row[1:] for row in RECONCILED], ids=[row[0] for row in RECONCILED])
+@rows(("fields", "expected"), [row[1:] for row in RECONCILED], ids=[row[0] for row in RECONCILED])
 def test_sets_follow_a_type_that_has_become_atomic(fields: Any, expected: Any) -> None:
     before = json.dumps(fields)
     if expected is None:

@@ -42,6 +42,7 @@ from noxu.go.structs import (
 )
 from noxu.schema.structural import parse
 from noxu.values import Object
+from tests.rows import rows
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -137,7 +138,7 @@ SCHEMAS: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
+@rows(("schema", "expected"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
 def test_types_of_schemas(schema: dict[str, Any], expected: str) -> None:
     assert described(field_type(schema)) == expected
 
@@ -256,7 +257,7 @@ STRUCTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "expected"), STRUCTS.items())
+@rows(("name", "expected"), STRUCTS.items())
 def test_types_of_struct_fields(name: str, expected: str) -> None:
     kind = of_struct(EVERYTHING).map
     assert kind is not None
@@ -324,6 +325,6 @@ PLACES: dict[str, Callable[[Object], Object]] = {
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in IMPLIED], ids=[row[0] for row in IMPLIED])
+@rows(("schema", "expected"), [row[1:] for row in IMPLIED], ids=[row[0] for row in IMPLIED])
 def test_whether_a_schema_implies_its_type(place: Callable[[Object], Object], schema: Object, expected: bool) -> None:
     assert is_implied_by(parse(place(schema))) is expected

@@ -51,6 +51,7 @@ def test_the_table_has_the_most_expensive_parts_first_and_none_below_a_microseco
     ]
 
 
+@pytest.mark.slow
 def test_a_process_samples_its_main_thread(tmp_path: Path) -> None:
     code = f"""
 import os, signal, sys, time

@@ -117,6 +117,7 @@ def test_a_body_is_decoded(body: bytes) -> None:
     assert operations.decoded(body) == {"a": [1]}
 
 
+@pytest.mark.slow
 def test_a_run_with_two_servers(tmp_path: Path) -> None:
     with Noxu() as first, Noxu() as second:
         named = [f"a={first.url},pids={os.getpid()}", f"b={second.kubeconfig},pids={os.getpid()}"]

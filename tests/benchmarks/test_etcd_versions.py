@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from benchmarks import etcd_versions
+from tests.rows import rows
 
 
 def process(proc: Path, pid: int, name: str, output: str) -> None:
@@ -30,7 +29,7 @@ def test_a_server_without_etcd_has_no_version(tmp_path: Path) -> None:
     assert etcd_versions.of_processes([10, 11, 12], tmp_path) == ""
 
 
-@pytest.mark.parametrize(
+@rows(
     ("version", "fair"),
     [
         ("3.4.30", False),

@@ -93,6 +93,7 @@ def report() -> None:
     sys.stdout.write(json.dumps([once, more]))
 
 
+@pytest.mark.slow
 def test_the_server_has_as_many_objects_after_more_rounds() -> None:
     """Whatever a round leaves for good is there as often as there were rounds. In a process without other tests' objects."""
     code = f"from {__name__} import report; report()"

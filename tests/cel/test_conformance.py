@@ -25,6 +25,7 @@ from noxu.cel.values.values import ABSENT, LISTS, MAPS, MapValue, Optional, Valu
 from tests.cel import textproto
 from tests.cel.textproto import Message
 from tests.optional import SHARED, needs_data
+from tests.rows import rows
 
 FOLDER: Final = SHARED / "cel-spec"
 GENEROUS: Final = 10**9  # costs are not what is tested here
@@ -372,8 +373,9 @@ def applicable() -> Iterator[Any]:
             yield pytest.param(case, id=case.name)
 
 
+@pytest.mark.slow
 @needs_data("cel-spec")
-@pytest.mark.parametrize("case", list(applicable()))
+@rows("case", list(applicable()))
 def test_case(case: Case) -> None:
     assert failure(case) == ""
 

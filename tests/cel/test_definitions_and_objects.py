@@ -20,20 +20,21 @@ from noxu.crd.types import default
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import parse
 from noxu.values import Object
+from tests.rows import rows
 
 
-def rows(name: str) -> list[Object]:
+def recorded(name: str) -> list[Object]:
     return [json.loads(line) for line in Path(__file__).with_name(name).read_text().splitlines()]
 
 
-DEFINITIONS, OBJECTS = rows("definitions.jsonl"), rows("objects.jsonl")
+DEFINITIONS, OBJECTS = recorded("definitions.jsonl"), recorded("objects.jsonl")
 
 
 def masked(text: object) -> str:
     return re.sub(r"selfType\d+", "selfType", str(text))
 
 
-@pytest.mark.parametrize("row", DEFINITIONS, ids=map(str, range(len(DEFINITIONS))))
+@rows("row", DEFINITIONS, ids=map(str, range(len(DEFINITIONS))))
 def test_the_errors_of_the_rules_of_a_schema(row: Object) -> None:
     names = {"plural": "foos", "kind": "Foo", "singular": "foo", "listKind": "FooList"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": row["schema"]}}
@@ -47,10 +48,11 @@ def test_the_errors_of_the_rules_of_a_schema(row: Object) -> None:
     assert sorted(map(masked, validation.validate(prepared, checkers=SchemaRules))) == row["errors"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generated", [False, True], ids=["interpreted", "generated"])
-@pytest.mark.parametrize("row", OBJECTS, ids=map(str, range(len(OBJECTS))))
+@rows("row", OBJECTS, ids=map(str, range(len(OBJECTS))))
 def test_the_errors_and_warnings_of_an_object(row: Object, generated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "_GENERATE_AFTER", 1 if generated else 10**9)
+    monkeypatch.setattr(rules, "GENERATE_AFTER", 1 if generated else 10**9)
     schema, old = parse(row["schema"]), row.get("old")
     correlation = Correlated(row["object"], old, schema) if old is not None else None
     validator = RuleValidator(schema)

@@ -26,6 +26,7 @@ from noxu.cel.values.values import ABSENT, LISTS, MAPS, Opaque, Optional, Value,
 from noxu.go.text import quote
 from noxu.schema.structural import parse
 from noxu.values import Object
+from tests.rows import rows
 
 ROWS: Final[list[Object]] = [
     json.loads(line) for line in Path(__file__).with_name("expressions.jsonl").read_text().splitlines()
@@ -173,7 +174,8 @@ def shown_double(value: float) -> str:
     return text if "." in text else f"{text}.0"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["expr"][:60] for row in ROWS])
+@pytest.mark.slow
+@rows("row", ROWS, ids=[row["expr"][:60] for row in ROWS])
 def test_expression(row: Object) -> None:
     assert evaluated(row["expr"]) == row
 
@@ -181,7 +183,7 @@ def test_expression(row: Object) -> None:
 BOOLEAN: Final = [row for row in ROWS if row.get("type") == "bool"]
 
 
-@pytest.mark.parametrize("row", BOOLEAN, ids=[row["expr"][:60] for row in BOOLEAN])
+@rows("row", BOOLEAN, ids=[row["expr"][:60] for row in BOOLEAN])
 def test_a_generated_rule_has_the_same_result(row: Object) -> None:
     assert DECLARED is not None
     program = rules.expression(row["expr"], DECLARED).program

@@ -26,6 +26,7 @@ from noxu.cel.library import patches
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.values import from_json, untyped
 from noxu.schema.structural import parse
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 LIMIT = 256 * 1024
@@ -197,7 +198,8 @@ def test_the_error_names_the_limit() -> None:
     assert MemoryExceeded(16 * 2**20).message == "operation cancelled: memory limit exceeded (16 MiB of values)"
 
 
-@pytest.mark.parametrize("text", [row[1] for row in ROWS.values()], ids=ROWS)
+@pytest.mark.slow
+@rows("text", [row[1] for row in ROWS.values()], ids=ROWS)
 def test_what_an_expression_makes_is_limited(text: str) -> None:
     program = compiled(text)
     variables = {"self": from_json(VALUE, parse(SCHEMA))}
@@ -218,7 +220,8 @@ def generated(text: str) -> Any:
 NOT_GENERATED = {"a list that is sorted by keys", "a map of pairs", "a map of entries", "messages"}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.slow
+@rows("name", ROWS)
 def test_what_a_generated_rule_makes_is_limited(name: str) -> None:
     function, text = ROWS[name]
     rule = generated(text)
@@ -283,6 +286,7 @@ def test_values_of_one_rule_do_not_count_for_the_next() -> None:
         assert validator.validate(VALUE).errors == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["[1, 2].exists(x, ip('x') == ip('::1'))", "self.numbers[9000] == 1 || self.numbers[-1] == 1"]
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.cel.kubernetes.validation import RuleValidator
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 SPEC: dict[str, Any] = {
     "type": "object",
@@ -53,7 +52,7 @@ RULES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
+@rows(("rule", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_the_values_that_a_failed_rule_used(rule: str, expected: dict[str, str] | None) -> None:
     schema = parse({**SPEC, "x-kubernetes-validations": [{"rule": rule}]})
     result = RuleValidator(schema, root=False).validate(OBJECT, path="spec")

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from noxu import cel
+from tests.rows import rows
 
 
 def imported_after(code: str) -> set[str]:
@@ -17,7 +18,7 @@ def imported_after(code: str) -> set[str]:
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("name", cel.__all__)
+@rows("name", cel.__all__)
 def test_every_name_exists(name: str) -> None:
     assert getattr(cel, name) is not None
     assert name in dir(cel)
@@ -38,5 +39,6 @@ def test_the_engine_is_imported_with_a_name_that_needs_it() -> None:
     assert "noxu.cel.program" in imported_after("from noxu.cel import RuleValidator")
 
 
+@pytest.mark.slow
 def test_the_command_line_and_the_registry_do_not_import_the_engine() -> None:
     assert "noxu.cel.program" not in imported_after("import noxu.cli, noxu.registry.custom, noxu.testing.handle")

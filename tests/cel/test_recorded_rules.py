@@ -21,6 +21,7 @@ from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy
 from tests.drafts import draft_of
 from tests.optional import SHARED, needs_data
+from tests.rows import rows
 
 CASES = SHARED / "cel-cases" / "cases.jsonl"
 
@@ -32,8 +33,9 @@ def recorded() -> Iterator[Any]:
             yield pytest.param(case, id=f"{case['id']}-{case.get('rule', '')[:40]}")
 
 
+@pytest.mark.slow
 @needs_data("cel-cases/cases.jsonl")
-@pytest.mark.parametrize("case", list(recorded()))
+@rows("case", list(recorded()))
 def test_the_result_and_message_are_those_of_the_reference(case: Object) -> None:
     kind, message = result(case)
     expected = case["expect"]

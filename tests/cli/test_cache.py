@@ -41,7 +41,7 @@ def test_another_version_of_the_code_has_other_results(tmp_path: Path, monkeypat
 
 
 def test_the_version_depends_on_every_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest_cache, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(manifest_cache, "PACKAGE", tmp_path)
     module = tmp_path / "deep" / "module.py"
     module.parent.mkdir()
     versions = set()

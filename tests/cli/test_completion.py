@@ -14,6 +14,7 @@ import pytest
 from noxu import cli
 from noxu.commands.about import SCRIPTS, candidates
 from tests.optional import needs_program
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +37,7 @@ WORDS: list[tuple[str, list[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "lines"), [row[1:] for row in WORDS], ids=[row[0] for row in WORDS])
+@rows(("words", "lines"), [row[1:] for row in WORDS], ids=[row[0] for row in WORDS])
 def test_what_completes(words: list[str], lines: list[str]) -> None:
     assert [line.partition("\t")[0] for line in candidates(words)] == lines
 

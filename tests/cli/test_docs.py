@@ -13,6 +13,7 @@ import pytest
 from noxu import cli
 from noxu.features import GATES, Features
 from tests.docs.blocks import blocks, steps
+from tests.rows import rows
 
 ROOT: Final = Path(__file__).parents[2]
 TEXT: Final = (ROOT / "docs" / "cli.md").read_text()
@@ -98,7 +99,7 @@ def first_column(text: str) -> list[str]:
     return [code for row in _ROW.findall(text) for code in _CODE.findall(row)]
 
 
-@pytest.mark.parametrize("command", list(commands()))
+@rows("command", list(commands()))
 def test_the_tables_list_exactly_the_arguments_of_a_command(command: str) -> None:
     actions = [action for action in commands()[command]._actions if action.dest != "help"]
     text = re.sub(r"^### .*?(?=^##|\Z)", "", sections(command), flags=re.MULTILINE | re.DOTALL)

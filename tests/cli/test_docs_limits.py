@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from noxu.cli import parser_of
+from tests.rows import rows
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 KIB, MIB = 1024, 1024 * 1024
@@ -245,9 +246,7 @@ def number(text: str) -> float:
     return int(text, 16) if text.startswith("0x") else float(re.sub(r"[ ,]", "", text))
 
 
-@pytest.mark.parametrize(
-    ("document", "pattern", "constant", "unit"), LIMITS, ids=[f"{row[0]}: {row[2]}" for row in LIMITS]
-)
+@rows(("document", "pattern", "constant", "unit"), LIMITS, ids=[f"{row[0]}: {row[2]}" for row in LIMITS])
 def test_a_documented_limit_is_that_of_the_program(document: str, pattern: str, constant: str, unit: float) -> None:
     text = " ".join((DOCS / document).read_text().split())  # wherever lines break
     [found] = re.findall(pattern, text)
@@ -264,7 +263,7 @@ def test_the_page_of_limits_has_exactly_these() -> None:
     assert {row.origin for row in ROWS} == {"reference", "Noxu"}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.limit)
+@rows("row", ROWS, ids=lambda row: row.limit)
 def test_a_limit_of_the_page_is_that_of_the_program(row: Row) -> None:
     module, _, name = PAGE[row.limit].partition(":")
     assert number(row.value) * UNITS[row.unit] == getattr(import_module(module), name)

@@ -10,6 +10,8 @@ from typing import Final
 
 import pytest
 
+from tests.rows import rows
+
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("requirements/*.md")])
 BASES: Final = (ROOT, ROOT / "tests", ROOT / "apiserver/noxu", ROOT / "storage/noxu_storage")
@@ -72,7 +74,7 @@ def missing_modules(document: Path) -> Iterator[str]:
             yield name
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@rows("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 @pytest.mark.parametrize("missing", [missing_links, missing_files, missing_tests, missing_modules])
 def test_everything_that_a_document_refers_to_exists(document: Path, missing: object) -> None:
     assert callable(missing)

@@ -105,6 +105,7 @@ WITH_ETCD: list[tuple[str, list[str]]] = [
 PACKAGES = {"hpack": "hpack", "google": "protobuf"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "arguments"), WITH_ETCD, ids=[f"{row[1][0]} without {row[0]}" for row in WITH_ETCD])
 def test_without_the_extra_the_error_says_how_to_install_it(module: str, arguments: list[str], tmp_path: Path) -> None:
     program = (

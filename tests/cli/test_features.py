@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from noxu.features import Features, parse_gates
+from tests.rows import rows
 
 ON, OFF = Features(ratcheting=True), Features(ratcheting=False)
 
@@ -29,7 +30,7 @@ FLAGS: list[tuple[list[str], Features]] = [
 ]
 
 
-@pytest.mark.parametrize(("flags", "features"), FLAGS)
+@rows(("flags", "features"), FLAGS)
 def test_flags(flags: list[str], features: Features) -> None:
     assert parse_gates(flags) == features
 

@@ -16,6 +16,7 @@ import pytest
 from noxu import cli
 from noxu.arguments.commands import EXAMPLES
 from noxu.config import KUBERNETES_VERSION
+from tests.rows import rows
 
 Run = Callable[..., Any]
 
@@ -70,7 +71,7 @@ def lines() -> Iterator[str]:
             yield from re.findall(r"\bnoxu ([^|&)>]+)", line)
 
 
-@pytest.mark.parametrize("line", list(lines()))
+@rows("line", list(lines()))
 def test_the_arguments_in_an_example_are_valid(line: str) -> None:
     cli.options_of(*(lambda words: (words[0], words[1:]))(shlex.split(line)))
 

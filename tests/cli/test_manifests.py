@@ -22,6 +22,7 @@ from noxu.manifests.documents import (
     read_paths,
     split,
 )
+from tests.rows import rows
 
 
 def described(text: str) -> list[str]:
@@ -67,12 +68,12 @@ TEXTS: list[tuple[str, str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "documents"), [row[1:] for row in TEXTS], ids=[row[0] for row in TEXTS])
+@rows(("text", "documents"), [row[1:] for row in TEXTS], ids=[row[0] for row in TEXTS])
 def test_the_documents_of_a_text(text: str, documents: list[str]) -> None:
     assert described(text) == documents
 
 
-@pytest.mark.parametrize("text", [row[1] for row in TEXTS], ids=[row[0] for row in TEXTS])
+@rows("text", [row[1] for row in TEXTS], ids=[row[0] for row in TEXTS])
 def test_the_joined_parts_of_a_text_are_the_text(text: str) -> None:
     assert b"".join(part.text for part in split(text.encode())) == text.encode()
 

@@ -20,6 +20,8 @@ from noxu_storage.snapshot import snapshot
 from noxu_storage.types import Prefix
 from tests.timing import HANGS_AFTER
 
+pytestmark = pytest.mark.slow(every=6)
+
 GROUP = "moved.example.com"
 NAME = f"widgets.{GROUP}"
 MERGE = "application/merge-patch+json"

@@ -15,6 +15,8 @@ import pytest
 from noxu.process.kubeconfig import Access, write_kubeconfig
 from tests.timing import HANGS_AFTER, eventually
 
+pytestmark = pytest.mark.slow(every=5)
+
 Make = Callable[..., Any]
 
 GONE = "http://127.0.0.1:1"

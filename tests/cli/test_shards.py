@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.commands.results import Shard, batches, merged, split
 from noxu.manifests.documents import Document
 from noxu.manifests.positions import Text
+from tests.rows import rows
 
 
 def crd(group: str) -> Document:
@@ -34,7 +33,7 @@ SHARDS: list[tuple[str, list[Document], list[list[Document]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("documents", "parts"), [row[1:] for row in SHARDS], ids=[row[0] for row in SHARDS])
+@rows(("documents", "parts"), [row[1:] for row in SHARDS], ids=[row[0] for row in SHARDS])
 def test_the_shards_of_documents(documents: list[Document], parts: list[list[Document]]) -> None:
     assert [shard.documents for shard in split(documents, [], [])] == parts
 

@@ -32,6 +32,14 @@ from noxu.testing.handle import Noxu
 from tests.optional import skip_without_program
 from tests.timing import HANGS_AFTER
 
+SLOW = pytest.mark.slow(every=40)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") is None:
+        item.add_marker(SLOW)
+
+
 Session = Callable[..., None]
 
 _STEP: Final = re.compile(r"^\$ (.*\n(?:> .*\n)*)", re.MULTILINE)

@@ -19,6 +19,7 @@ def kubectl(noxu_session: Noxu, tmp_path_factory: pytest.TempPathFactory) -> Kub
     return Kubectl(require_program("kubectl"), noxu_session.url, tmp_path_factory.mktemp("kubectl"))
 
 
+@pytest.mark.slow
 @needs_data("crds")
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda definition: definition.name)
 def test_kubectl_works_with_the_definition_and_its_objects(kubectl: Kubectl, definition: Definition) -> None:

@@ -24,6 +24,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.slow(every=100)
 @needs_data("crds")
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda definition: definition.name)
 def test_the_definition_and_its_objects_get_the_recorded_answers(client: Client, definition: Definition) -> None:

@@ -37,6 +37,7 @@ def stub() -> Iterator[Stub]:
         yield stub
 
 
+@pytest.mark.slow(every=40)
 @pytest.mark.parametrize("case", CASES)
 def test_the_server_answers_as_recorded(client: Client, case: dict[str, Any], request: pytest.FixtureRequest) -> None:
     stub = request.getfixturevalue("stub") if recordings.needs_stub(case) else None

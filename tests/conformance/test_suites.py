@@ -99,6 +99,7 @@ def test_envtest_starts_the_programs_of_a_folder(written: Path, capsys: pytest.C
     assert suites.main(["--assets", str(written), f"{written / 'suite.test'}={written}"]) == 0
 
 
+@pytest.mark.slow
 def test_a_program_that_hangs_is_a_failure(written: Path, noxu_session: Noxu) -> None:
     (written / "suite.test").write_text(f"#!{sys.executable}\nimport time\ntime.sleep(600)\n")
     program = suites.program(f"{written / 'suite.test'}={written}")

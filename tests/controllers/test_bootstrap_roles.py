@@ -17,6 +17,7 @@ from noxu.registry.entry import object_at
 from noxu.values import Object, copy
 from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
+from tests.rows import rows
 
 
 @pytest.fixture
@@ -143,9 +144,7 @@ RECONCILED: list[tuple[str, Object, Object, Object | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("old", "wanted", "expected"), [row[1:] for row in RECONCILED], ids=[row[0] for row in RECONCILED]
-)
+@rows(("old", "wanted", "expected"), [row[1:] for row in RECONCILED], ids=[row[0] for row in RECONCILED])
 def test_what_an_existing_object_lacks_is_added(old: Object, wanted: Object, expected: Object | None) -> None:
     found = reconciled(old, wanted)
     if expected is None:

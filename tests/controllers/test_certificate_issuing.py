@@ -20,6 +20,7 @@ from noxu.controllers.certificate_issuing import (
     issue,
 )
 from noxu.security.certificates import new_authority
+from tests.rows import rows
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CLIENT, KUBELET, SERVING, LEGACY = (
@@ -88,9 +89,7 @@ REQUESTS: list[tuple[str, str, bytes, list[str], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("signer", "asked", "usages", "why"), [row[1:] for row in REQUESTS], ids=[row[0] for row in REQUESTS]
-)
+@rows(("signer", "asked", "usages", "why"), [row[1:] for row in REQUESTS], ids=[row[0] for row in REQUESTS])
 def test_requests(signer: str, asked: bytes, usages: list[str], why: str) -> None:
     if not why:
         assert issued(asked, signer, usages).subject == x509.load_pem_x509_csr(asked).subject

@@ -386,6 +386,7 @@ async def test_what_is_left(cluster: Cluster, scenario: Scenario, left: dict[str
     assert await cluster.left() == left
 
 
+@pytest.mark.slow(every=5)
 @pytest.mark.parametrize(("scenario", "left"), [row[1:] for row in SCENARIOS], ids=[row[0] for row in SCENARIOS])
 async def test_what_is_left_if_the_collector_runs_only_after_a_restart(
     store: FlakyStore, clock: ManualClock, scenario: Scenario, left: dict[str, list[str]]
@@ -402,6 +403,7 @@ def in_cbor(store: FlakyStore, clock: ManualClock) -> ControlPlane:
     return assemble(store, clock=clock, features=Features(cbor=True), controllers=COLLECTOR)
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(("scenario", "left"), [row[1:] for row in SCENARIOS], ids=[row[0] for row in SCENARIOS])
 async def test_what_is_left_if_custom_resources_are_stored_as_cbor(
     store: FlakyStore, clock: ManualClock, scenario: Scenario, left: dict[str, list[str]]
@@ -1034,6 +1036,7 @@ CHILDREN = 2000
 CPU_PER_CHILD = 0.0025  # seconds; it takes about a tenth of this
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
 async def test_many_dependents(cluster: Cluster, policy: str) -> None:
     owner = await cluster.create("owner")

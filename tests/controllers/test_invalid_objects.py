@@ -105,6 +105,7 @@ async def test_invalid_objects_are_annotated_and_valid_ones_are_not_written(worl
     assert world.plane.store.revision - revision == 2, "the CRD, and the one object that is invalid"
 
 
+@pytest.mark.slow
 async def test_validation_that_takes_long_leaves_the_event_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small object against thousands of alternatives."""
     threads: list[str] = []
@@ -146,6 +147,7 @@ async def test_the_annotation_is_removed_when_the_crd_is_changed_back(world: Wor
     assert "annotations" not in (await world.stored("a"))["metadata"]
 
 
+@pytest.mark.slow
 async def test_the_annotation_has_the_errors_of_the_newest_schema(world: World) -> None:
     await world.apply(widget("a", size=0))
     await world.apply(TIGHT)

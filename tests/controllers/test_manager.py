@@ -6,6 +6,7 @@ import pytest
 
 from noxu.controllers import manager
 from noxu.controllers.manager import AVAILABLE, CONTROLLERS, check_controllers, check_profile, enabled
+from tests.rows import rows
 
 NAMESPACES, ACCOUNTS, ROOT_CA, POLICIES = (
     "namespace-controller",
@@ -28,7 +29,7 @@ SELECTIONS: list[tuple[str, list[str], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("items", "names"), [row[1:] for row in SELECTIONS], ids=[row[0] for row in SELECTIONS])
+@rows(("items", "names"), [row[1:] for row in SELECTIONS], ids=[row[0] for row in SELECTIONS])
 def test_a_list_enables(items: list[str], names: set[str]) -> None:
     check_controllers(items)
     assert {known.name for known in enabled(items)} & {NAMESPACES, ACCOUNTS, ROOT_CA, POLICIES} == names & {

@@ -451,6 +451,7 @@ async def test_what_is_admitted_before_the_deletion_does_not_outlive_the_namespa
     assert await world.find(config_maps(world), "late", "n") is None
 
 
+@pytest.mark.slow
 async def test_ten_thousand_objects_do_not_block_the_event_loop(world: World) -> None:
     await world.apply(namespace("n"))
     world.plane.reader.cache.reset(world.store.revision)

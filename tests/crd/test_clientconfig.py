@@ -8,6 +8,7 @@ import pytest
 
 from noxu.crd.clientconfig import ca_bundle_errors, conversion_errors, service_errors, url_errors
 from noxu.values import Json, Object
+from tests.rows import rows
 
 FORM = "; desired format: https://host[/path]"
 LABEL_PART = "a DNS-1035 label must consist of"
@@ -37,9 +38,7 @@ CONVERSIONS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("conversion", "messages"), [row[1:] for row in CONVERSIONS], ids=[row[0] for row in CONVERSIONS]
-)
+@rows(("conversion", "messages"), [row[1:] for row in CONVERSIONS], ids=[row[0] for row in CONVERSIONS])
 def test_conversions(conversion: Object, messages: list[str]) -> None:
     assert [str(error) for error in conversion_errors(conversion, "c")] == messages
 
@@ -73,7 +72,7 @@ URLS: list[tuple[str, str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("url", "messages"), [row[1:] for row in URLS], ids=[row[0] for row in URLS])
+@rows(("url", "messages"), [row[1:] for row in URLS], ids=[row[0] for row in URLS])
 def test_urls(url: str, messages: list[str]) -> None:
     assert [str(error) for error in url_errors(url, "u")] == messages
 

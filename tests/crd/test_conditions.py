@@ -10,6 +10,7 @@ import pytest
 from noxu.crd import conditions
 from noxu.crd.conditions import AcceptedNames, Condition, Naming, names_conditions
 from noxu.values import Json, Object
+from tests.rows import rows
 
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
 NONE = {"plural": "", "kind": ""}
@@ -198,9 +199,7 @@ NAMES: list[tuple[str, Object, list[Object], Object, Condition]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("crd", "others", "accepted", "condition"), [row[1:] for row in NAMES], ids=[row[0] for row in NAMES]
-)
+@rows(("crd", "others", "accepted", "condition"), [row[1:] for row in NAMES], ids=[row[0] for row in NAMES])
 def test_names(crd: Object, others: list[Object], accepted: Object, condition: Condition) -> None:
     before = json.dumps(crd)
     naming = names_conditions(crd, AcceptedNames(others))
@@ -260,9 +259,7 @@ APPROVALS: list[tuple[str, str, str | None, tuple[str, str, str] | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("group", "text", "messages"), [row[1:] for row in APPROVALS], ids=[row[0] for row in APPROVALS]
-)
+@rows(("group", "text", "messages"), [row[1:] for row in APPROVALS], ids=[row[0] for row in APPROVALS])
 def test_approval(group: str, text: str | None, messages: tuple[str, str, str] | None) -> None:
     crd = named(group=group)
     if text is not None:

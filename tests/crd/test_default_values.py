@@ -12,6 +12,7 @@ from noxu.crd.types import default
 from noxu.crd.validation import validate
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
+from tests.rows import rows
 
 Build = Callable[..., Object]
 PATH = "spec.validation.openAPIV3Schema"
@@ -70,7 +71,7 @@ ROWS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("schema", "errors"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_defaults(build: Build, messages: Callable[..., list[str]], schema: Object, errors: list[str]) -> None:
     found = messages(build(schema))
     assert len(found) == len(errors)

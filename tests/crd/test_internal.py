@@ -10,6 +10,7 @@ from noxu.crd.internal import echo, echo_versions, go_name, internal, nodes, sam
 from noxu.crd.types import COLUMN, RULE, SCHEMA, SCHEMA_OR_LIST, SPEC, SUBRESOURCES, VALIDATION
 from noxu.go.structs import List, decode
 from noxu.values import Json, Object
+from tests.rows import rows
 
 Build = Callable[..., Object]
 
@@ -160,7 +161,7 @@ SCHEMAS: list[tuple[str, Object, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "old", "new"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
+@rows(("schema", "old", "new"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
 def test_schemas_are_echoed(schema: Object, old: str, new: str) -> None:
     assert EMPTY.count(old) == 1
     assert echo(SCHEMA, schema) == EMPTY.replace(old, new)

@@ -25,6 +25,7 @@ from tests.clocks import ManualClock
 from tests.control_planes import assemble
 from tests.optional import needs_data
 from tests.registry.world import CountedIdentifiers
+from tests.rows import rows
 
 Build = Callable[..., Object]
 Answer = tuple[Object | str, list[str]]
@@ -125,7 +126,7 @@ OLD: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("old", OLD.values(), ids=[f"instead of one with {name}" for name in OLD])
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+@rows("schema", SCHEMAS.values(), ids=SCHEMAS)
 async def test_a_known_definition_that_replaces_another(build: Build, schema: Object, old: Object) -> None:
     specs = ValidSpecs()
     await answers([build(schema)], specs)

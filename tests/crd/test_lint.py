@@ -15,6 +15,7 @@ from noxu.crd.lint import as_written, fix, lint_crd, more_errors, remarks
 from noxu.crd.types import default
 from noxu.values import Json, Object
 from tests.optional import SHARED, skip_without_data
+from tests.rows import rows
 
 Build = Callable[..., Object]
 ROOT = "spec.validation.openAPIV3Schema"
@@ -243,7 +244,7 @@ PATHS: list[tuple[Object, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("crd", "path", "written"), PATHS)
+@rows(("crd", "path", "written"), PATHS)
 def test_the_path_of_a_field_as_the_document_has_it(crd: Object, path: str, written: str) -> None:
     assert as_written(crd, path) == written
 

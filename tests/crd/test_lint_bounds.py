@@ -9,6 +9,7 @@ import pytest
 
 from noxu.cel import SchemaRules
 from noxu.crd.lint import EXCEEDS, advice_on_bounds, as_written, lint_crd
+from noxu.values import copy
 
 SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
 TEXT: dict[str, Any] = {"type": "string"}
@@ -72,11 +73,11 @@ def with_bounds(schema: Any, text: str, factor: int) -> Any:
     match = re.search(r"`(\w+): (\d+)` at (\S+?)[:,]", text)
     assert match is not None
     keyword, bound, where = match.groups()
-    node = schema
+    node = bounded = copy(schema)
     for name, other in re.findall(r"properties\[(\w+)\]|(items)", where):
         node = node["properties"][name] if name else node[other]
     node[keyword] = int(bound) * factor
-    return crd(schema)
+    return crd(bounded)
 
 
 @pytest.mark.parametrize("schema", [row[1] for row in CASES[:5]], ids=[row[0] for row in CASES[:5]])

@@ -9,6 +9,7 @@ import pytest
 from noxu.crd import lint
 from noxu.crd.lint import narrowings
 from noxu.values import copy
+from tests.rows import rows
 
 SCHEMA: Any = {
     "openAPIV3Schema": {
@@ -115,7 +116,7 @@ ROWS: list[tuple[str, Any, Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "found"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("old", "new", "found"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_findings(old: Any, new: Any, found: list[str]) -> None:
     assert [f"{each.path}: {each.message}" for each in narrowings(old, new)] == found
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from noxu.values import Json, Object
+from tests.rows import rows
 
 PATH = "spec.validation.openAPIV3Schema.properties[spec]"
 STRING = {"type": "string"}
@@ -65,7 +64,7 @@ ROWS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("schema", "errors"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_lists_and_maps(
     build: Callable[..., Object], messages: Callable[..., list[str]], schema: Object, errors: list[str]
 ) -> None:

@@ -10,6 +10,7 @@ from noxu.api.field import FieldError, Path, forbidden, invalid
 from noxu.crd.schemas import RuleSite
 from noxu.schema.structural import Structural
 from noxu.values import Json, Object
+from tests.rows import rows
 
 Build = Callable[..., Object]
 Messages = Callable[..., list[str]]
@@ -46,7 +47,7 @@ NODES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in NODES], ids=[row[0] for row in NODES])
+@rows(("schema", "errors"), [row[1:] for row in NODES], ids=[row[0] for row in NODES])
 def test_nodes(build: Build, messages: Messages, schema: Object, errors: list[str]) -> None:
     expected = [SPEC + error for error in errors]
     if "$schema" in schema:
@@ -141,7 +142,7 @@ SHAPES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "errors"), [row[1:] for row in SHAPES], ids=[row[0] for row in SHAPES])
+@rows(("rule", "errors"), [row[1:] for row in SHAPES], ids=[row[0] for row in SHAPES])
 def test_shapes_of_rules(build: Build, messages: Messages, rule: Object, errors: list[str]) -> None:
     schema = {**OBJECT, "properties": {"a": STRING}, "x-kubernetes-validations": [rule]}
     assert messages(build(of(schema))) == [AT + error for error in errors]

@@ -17,6 +17,7 @@ from noxu.go.structs import decode as decode_struct
 from noxu.go.text import RawNumber
 from noxu.values import Json, Object
 from tests.optional import SHARED, skip_without_data
+from tests.rows import rows
 
 GO = "json: cannot unmarshal "
 AT = "Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties"
@@ -67,7 +68,7 @@ WRONG_OBJECTS: list[tuple[str, Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "error"), [row[1:] for row in WRONG_SCHEMAS], ids=[row[0] for row in WRONG_SCHEMAS])
+@rows(("schema", "error"), [row[1:] for row in WRONG_SCHEMAS], ids=[row[0] for row in WRONG_SCHEMAS])
 def test_wrong_types_in_schemas(build: Callable[..., Object], schema: Object, error: str) -> None:
     assert decode(build({"type": "object", "properties": {"spec": schema}})).error == error
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.crd.unknown import Unknown, nearest, unknown_fields
+from tests.rows import rows
 
 SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
 
@@ -42,7 +41,7 @@ CRDS: list[tuple[str, Any, list[tuple[str, str]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("crd", "unknown"), [row[1:] for row in CRDS], ids=[row[0] for row in CRDS])
+@rows(("crd", "unknown"), [row[1:] for row in CRDS], ids=[row[0] for row in CRDS])
 def test_the_unknown_fields_of_a_crd(crd: Any, unknown: list[tuple[str, str]]) -> None:
     assert unknown_fields(crd) == [Unknown(*pair) for pair in unknown]
 

@@ -6,11 +6,13 @@ import json
 
 import pytest
 
-from noxu.crd import types, v1beta1
+from noxu.crd import lint, types, v1beta1
 from noxu.crd.types import default
 from noxu.crd.update import prepare_for_create
 from noxu.crd.validation import validate
+from noxu.schema.completion import preserving
 from noxu.values import Json, Object
+from tests.rows import rows
 
 SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -144,7 +146,7 @@ DOWNGRADED: list[tuple[str, list[Object], Object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("versions", "spec"), [row[1:] for row in DOWNGRADED], ids=[row[0] for row in DOWNGRADED])
+@rows(("versions", "spec"), [row[1:] for row in DOWNGRADED], ids=[row[0] for row in DOWNGRADED])
 def test_versions_in_v1beta1(versions: list[Object], spec: Object) -> None:
     names = {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}
     all_fields = {"group": "example.com", "names": names, "scope": "Cluster", **spec}
@@ -221,7 +223,7 @@ CONVERTED: list[tuple[str, Object, Object, list[str]]] = [
 
 @pytest.mark.parametrize(("spec", "schema", "notes"), [row[1:] for row in CONVERTED], ids=[row[0] for row in CONVERTED])
 def test_conversion(spec: Object, schema: Object, notes: list[str]) -> None:
-    crd, found = v1beta1.convert(v1beta1.decode(beta(**spec)).value)
+    crd, found = lint.convert(v1beta1.decode(beta(**spec)).value)
     [version] = crd["spec"]["versions"]
     assert version["schema"]["openAPIV3Schema"] == schema
     assert list(map(str, found)) == notes
@@ -263,4 +265,4 @@ NOTHING_PRUNED: list[tuple[str, Object | None, Object]] = [
     ("schema", "served"), [row[1:] for row in NOTHING_PRUNED], ids=[row[0] for row in NOTHING_PRUNED]
 )
 def test_schemas_that_prune_nothing(schema: Object | None, served: Object) -> None:
-    assert v1beta1.preserving(schema) == served
+    assert preserving(schema) == served

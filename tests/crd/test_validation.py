@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from noxu.values import Json, Object
+from tests.rows import rows
 
 Build = Callable[..., Object]
 Messages = Callable[..., list[str]]
@@ -64,7 +65,7 @@ SPECS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "errors"), [row[1:] for row in SPECS], ids=[row[0] for row in SPECS])
+@rows(("spec", "errors"), [row[1:] for row in SPECS], ids=[row[0] for row in SPECS])
 def test_specs(build: Build, messages: Messages, spec: Object, errors: list[str]) -> None:
     assert [error for error in messages(build(**spec)) if not error.startswith("metadata.name")] == errors
 
@@ -114,7 +115,7 @@ VERSIONS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "errors"), [row[1:] for row in VERSIONS], ids=[row[0] for row in VERSIONS])
+@rows(("fields", "errors"), [row[1:] for row in VERSIONS], ids=[row[0] for row in VERSIONS])
 def test_versions(build: Build, messages: Messages, fields: Object, errors: list[str]) -> None:
     assert messages(build(version=fields)) == errors
 
@@ -158,7 +159,7 @@ SELECTED: list[tuple[str, list[str], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("paths", "errors"), [row[1:] for row in SELECTED], ids=[row[0] for row in SELECTED])
+@rows(("paths", "errors"), [row[1:] for row in SELECTED], ids=[row[0] for row in SELECTED])
 def test_selectable_fields(build: Build, messages: Messages, paths: list[str], errors: list[str]) -> None:
     fields = [{"jsonPath": path} for path in paths]
     assert messages(build(FIELDS, version={"selectableFields": fields})) == errors

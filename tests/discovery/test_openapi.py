@@ -124,6 +124,7 @@ def references(value: Any) -> set[str]:
     return set().union(*(references(child) for child in value)) if isinstance(value, list) else set()
 
 
+@pytest.mark.slow
 def test_every_reference_leads_somewhere(published: Published) -> None:
     catalog = catalog_of(crd(), crd("Gadget", subresources={"status": {}}))
     keys = [DocumentKey(V2), *(DocumentKey(V3, path) for path in read(published.build(catalog, INDEX))["paths"])]

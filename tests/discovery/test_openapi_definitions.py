@@ -12,6 +12,7 @@ from noxu.discovery import openapi_kind_texts as kind_texts
 from noxu.discovery import openapi_texts as texts
 from noxu.discovery.openapi_definitions import META, definition, in_v2, in_v3, name_of, reached
 from noxu.kinds import meta, scheme
+from tests.rows import rows
 
 Schema = dict[str, Any]
 
@@ -113,7 +114,7 @@ def test_a_whole_kind() -> None:
     assert list(found["properties"]) == sorted(found["properties"])
 
 
-@pytest.mark.parametrize(
+@rows(
     ("field", "expected"),
     [
         ("ConfigMap.data", {"type": "object", "additionalProperties": {"type": "string"}}),
@@ -147,7 +148,7 @@ def test_a_field_of_the_core_group(field: str, expected: Schema) -> None:
     assert bare(properties(CORE + kind)[name]) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("field", "expected"),
     [
         (META + "ObjectMeta.generation", {"type": "integer", "format": "int64"}),
@@ -179,7 +180,7 @@ def test_a_field(field: str, expected: Schema) -> None:
     assert bare(properties(kind)[name]) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "required"),
     [
         (META + "OwnerReference", ["apiVersion", "kind", "name", "uid"]),
@@ -362,7 +363,7 @@ DESCRIBED = [
 DESCRIBED += ["Service", "PersistentVolumeClaim", "PodDisruptionBudget", "ResourceQuota", "HorizontalPodAutoscaler"]
 
 
-@pytest.mark.parametrize("kind", DESCRIBED)
+@rows("kind", DESCRIBED)
 def test_the_spec_and_status_of_common_kinds_are_described(kind: str) -> None:
     names = {name for name in EVERY_KIND if name.endswith(f".{kind}")}
     assert names

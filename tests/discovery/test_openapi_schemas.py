@@ -14,6 +14,7 @@ from noxu.discovery import openapi_schemas as schemas
 from noxu.discovery.openapi_schemas import V2, V3, kind_schema, list_schema, lowered, published
 from noxu.registry.custom import BEHAVIOUR
 from noxu.registry.resource import CUSTOM, Resource
+from tests.rows import rows
 
 Schema = dict[str, Any]
 
@@ -81,7 +82,7 @@ UNTOUCHED: list[tuple[str, Schema]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "schema"), UNTOUCHED)
+@rows(("case", "schema"), UNTOUCHED)
 @pytest.mark.parametrize("where", ["itself", "in properties", "in items", "in a map"])
 def test_v3_publishes_it_unchanged(case: str, schema: Schema, where: str) -> None:
     whole = {
@@ -180,7 +181,7 @@ LOWERED: list[tuple[str, Schema, Schema]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "schema", "expected"), LOWERED)
+@rows(("case", "schema", "expected"), LOWERED)
 @pytest.mark.parametrize("deep", [False, True])
 def test_v2(case: str, schema: Schema, expected: Schema, *, deep: bool) -> None:
     if deep and not schema.get("nullable"):
@@ -189,7 +190,7 @@ def test_v2(case: str, schema: Schema, expected: Schema, *, deep: bool) -> None:
 
 
 @pytest.mark.parametrize("convert", [published, lowered])
-@pytest.mark.parametrize("schema", [row[1] for row in (*CHANGED_IN_V3, *LOWERED)])
+@rows("schema", [row[1] for row in (*CHANGED_IN_V3, *LOWERED)])
 def test_the_definitions_own_schema_is_not_touched(convert: Any, schema: Schema) -> None:
     before = copy.deepcopy(schema)
     convert(schema)

@@ -37,6 +37,7 @@ from tests.docs.blocks import PAGES, ROOT, SHELLS, Block, blocks
 from tests.docs.test_sessions import MESSAGES, SESSIONS
 from tests.envtest.test_go import BUILD_TIMEOUT, OFFLINE, SOURCES
 from tests.optional import skip_without_program
+from tests.rows import rows
 
 BLOCKS: Final = list(blocks())
 
@@ -235,7 +236,7 @@ def check_of(block: Block) -> Callable[[Block], object] | None:
 
 
 @pytest.mark.timeout(BUILD_TIMEOUT + 600)
-@pytest.mark.parametrize("block", [block for block in BLOCKS if not is_held(block)], ids=lambda block: block.name)
+@rows("block", [block for block in BLOCKS if not is_held(block)], ids=lambda block: block.name)
 async def test_a_block_is_what_its_language_says(block: Block) -> None:
     await checked(block)
 
@@ -255,7 +256,7 @@ def test_no_entry_of_a_table_is_without_a_use() -> None:
     assert [name for name in (*SESSIONS, *MESSAGES) if name not in names] == []
 
 
-@pytest.mark.parametrize(("blocks_of", "test"), RUN_BY.items(), ids=list(RUN_BY))
+@rows(("blocks_of", "test"), RUN_BY.items(), ids=list(RUN_BY))
 def test_the_test_that_runs_a_block_names_its_page(blocks_of: str, test: str) -> None:
     assert Path(blocks_of.split()[0]).name in (ROOT / test).read_text()
 
@@ -282,7 +283,7 @@ WRONG: Final = [
 ]
 
 
-@pytest.mark.parametrize(("language", "text"), WRONG)
+@rows(("language", "text"), WRONG)
 async def test_a_block_with_an_error_is_found(language: str, text: str) -> None:
     with pytest.raises((AssertionError, SyntaxError, ValueError, configparser.Error, SystemExit)):
         await checked(Block("docs/x.md", 1, language, "", text))

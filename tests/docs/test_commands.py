@@ -21,6 +21,7 @@ import yaml
 from noxu import cli
 from tests.docs.blocks import ROOT, SHELLS, Block, blocks, commands, script, statements, steps
 from tests.docs.test_sessions import SESSIONS
+from tests.rows import rows
 
 # The blocks whose commands another test runs, all of them.
 RUN: Final = (
@@ -170,7 +171,7 @@ def unchecked(block: Block) -> Iterator[str]:
 SHELL_BLOCKS: Final = [block for block in blocks() if block.language in SHELLS]
 
 
-@pytest.mark.parametrize("block", SHELL_BLOCKS, ids=lambda block: block.name)
+@rows("block", SHELL_BLOCKS, ids=lambda block: block.name)
 def test_the_commands_of_a_block_are_valid(block: Block) -> None:
     assert block.language == "sh" or steps(block.text), "a console has commands after `$ `"
     found = [words for words in commands(script(block)) if words[0] in PROGRAMS]
@@ -209,7 +210,7 @@ COMMANDS: Final = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "found"), [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
+@rows(("text", "found"), [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
 def test_the_commands_of_a_script(text: str, found: list[list[str]]) -> None:
     assert list(commands(text)) == found
 

@@ -72,6 +72,7 @@ def definition() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @needs_platform("process groups", present=hasattr(os, "killpg"))
 @pytest.mark.parametrize("tls", [False, True], ids=["HTTP", "TLS and RBAC"])
 @pytest.mark.parametrize("name", RUNS)

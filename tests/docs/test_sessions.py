@@ -21,6 +21,7 @@ import pytest
 from noxu.testing.handle import Noxu
 from tests.docs.blocks import SHELLS, Block, blocks, script, statements, steps
 from tests.optional import needs_program, skip_without_program
+from tests.rows import rows
 from tests.timing import HANGS_AFTER, eventually
 
 ALWAYS_WITHOUT: Final = {
@@ -133,6 +134,7 @@ def is_shown(printed: str, shown: str) -> bool:
     return re.fullmatch("".join(parts), stable(printed if printed.endswith("\n") else f"{printed}\n")) is not None
 
 
+@pytest.mark.slow(every=19)
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_prints_what_the_page_shows(name: str, server: Noxu, directory: Path) -> None:
     if not shutil.which("openssl") and "openssl" in name:
@@ -171,11 +173,12 @@ COMPARED: Final = [
 ]
 
 
-@pytest.mark.parametrize(("printed", "shown", "same"), [row[1:] for row in COMPARED], ids=[row[0] for row in COMPARED])
+@rows(("printed", "shown", "same"), [row[1:] for row in COMPARED], ids=[row[0] for row in COMPARED])
 def test_what_is_printed_is_compared_with_what_a_page_shows(printed: str, shown: str, same: bool) -> None:
     assert is_shown(printed, shown) is same
 
 
+@pytest.mark.slow
 @needs_program("jq")
 @needs_program("kubectl")
 def test_a_question_to_the_audit_log(directory: Path) -> None:

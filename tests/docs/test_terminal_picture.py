@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from docs import terminal_picture
 
 VARYING: Final = re.compile(
@@ -19,6 +21,7 @@ def steady(lines: list[str]) -> list[str]:
     return [VARYING.sub("…", line) for line in lines]
 
 
+@pytest.mark.slow
 def test_the_picture_is_of_a_session_as_it_runs_today() -> None:
     steps = list(terminal_picture.session(Path(sys.executable).parent))
     picture = terminal_picture.drawn(terminal_picture.text_of(steps))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.envtest.flags import FlagError, parse
+from tests.rows import rows
 
 READ = {
     "a value after =": (["--secure-port=1"], {"secure-port": ["1"]}),
@@ -30,7 +31,7 @@ READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "values"), READ.values(), ids=READ)
+@rows(("words", "values"), READ.values(), ids=READ)
 def test_flags_are_read(words: list[str], values: dict[str, list[str]]) -> None:
     assert parse(words).values == values
 
@@ -73,7 +74,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("words", "message"), REFUSED.values(), ids=REFUSED)
+@rows(("words", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_command_line_is_refused(words: list[str], message: str) -> None:
     with pytest.raises(FlagError) as refused:
         parse(words)

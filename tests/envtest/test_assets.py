@@ -42,6 +42,7 @@ def test_the_folder_has_three_programs_that_everyone_may_run(tmp_path: Path) -> 
     assert {stat.S_IMODE((folder / name).stat().st_mode) & 0o555 for name in PROGRAMS} == {0o555}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a folder with spaces", "it's", "$(exit 1)", "ü", "x" * 200])
 def test_launchers_run_from_any_path(tmp_path: Path, without_kubectl: None, name: str) -> None:
     folder = tmp_path / name

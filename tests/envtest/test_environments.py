@@ -216,6 +216,7 @@ def _answers(url: str) -> bool:
 RESTARTS: Final = {"after SIGTERM": "stop", "after SIGKILL": "kill"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", RESTARTS.values(), ids=RESTARTS)
 def test_a_server_on_the_same_etcd_has_the_objects(make: Make, end: str) -> None:
     environment = make()
@@ -226,6 +227,7 @@ def test_a_server_on_the_same_etcd_has_the_objects(make: Make, end: str) -> None
     assert environment.ask(f"{MAPS}/kept").body["data"] == {"key": "value"}
 
 
+@pytest.mark.slow
 def test_an_etcd_in_the_folder_of_an_earlier_one_has_the_objects(make: Make) -> None:
     environment = make()
     environment.start()
@@ -235,6 +237,7 @@ def test_an_etcd_in_the_folder_of_an_earlier_one_has_the_objects(make: Make) -> 
     assert environment.ask(f"{MAPS}/kept").code == 200
 
 
+@pytest.mark.slow
 def test_prefixes_have_objects_of_their_own(make: Make) -> None:
     environment, second = make(), make("second", etcd_prefix=["/second"])
     environment.start()
@@ -244,6 +247,7 @@ def test_prefixes_have_objects_of_their_own(make: Make) -> None:
     assert [each.ask(f"{MAPS}/a").code for each in (environment, second)] == [404, 200]
 
 
+@pytest.mark.slow
 def test_a_second_server_with_the_same_prefix_is_refused(make: Make) -> None:
     environment, second = make(), make("second")
     environment.start()
@@ -252,12 +256,14 @@ def test_a_second_server_with_the_same_prefix_is_refused(make: Make) -> None:
         second.start_server()
 
 
+@pytest.mark.slow
 def test_without_an_etcd_objects_are_in_memory(make: Make) -> None:
     environment = make()
     environment.start_server()
     assert "--etcd-servers: none of them listens; objects are in memory" in environment.server.log.read_text()
 
 
+@pytest.mark.slow
 def test_what_is_no_etcd_prevents_the_start(make: Make) -> None:
     environment = make()
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -266,6 +272,7 @@ def test_what_is_no_etcd_prevents_the_start(make: Make) -> None:
             environment.start_server()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(etcd_server.lacking()), reason=etcd_server.lacking() or "etcd is there")
 def test_another_etcd_keeps_the_objects(make: Make, tmp_path: Path) -> None:
     """Two servers have the same objects at the same time, each with the controllers of kube-apiserver only."""
@@ -295,6 +302,7 @@ def test_an_etcd_that_syncs_has_a_durable_store(make: Make) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.slow
 def test_environments_run_side_by_side(make: Make) -> None:
     environments = [make(f"environment {number}") for number in range(MANY)]
     with ThreadPoolExecutor(MANY) as pool:
@@ -321,6 +329,7 @@ ACCEPTED: Final[dict[str, dict[str, list[str]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", ACCEPTED.values(), ids=ACCEPTED)
 def test_it_starts_with(make: Make, tmp_path: Path, flags: dict[str, list[str]]) -> None:
     (tmp_path / "policy.yaml").write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
@@ -392,6 +401,7 @@ REFUSED: Final[dict[str, tuple[dict[str, list[str]], str]]] = {
 }
 
 
+@pytest.mark.slow(every=11)
 @pytest.mark.parametrize(("flags", "message"), REFUSED.values(), ids=REFUSED)
 def test_it_does_not_start(make: Make, flags: dict[str, list[str]], message: str) -> None:
     environment = make(**flags)
@@ -414,6 +424,7 @@ def test_a_port_in_use_is_an_error_at_once(make: Make) -> None:
 # -- Java's kube-api-test
 
 
+@pytest.mark.slow
 def test_kube_api_test_runs_twice_with_its_certificates(programs: Path, tmp_path: Path) -> None:
     for run in ("first", "second"):
         data = tmp_path / run

@@ -10,6 +10,13 @@ import pytest
 
 from tests.faults.server_process import Process, free_port
 
+SLOW = pytest.mark.slow
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") is None:
+        item.add_marker(SLOW)
+
 
 @pytest.fixture
 def port() -> int:

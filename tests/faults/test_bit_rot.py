@@ -19,6 +19,8 @@ from noxu_storage.check import check
 from noxu_storage.sqlite import SqliteStore
 from noxu_storage.types import EVERYTHING, Corrupt, Event, Key, KeyValue, OpenError, Page, Prefix, StoreError
 
+pytestmark = pytest.mark.slow(every=10)
+
 FLIPS = int(os.environ.get("NOXU_FLIPS", "60"))
 SEEDS = 4
 MUTATIONS = int(os.environ.get("NOXU_MUTATIONS", "20"))

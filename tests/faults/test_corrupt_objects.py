@@ -13,6 +13,8 @@ from conformance.client import Answer, Client
 from noxu.config import Config
 from noxu.process.server import Server
 
+pytestmark = pytest.mark.slow(every=5)
+
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 KEY = "/registry/configmaps/default/b"
 OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"

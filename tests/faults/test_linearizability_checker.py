@@ -9,6 +9,8 @@ import pytest
 
 from tests.faults.linearizability import ABSENT, Operation, Outcome, State, is_linearizable, step
 
+pytestmark = pytest.mark.slow(every=10)
+
 DONE, CONFLICT, EXISTS, MISSING, UNKNOWN = Outcome
 
 

@@ -47,6 +47,7 @@ def test_what_is_malformed(text: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.text(st.characters(exclude_characters="\r", codec="utf-8")), min_size=2), max_size=5))
 def test_what_is_written_quoted_is_read_again(records: list[list[str]]) -> None:
     text = "".join(",".join('"' + field.replace('"', '""') + '"' for field in record) + "\n" for record in records)

@@ -321,6 +321,7 @@ def test_deeper_messages_are_refused(depth: int) -> None:
         read(NODE, nested(depth))
 
 
+@pytest.mark.slow
 def test_deep_messages_are_written() -> None:
     value: Object = {}
     for _ in range(MAX_DEPTH):

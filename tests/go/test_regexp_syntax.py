@@ -194,6 +194,7 @@ def test_depth_and_size_are_limited(pattern: str, code: str) -> None:
     assert str(caught.value) == f"error parsing regexp: {code}: `{pattern}`"
 
 
+@pytest.mark.slow
 def test_hostile_patterns_are_read_in_linear_time() -> None:
     for pattern in ("(?:" * 100_000, r"\x{" + "0" * 300_000, "[" + "a" * 300_000, "a{1" * 100_000, "a|" * 150_000):
         try:

@@ -104,6 +104,7 @@ def test_durations_are_printed_as_go_does(nanos: int, text: str) -> None:
     assert format_duration(nanos) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["1" * 200_000, "1 " * 100_000, "1s" * 100_000, "0" * 200_000], ids=lambda text: text[:2]
 )

@@ -12,6 +12,13 @@ from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import Target
 
+SLOW = pytest.mark.slow
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") is None:
+        item.add_marker(SLOW)
+
 
 @pytest.fixture(scope="module")
 def loop_monitor(noxu: Noxu) -> Iterator[LoopMonitor]:

@@ -91,7 +91,7 @@ REQUESTS: dict[str, tuple[str, str, object, str]] = {
 
 def everything_written(noxu: Noxu, log: Path) -> str:
     """The text of the audit log when everything until now is written."""
-    found = next(filter_ for filter_ in noxu._server.app.filters if type(filter_).__name__ == "Audit")
+    found = next(filter_ for filter_ in noxu._server.app.filters if type(filter_).__name__ == "RecordAudit")
     noxu._call(found._log.writer.flushed())  # type: ignore[attr-defined]
     return log.read_text()
 

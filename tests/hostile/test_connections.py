@@ -33,6 +33,8 @@ from tests.hostile.raw_http import (
 )
 from tests.timing import HANGS_AFTER, eventually
 
+pytestmark = pytest.mark.slow(every=30)
+
 MAPS = "/api/v1/namespaces/default/configmaps"
 MAP = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a"}}).encode()
 HOST = b"Host: 127.0.0.1\r\n"

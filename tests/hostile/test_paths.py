@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import GROUP, JSON, Reply, Target, custom_resource, definition, parse_answer, path_of
 
+pytestmark = pytest.mark.slow(every=30)
+
 SUBRESOURCES = {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
 CANARY = "canary-7f3a"
 BASE = f"/apis/{GROUP}/v1"

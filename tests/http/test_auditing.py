@@ -45,7 +45,7 @@ class Audited:
 
     async def text(self) -> str:
         """The log when everything is written that has happened until now."""
-        filter_ = next(found for found in self.server.app.filters if type(found).__name__ == "Audit")
+        filter_ = next(found for found in self.server.app.filters if type(found).__name__ == "RecordAudit")
         await loop_turns()  # the server ends the request after its client has the answer
         await filter_._log.writer.flushed()  # type: ignore[attr-defined]
         return self._log.read_text()

@@ -23,7 +23,7 @@ MASTER: Final = {"X_User": "root", "X_Groups": "system:masters"}
 
 @pytest.fixture
 async def app() -> AsyncIterator[ServedApp]:
-    async with serving_app(modes=("RBAC",)) as served:
+    async with serving_app(authorization_modes=("RBAC",)) as served:
         yield served
 
 

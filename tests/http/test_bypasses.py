@@ -104,7 +104,7 @@ HEADERS: Final = {
 
 @pytest.fixture
 async def app() -> AsyncIterator[ServedApp]:
-    async with serving_app(modes=("RBAC",)) as served:
+    async with serving_app(authorization_modes=("RBAC",)) as served:
         for namespace in ("other",):
             made = {
                 "kind": "Namespace",
@@ -162,6 +162,7 @@ def requests() -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
             )
 
 
+@pytest.mark.slow
 async def test_no_spelling_of_a_request_is_a_way_around(app: ServedApp) -> None:
     store = app.app.backend.reader.store
     before, found, codes = store.revision, [], dict[bytes, int]()

@@ -71,6 +71,7 @@ LOGS: list[tuple[str, str, int, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(("rest", "code", "message"), [row[1:] for row in LOGS], ids=[row[0] for row in LOGS])
 def test_the_log_of_a_pod(pods: Pods, rest: str, code: int, message: str) -> None:
     reply = pods.api.ask("GET", f"{PODS}/{rest}")
@@ -107,6 +108,7 @@ STREAMS: list[tuple[str, str, int, str]] = [
 ]
 
 
+@pytest.mark.slow(every=13)
 @pytest.mark.parametrize("headers", UPGRADES.values(), ids=UPGRADES)
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(("rest", "code", "message"), [row[1:] for row in STREAMS], ids=[row[0] for row in STREAMS])
@@ -188,6 +190,7 @@ PROXIES: list[tuple[str, str, int, str]] = [
 ]
 
 
+@pytest.mark.slow(every=8)
 @pytest.mark.parametrize(("path", "code", "message"), [row[1:] for row in PROXIES], ids=[row[0] for row in PROXIES])
 def test_a_proxy(backends: Pods, path: str, code: int, message: str) -> None:
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):

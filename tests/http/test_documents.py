@@ -148,6 +148,7 @@ async def test_aggregated_discovery_is_kept_until_the_catalog_changes() -> None:
     assert (code, new == tag) == (200, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accept", [AGGREGATED, "application/json"])
 async def test_discovery_of_thousands_of_versions_does_not_block_the_loop(accept: str) -> None:
     """And is not made again for each request."""

@@ -19,7 +19,7 @@ DEV: Final = 'user "dev" (groups=["system:authenticated"]) is attempting to gran
 
 @pytest.fixture
 async def app() -> AsyncIterator[ServedApp]:
-    async with serving_app(modes=("RBAC",)) as served:
+    async with serving_app(authorization_modes=("RBAC",)) as served:
         yield served
 
 

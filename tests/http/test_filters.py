@@ -460,6 +460,7 @@ def test_the_limit_of(method: str, target: str, kind: str) -> None:
         assert refusal(in_flight, second) is None
 
 
+@pytest.mark.slow
 def test_there_may_be_no_limit() -> None:
     in_flight = InFlight(Unsent(), 0, 0)
     for method in ("GET", "POST"):

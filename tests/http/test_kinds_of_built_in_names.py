@@ -136,6 +136,7 @@ def an_object(resource: Resource, name: str, **rest: Any) -> dict[str, Any]:
     return {"apiVersion": f"{resource.group}/{VERSION}", "kind": resource.kind, "metadata": {"name": name}, **rest}
 
 
+@pytest.mark.slow(every=8)
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: str(resource.group_resource))
 def test_nothing_built_in_changes(cluster: Cluster, resource: Resource) -> None:
     listed = path_of(resource, resource.version)

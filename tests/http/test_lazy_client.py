@@ -27,11 +27,13 @@ USES: list[tuple[str, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("use", "is_loaded"), [row[1:] for row in USES], ids=[row[0] for row in USES])
 def test_what_loads_the_client(use: str, is_loaded: str) -> None:
     assert printed(f"{INSTALL}{use}\nprint({IS_LOADED})") == [is_loaded]
 
 
+@pytest.mark.slow
 def test_the_package_is_as_always_once_it_is_loaded() -> None:
     names = "import aiohttp.web; aiohttp.ClientSession; print(sorted(name for name in vars(aiohttp) if not name.startswith('__')), aiohttp.__version__)"
     assert printed(f"{INSTALL}import aiohttp.web_ws\n{names}") == printed(f"import sys\n{names}")

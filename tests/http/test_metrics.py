@@ -27,6 +27,7 @@ async def client() -> AsyncIterator[Client]:
         yield found
 
 
+@pytest.mark.slow
 async def test_requests_are_counted(client: Client) -> None:
     for name in "ab":
         await client.send("POST", MAPS, config_map(name))

@@ -71,6 +71,7 @@ def body(answer: Answer) -> Any:
 # -- what may be asked for --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(every=7)
 @pytest.mark.parametrize(
     ("accept", "v2", "v3"),
     [
@@ -168,6 +169,7 @@ def test_an_empty_hash_is_none_and_v2_knows_none(ask: Ask) -> None:
     assert ask("/openapi/v2?hash=ABC").status == 200
 
 
+@pytest.mark.slow(every=5)
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", GROUP])
 @pytest.mark.parametrize(
     ("condition", "status"),

@@ -242,6 +242,7 @@ def all_unique(observed: RequestMetrics) -> bool:
     return all(len({labels for labels, _ in one.numbers}) == len(one.numbers) for one in observed.families())
 
 
+@pytest.mark.slow
 def test_random_requests_take_no_memory() -> None:
     """10,000 of them have a few dozen records."""
     choose = random.Random(7)

@@ -66,6 +66,7 @@ PATHS: list[tuple[str, set[str] | None]] = [
 ]
 
 
+@pytest.mark.slow(every=10)
 @pytest.mark.parametrize(("path", "methods"), PATHS, ids=[path for path, _ in PATHS])
 def test_a_path_has_these_methods(path: str, methods: set[str] | None) -> None:
     catalog = Catalog([definitions_resource(), *built_in_versions()])
@@ -158,6 +159,7 @@ def test_what_has_no_route_is_refused(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_head_is_no_get(client: Client) -> None:
     assert client.send("HEAD", CRDS).code == 405
     assert client.send("GET", CRDS + "?watch=1&timeoutSeconds=1").code == 200

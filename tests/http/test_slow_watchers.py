@@ -83,6 +83,7 @@ def whole_events(chunks: bytes) -> list[bytes]:
     return [line for line in body.splitlines(keepends=True) if line.endswith(b"\n")]
 
 
+@pytest.mark.slow
 async def test_stalled_watches_are_cut_off_and_resume_where_they_were(
     server: Server,
     monkeypatch: pytest.MonkeyPatch,

@@ -40,6 +40,8 @@ from tests.http.streams import (
 )
 from tests.timing import eventually_async, hang_guard, loop_turns
 
+pytestmark = pytest.mark.slow(every=4)
+
 EVENTS = int(os.environ.get("NOXU_EVENTS", "20000"))
 HISTORY = int(os.environ.get("NOXU_HISTORY", "300"))
 

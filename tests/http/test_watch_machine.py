@@ -11,6 +11,7 @@ import os
 from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -26,6 +27,8 @@ from noxu_storage.types import Key
 from tests.control_planes import assemble
 from tests.http.streams import Seen, Step, Watched, history_of, judge, seen
 from tests.timing import hang_guard
+
+pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
 INTERLEAVINGS = int(os.environ.get("NOXU_INTERLEAVINGS", "40"))

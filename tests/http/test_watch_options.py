@@ -42,6 +42,7 @@ STREAMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "query", "accept", "types"), [row[1:] for row in STREAMS], ids=[row[0] for row in STREAMS]
 )

@@ -343,12 +343,14 @@ ENDLESS: list[tuple[str, Serve, int, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("serve", "timeout", "text"), [row[1:] for row in ENDLESS], ids=[row[0] for row in ENDLESS])
 async def test_a_call_ends_although_the_server(client: WebhookClient, serve: Serve, timeout: int, text: str) -> None:  # noqa: ASYNC109
     async with serving(serve) as port, hang_guard():
         assert await failure(client, plain(port), timeout=timeout) == text.format(url=f"http://127.0.0.1:{port}/x")
 
 
+@pytest.mark.slow
 @needs_openssl
 async def test_a_call_ends_although_the_tls_handshake_does_not(client: WebhookClient) -> None:
     async with serving(hang) as port, hang_guard():
@@ -356,6 +358,7 @@ async def test_a_call_ends_although_the_tls_handshake_does_not(client: WebhookCl
     assert text == f'Post "https://127.0.0.1:{port}/x?timeout=1s": {LATE}'
 
 
+@pytest.mark.slow
 async def test_endless_answers_do_not_block_the_loop(client: WebhookClient) -> None:
     """While another task sleeps for a millisecond the loop's thread computes little, with 55 calls in progress."""
     async with serving(drip) as port, serving(flood) as other:
@@ -397,6 +400,7 @@ async def test_the_ca_bundle_is_what_is_trusted(client: WebhookClient, authority
         ).body == b"yes"
 
 
+@pytest.mark.slow
 @needs_openssl
 @pytest.mark.parametrize("headers", [{}, {"Connection": "close"}], ids=["kept", "closed before"])
 async def test_no_connection_is_open_when_the_client_is_closed(authority: Authority, headers: dict[str, str]) -> None:

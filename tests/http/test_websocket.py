@@ -108,6 +108,7 @@ def test_every_event_is_a_text_message(noxu: Noxu, peer: Peer, size: int) -> Non
     assert json.loads(peer.frame()[1])["type"] == "MODIFIED"
 
 
+@pytest.mark.slow
 def test_when_the_time_is_up_it_is_closed_in_good_order(peer: Peer) -> None:
     assert peer.ask(WATCH) == 101
     assert peer.frame() == (8, b"\x03\xe8")
@@ -227,6 +228,7 @@ def test_a_client_that_is_gone_is_noticed() -> None:
         WebSocketPipe(Request()).write(b"{}\n")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_stopping_the_server_ends_them(noxu: Noxu, peer: Peer) -> None:
     assert peer.ask(f"{MAPS}?watch=1") == 101
     asyncio.run(asyncio.to_thread(noxu.stop))

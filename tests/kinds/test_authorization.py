@@ -13,6 +13,7 @@ from noxu.kinds.authentication import (
 from noxu.kinds.kind import VIRTUAL_VERBS, Context
 from noxu.kinds.scheme import by_group_kind, served
 from noxu.values import Object
+from tests.rows import rows
 
 
 def errors(kind: str, spec: Object, metadata: Object | None = None) -> list[str]:
@@ -69,7 +70,7 @@ OWN_REVIEWS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "messages"), [row[1:] for row in OWN_REVIEWS], ids=[row[0] for row in OWN_REVIEWS])
+@rows(("spec", "messages"), [row[1:] for row in OWN_REVIEWS], ids=[row[0] for row in OWN_REVIEWS])
 def test_questions_about_oneself(spec: Object, messages: list[str]) -> None:
     assert errors("SelfSubjectAccessReview", spec) == messages
 
@@ -177,7 +178,7 @@ TOKENS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "messages"), [row[1:] for row in TOKENS], ids=[row[0] for row in TOKENS])
+@rows(("spec", "messages"), [row[1:] for row in TOKENS], ids=[row[0] for row in TOKENS])
 def test_requests_for_tokens(spec: Object, messages: list[str]) -> None:
     request = decode(TOKEN_REQUEST, {"spec": spec}).value
     default_token_request(request)

@@ -10,6 +10,7 @@ from noxu.kinds.autoscaler_versions import to_v1, to_v2
 from noxu.kinds.kind import written
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, typed
+from tests.rows import rows
 
 V1, V2 = (kind_of(f"autoscaling/{version}", "HorizontalPodAutoscaler") for version in ("v1", "v2"))
 PREFIX = "autoscaling.alpha.kubernetes.io"
@@ -96,7 +97,7 @@ CASES: list[tuple[str, Object, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("new", "expected"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+@rows(("new", "expected"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
 def test_autoscalers_are_validated(new: Object, expected: list[str]) -> None:
     assert errors(V2, new) == expected
 

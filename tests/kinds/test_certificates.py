@@ -8,6 +8,7 @@ import pytest
 
 from noxu.values import Object
 from tests.kinds.typed_objects import NOW, errors, kind_of, name_errors, prepared
+from tests.rows import rows
 
 GROUP = "certificates.k8s.io/v1"
 REQUEST = kind_of(GROUP, "CertificateSigningRequest")
@@ -112,7 +113,7 @@ REQUESTS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("new", "expected"), [row[1:] for row in REQUESTS], ids=[row[0] for row in REQUESTS])
+@rows(("new", "expected"), [row[1:] for row in REQUESTS], ids=[row[0] for row in REQUESTS])
 def test_requests_are_validated(new: Object, expected: list[str]) -> None:
     assert errors(REQUEST, {**new, "status": {}}) == expected
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.go.structs import decode
 from noxu.kinds.kind import Context, prepare, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
+from tests.rows import rows
 
 LEASE = by_group_kind()["coordination.k8s.io/v1", "Lease"]
 
@@ -39,7 +38,7 @@ LEASES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "messages"), [row[1:] for row in LEASES], ids=[row[0] for row in LEASES])
+@rows(("spec", "messages"), [row[1:] for row in LEASES], ids=[row[0] for row in LEASES])
 def test_leases_are_validated(spec: Object, messages: list[str]) -> None:
     assert [str(error) for error in LEASE.validate(typed(spec), None, Context())] == messages
     assert [str(error) for error in LEASE.validate(typed(spec), typed({}), Context())] == messages

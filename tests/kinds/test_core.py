@@ -11,6 +11,7 @@ from noxu.go.structs import decode
 from noxu.kinds.kind import STORED_VERBS, Context, Kind, prepare, selected, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
+from tests.rows import rows
 
 NAMESPACE = by_group_kind()["v1", "Namespace"]
 CONFIG_MAP = by_group_kind()["v1", "ConfigMap"]
@@ -194,9 +195,7 @@ CONFIG_MAPS: list[tuple[str, Object, Object | None, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "messages"), [row[1:] for row in CONFIG_MAPS], ids=[row[0] for row in CONFIG_MAPS]
-)
+@rows(("new", "old", "messages"), [row[1:] for row in CONFIG_MAPS], ids=[row[0] for row in CONFIG_MAPS])
 def test_config_maps_are_validated(new: Object, old: Object | None, messages: list[str]) -> None:
     assert errors(CONFIG_MAP, new, old) == messages
 
@@ -263,7 +262,7 @@ SECRETS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "messages"), [row[1:] for row in SECRETS], ids=[row[0] for row in SECRETS])
+@rows(("body", "messages"), [row[1:] for row in SECRETS], ids=[row[0] for row in SECRETS])
 def test_secrets_are_validated(body: Object, messages: list[str]) -> None:
     assert errors(SECRET, body) == messages
 

@@ -8,6 +8,7 @@ from noxu.go.structs import decode
 from noxu.kinds import defaults
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Json, Object, copy
+from tests.rows import rows
 
 
 def defaulted(api_version: str, kind: str, **body: Json) -> Object:
@@ -137,7 +138,7 @@ WORKLOADS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("api_version", "kind", "spec", "expected"), WORKLOADS)
+@rows(("api_version", "kind", "spec", "expected"), WORKLOADS)
 def test_specs(api_version: str, kind: str, spec: Object, expected: Object) -> None:
     found = defaulted(api_version, kind, spec=spec)["spec"]
     assert {name: found.get(name) for name in expected} == expected

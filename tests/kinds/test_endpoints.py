@@ -6,6 +6,7 @@ import pytest
 
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, prepared
+from tests.rows import rows
 
 ENDPOINTS, SLICE = kind_of("v1", "Endpoints"), kind_of("discovery.k8s.io/v1", "EndpointSlice")
 LOOPBACK = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
@@ -87,7 +88,7 @@ SLICES: list[tuple[str, Object, Object | None, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("new", "old", "expected"), [row[1:] for row in SLICES], ids=[row[0] for row in SLICES])
+@rows(("new", "old", "expected"), [row[1:] for row in SLICES], ids=[row[0] for row in SLICES])
 def test_slices_are_validated(new: Object, old: Object | None, expected: list[str]) -> None:
     assert errors(SLICE, new, old) == expected
 

@@ -11,6 +11,7 @@ from noxu.kinds.events import from_core, to_core
 from noxu.kinds.kind import Context, Kind, selected, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
+from tests.rows import rows
 
 CORE = by_group_kind()["v1", "Event"]
 REPORT = by_group_kind()["events.k8s.io/v1", "Event"]
@@ -138,7 +139,7 @@ CORE_EVENTS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "messages"), [row[1:] for row in CORE_EVENTS], ids=[row[0] for row in CORE_EVENTS])
+@rows(("body", "messages"), [row[1:] for row in CORE_EVENTS], ids=[row[0] for row in CORE_EVENTS])
 def test_events_of_core_are_validated(body: Object, messages: list[str]) -> None:
     assert errors(CORE, body) == messages
     assert errors(CORE, body, body) == messages
@@ -215,7 +216,7 @@ CHANGES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
+@rows(("change", "messages"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
 def test_of_an_event_of_events_only_the_series_changes(change: Object, messages: list[str]) -> None:
     assert errors(REPORT, {**GOOD, **change}, GOOD) == messages
 

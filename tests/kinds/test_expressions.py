@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.kinds.expressions import Checker, Use, is_internal
+from tests.rows import rows
 
 VARIABLES = (("n", "1"), ("text", "string(variables.n)"))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "use"),
     [
         ("object.spec.n < 10", Use("bool")),
@@ -29,7 +28,7 @@ def test_valid_expressions(expression: str, use: Use) -> None:
     assert Checker()(expression, use) == ""
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "use", "fault"),
     [
         ("object.", Use("bool"), "compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'"),

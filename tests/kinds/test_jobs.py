@@ -7,6 +7,7 @@ import pytest
 from noxu.kinds.schedules import location_error, schedule_error
 from noxu.values import Json, Object
 from tests.kinds.objects import UID, create_messages, created, kind_of, merged, update_messages, updated
+from tests.rows import rows
 
 JOB = kind_of("batch/v1", "Job")
 CRON_JOB = kind_of("batch/v1", "CronJob")
@@ -89,7 +90,7 @@ SPECS: list[tuple[str, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "expected"), [row[1:] for row in SPECS], ids=[row[0] for row in SPECS])
+@rows(("change", "expected"), [row[1:] for row in SPECS], ids=[row[0] for row in SPECS])
 def test_jobs_are_validated(change: Json, expected: list[str]) -> None:
     assert create_messages(JOB, given(**change)) == expected
 
@@ -121,9 +122,7 @@ UPDATES: list[tuple[str, Json, Json, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("spec", "status", "change", "fields"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES]
-)
+@rows(("spec", "status", "change", "fields"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
 def test_updates_of_jobs_are_validated(spec: Json, status: Json, change: Json, fields: list[str]) -> None:
     messages = update_messages(JOB, stored(status, **spec), {"spec": change})
     assert [message.split(": ")[0] for message in messages] == fields
@@ -185,9 +184,7 @@ STATUSES: list[tuple[str, Json, Json, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("spec", "before", "change", "expected"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES]
-)
+@rows(("spec", "before", "change", "expected"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES])
 def test_statuses_of_jobs_are_validated(spec: Json, before: Json, change: Json, expected: list[str]) -> None:
     assert update_messages(JOB, stored(before, **spec), {"status": change}, "status") == expected
 
@@ -221,7 +218,7 @@ CRON_JOBS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "expected"), [row[1:] for row in CRON_JOBS], ids=[row[0] for row in CRON_JOBS])
+@rows(("given", "expected"), [row[1:] for row in CRON_JOBS], ids=[row[0] for row in CRON_JOBS])
 def test_cron_jobs_are_validated(given: Object, expected: list[str]) -> None:
     assert create_messages(CRON_JOB, given) == expected
 
@@ -261,7 +258,7 @@ SCHEDULES: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schedule", "error"), SCHEDULES)
+@rows(("schedule", "error"), SCHEDULES)
 def test_schedules(schedule: str, error: str) -> None:
     assert schedule_error(schedule) == error
 

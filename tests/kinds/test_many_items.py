@@ -15,7 +15,7 @@ from noxu.go.structs import decode
 from noxu.kinds.defaults import defaulter
 from noxu.kinds.scheme import struct_of
 from noxu.registry.cpu_budget import MAX_LOOP_COST, LoopBudget, LoopBudgetExceeded
-from noxu.values import Json, Object
+from noxu.values import Json, Object, copy
 
 
 class Counter(LoopBudget):
@@ -69,7 +69,7 @@ def test_very_many_items_are_left_to_a_thread(step: str) -> None:
     run, value = STEPS[step]
     counter = Counter()
     with limited_by(counter):
-        run(value)
+        run(copy(value))
     assert counter.spent > MAX_LOOP_COST
 
 
@@ -77,7 +77,7 @@ def test_very_many_items_are_left_to_a_thread(step: str) -> None:
 def test_a_list_that_is_too_long_is_not_begun_in_the_loop(step: str) -> None:
     run, value = STEPS[step]
     with limited_by(LoopBudget()), pytest.raises(LoopBudgetExceeded):
-        run(value)
+        run(copy(value))
 
 
 def test_a_pod_as_people_write_them_is_not() -> None:

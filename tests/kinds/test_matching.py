@@ -21,6 +21,7 @@ from noxu.kinds.matching import (
     rule_errors,
 )
 from noxu.values import Object
+from tests.rows import rows
 
 RULE: Object = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 
@@ -70,7 +71,7 @@ RULES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "errors"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
+@rows(("change", "errors"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_rules(change: Object, errors: list[str]) -> None:
     assert texts(rule_errors({**RULE, **change}, "r")) == errors
 

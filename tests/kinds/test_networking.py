@@ -6,6 +6,7 @@ import pytest
 
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, name_errors, prepared, typed
+from tests.rows import rows
 
 NETWORKING = "networking.k8s.io/v1"
 INGRESS = kind_of(NETWORKING, "Ingress")
@@ -75,7 +76,7 @@ INGRESSES: list[tuple[str, Object, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("new", "expected"), [row[1:] for row in INGRESSES], ids=[row[0] for row in INGRESSES])
+@rows(("new", "expected"), [row[1:] for row in INGRESSES], ids=[row[0] for row in INGRESSES])
 def test_ingresses_are_validated(new: Object, expected: list[str]) -> None:
     assert errors(INGRESS, new) == expected
 
@@ -218,7 +219,7 @@ POLICIES: list[tuple[str, Object, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("new", "expected"), [row[1:] for row in POLICIES], ids=[row[0] for row in POLICIES])
+@rows(("new", "expected"), [row[1:] for row in POLICIES], ids=[row[0] for row in POLICIES])
 def test_network_policies_are_validated(new: Object, expected: list[str]) -> None:
     assert errors(POLICY, new) == expected
 

@@ -6,6 +6,7 @@ import pytest
 
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, prepared, typed
+from tests.rows import rows
 
 NODE, RUNTIME = kind_of("v1", "Node"), kind_of("node.k8s.io/v1", "RuntimeClass")
 TAINT = {"key": "a", "effect": "NoSchedule"}
@@ -65,7 +66,7 @@ NODES: list[tuple[str, Object, Object | None, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("new", "old", "expected"), [row[1:] for row in NODES], ids=[row[0] for row in NODES])
+@rows(("new", "old", "expected"), [row[1:] for row in NODES], ids=[row[0] for row in NODES])
 def test_nodes_are_validated(new: Object, old: Object | None, expected: list[str]) -> None:
     assert errors(NODE, new, old) == expected
 

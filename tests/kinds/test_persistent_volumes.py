@@ -6,6 +6,7 @@ import pytest
 
 from noxu.values import Object
 from tests.kinds.typed_objects import NOW, errors, filled, kind_of, prepared
+from tests.rows import rows
 
 VOLUME, CLAIM = kind_of("v1", "PersistentVolume"), kind_of("v1", "PersistentVolumeClaim")
 
@@ -72,7 +73,7 @@ VOLUMES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("new", "expected"), [row[1:] for row in VOLUMES], ids=[row[0] for row in VOLUMES])
+@rows(("new", "expected"), [row[1:] for row in VOLUMES], ids=[row[0] for row in VOLUMES])
 def test_volumes_are_validated(new: Object, expected: list[str]) -> None:
     assert errors(VOLUME, new) == expected
 
@@ -188,9 +189,7 @@ CLAIM_UPDATES: list[tuple[str, Object, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"), [row[1:] for row in CLAIM_UPDATES], ids=[row[0] for row in CLAIM_UPDATES]
-)
+@rows(("old", "new", "expected"), [row[1:] for row in CLAIM_UPDATES], ids=[row[0] for row in CLAIM_UPDATES])
 def test_claims_are_immutable_but_for_their_size(old: Object, new: Object, expected: list[str]) -> None:
     assert errors(CLAIM, new, old) == expected
 

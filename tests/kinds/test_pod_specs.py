@@ -7,6 +7,7 @@ import pytest
 from noxu.kinds.kind import Context
 from noxu.values import Json
 from tests.kinds.objects import create_messages, created, kind_of, merged
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 POD = kind_of("v1", "Pod")
@@ -242,7 +243,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(
+@rows(
     ("change", "messages"),
     [pytest.param(*row[1:], id=f"{group}: {row[0]}") for group, rows in ROWS.items() for row in rows],
 )
@@ -294,6 +295,7 @@ LARGE: list[tuple[str, Json]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [row[1] for row in LARGE], ids=[row[0] for row in LARGE])
 def test_the_time_grows_with_the_size(change: Json) -> None:
     """Comparing all pairs of 3 000 items takes seconds, walking them some hundredths of a second."""

@@ -7,6 +7,7 @@ import pytest
 from noxu.kinds.resource_requirements import quality_of_service
 from noxu.values import Json, Object
 from tests.kinds.objects import NOW, created, kind_of, merged, update_messages, updated
+from tests.rows import rows
 
 POD = kind_of("v1", "Pod")
 GATED = {"schedulingGates": [{"name": "a"}]}
@@ -120,7 +121,7 @@ UPDATES: list[tuple[str, Object, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "change", "messages"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
+@rows(("spec", "change", "messages"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
 def test_updates_are_validated(spec: Object, change: Json, messages: list[str]) -> None:
     assert update_messages(POD, pod(**spec), {"spec": change}) == messages
 
@@ -176,9 +177,7 @@ STATUSES: list[tuple[str, Object, Json, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("spec", "status", "change", "messages"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES]
-)
+@rows(("spec", "status", "change", "messages"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES])
 def test_statuses_are_validated(spec: Object, status: Json, change: Json, messages: list[str]) -> None:
     assert update_messages(POD, pod(status, **spec), {"status": change}, "status") == messages
 
@@ -253,7 +252,7 @@ RESIZES: list[tuple[str, Object, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "change", "messages"), [row[1:] for row in RESIZES], ids=[row[0] for row in RESIZES])
+@rows(("spec", "change", "messages"), [row[1:] for row in RESIZES], ids=[row[0] for row in RESIZES])
 def test_resizes_are_validated(spec: Object, change: Json, messages: list[str]) -> None:
     assert update_messages(POD, with_resources(**spec), {"spec": change}, "resize") == messages
 
@@ -288,7 +287,7 @@ WARNINGS: list[tuple[str, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "warnings"), [row[1:] for row in WARNINGS], ids=[row[0] for row in WARNINGS])
+@rows(("change", "warnings"), [row[1:] for row in WARNINGS], ids=[row[0] for row in WARNINGS])
 def test_new_pods_and_templates_have_warnings(change: Json, warnings: list[str]) -> None:
     spec = merged({"containers": [{"name": "c", "image": "a"}]}, change)
     new = created(POD, {"metadata": {"name": "x"}, "spec": spec})

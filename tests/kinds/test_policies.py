@@ -9,6 +9,7 @@ from noxu.kinds.expressions import Use
 from noxu.kinds.kind import Context, Kind, prepare, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
+from tests.rows import rows
 
 API = "admissionregistration.k8s.io/v1"
 VALIDATING = by_group_kind()[API, "ValidatingAdmissionPolicy"]
@@ -136,7 +137,7 @@ COMMON: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in COMMON], ids=[row[0] for row in COMMON])
+@rows(("change", "messages"), [row[1:] for row in COMMON], ids=[row[0] for row in COMMON])
 def test_policies_are_validated(change: Object, messages: list[str]) -> None:
     assert errors(VALIDATING, VALIDATES | change) == messages
     assert errors(MUTATING, MUTATES | change) == messages
@@ -177,7 +178,7 @@ VALIDATIONS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in VALIDATIONS], ids=[row[0] for row in VALIDATIONS])
+@rows(("change", "messages"), [row[1:] for row in VALIDATIONS], ids=[row[0] for row in VALIDATIONS])
 def test_validating_policies_are_validated(change: Object, messages: list[str]) -> None:
     assert errors(VALIDATING, VALIDATES | change) == messages
 
@@ -228,7 +229,7 @@ MUTATIONS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in MUTATIONS], ids=[row[0] for row in MUTATIONS])
+@rows(("change", "messages"), [row[1:] for row in MUTATIONS], ids=[row[0] for row in MUTATIONS])
 def test_mutating_policies_are_validated(change: Object, messages: list[str]) -> None:
     assert errors(MUTATING, MUTATES | change) == messages
 
@@ -353,7 +354,7 @@ BINDINGS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in BINDINGS], ids=[row[0] for row in BINDINGS])
+@rows(("change", "messages"), [row[1:] for row in BINDINGS], ids=[row[0] for row in BINDINGS])
 def test_bindings_are_validated(change: Object, messages: list[str]) -> None:
     assert errors(VALIDATING_BINDING, BINDS | change) == messages
     assert errors(MUTATING_BINDING, {"policyName": "p"} | change) == messages

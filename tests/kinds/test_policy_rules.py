@@ -32,6 +32,7 @@ def test_rules_about_other_objects_cost_nothing(of: Callable[[int], list[Object]
     assert cpu_seconds(lambda: missing(reversed(many), many)) < 10 * once, "Each with each would take 16 times as long."
 
 
+@pytest.mark.slow
 def test_rules_that_repeat_each_other_cost_what_one_costs() -> None:
     other: list[Object] = [{"verbs": ["list"], "apiGroups": [""], "resources": ["a0"]}]
     repeated = rules(1) * 4000

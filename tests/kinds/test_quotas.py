@@ -6,6 +6,7 @@ import pytest
 
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of
+from tests.rows import rows
 
 QUOTA, LIMITS = kind_of("v1", "ResourceQuota"), kind_of("v1", "LimitRange")
 NOT_STANDARD = "must be a standard resource type or fully qualified"
@@ -137,7 +138,7 @@ RANGES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("new", "expected"), [row[1:] for row in RANGES], ids=[row[0] for row in RANGES])
+@rows(("new", "expected"), [row[1:] for row in RANGES], ids=[row[0] for row in RANGES])
 def test_limits_are_validated(new: Object, expected: list[str]) -> None:
     assert errors(LIMITS, new) == expected
 

@@ -6,6 +6,7 @@ import pytest
 
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, name_errors
+from tests.rows import rows
 
 RBAC = "rbac.authorization.k8s.io/v1"
 GROUP = "rbac.authorization.k8s.io"
@@ -81,7 +82,7 @@ CASES: list[tuple[str, str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "new", "expected"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+@rows(("kind", "new", "expected"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
 def test_roles_and_bindings_are_validated(kind: str, new: Object, expected: list[str]) -> None:
     assert errors(kind_of(RBAC, kind), new) == expected
 

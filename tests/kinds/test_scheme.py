@@ -12,6 +12,7 @@ from noxu.kinds.kind import Context, Kind, prepare
 from noxu.kinds.options import ALL
 from noxu.kinds.scheme import by_group_kind, served, struct_of
 from noxu.values import Object
+from tests.rows import rows
 
 
 def test_every_kind_is_found_by_its_name() -> None:
@@ -53,7 +54,7 @@ UNKNOWN_KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("api_version", "kind"), OTHERS)
+@rows(("api_version", "kind"), OTHERS)
 def test_tables_of_types_that_are_not_kinds(api_version: str, kind: str) -> None:
     found = struct_of(api_version, kind)
     assert found is not None
@@ -89,7 +90,7 @@ def test_the_rules_of_pods_are_imported_by_the_first_pod() -> None:
     assert found.stdout.split() == ["False", "True"]
 
 
-@pytest.mark.parametrize("kind", served(), ids=lambda kind: f"{kind.api_version} {kind.kind}")
+@rows("kind", served(), ids=lambda kind: f"{kind.api_version} {kind.kind}")
 def test_a_new_object_has_what_the_server_sets_in_the_types_of_its_struct(kind: Kind) -> None:
     sent = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": "a"}}
     new: Object = decode(kind.struct, sent).value

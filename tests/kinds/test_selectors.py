@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.kinds.selectors import (
     field_requirement_errors,
     label_requirement_errors,
     label_selector_errors,
 )
 from noxu.values import Object
+from tests.rows import rows
 
 LABEL = "a valid label must be an empty string or consist of"
 LABEL_SELECTORS: list[tuple[str, Object, list[str]]] = [
@@ -27,7 +26,7 @@ LABEL_SELECTORS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("selector", "errors"), [row[1:] for row in LABEL_SELECTORS], ids=[row[0] for row in LABEL_SELECTORS])  # fmt: skip
+@rows(("selector", "errors"), [row[1:] for row in LABEL_SELECTORS], ids=[row[0] for row in LABEL_SELECTORS])  # fmt: skip
 def test_label_selectors(selector: Object, errors: list[str]) -> None:
     found = [str(error) for error in label_selector_errors(selector, "s")]
     assert len(found) == len(errors)

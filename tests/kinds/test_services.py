@@ -8,6 +8,7 @@ from noxu.go.structs import decode
 from noxu.kinds.kind import Context, prepare, selected, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
+from tests.rows import rows
 
 SERVICE = by_group_kind()["v1", "Service"]
 WEB = {"ports": [{"port": 80}]}
@@ -74,7 +75,7 @@ REFUSED: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "messages"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@rows(("spec", "messages"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_services_are_validated(spec: Object, messages: list[str]) -> None:
     new = typed(spec)
     prepare(SERVICE, new, None)
@@ -104,7 +105,7 @@ CARRIED: list[tuple[str, Object, Object, Object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "before", "expected"), [row[1:] for row in CARRIED], ids=[row[0] for row in CARRIED])
+@rows(("spec", "before", "expected"), [row[1:] for row in CARRIED], ids=[row[0] for row in CARRIED])
 def test_addresses_and_ports_are_carried_over(spec: Object, before: Object, expected: Object) -> None:
     new, old = typed(spec), None
     if before:

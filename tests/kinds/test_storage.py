@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, name_errors, prepared
+from tests.rows import rows
 
 STORAGE = "storage.k8s.io/v1"
 SPEC = {"attacher": "d.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
@@ -132,7 +131,7 @@ CASES: list[tuple[str, str, Object, Object | None, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "new", "old", "expected"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+@rows(("kind", "new", "old", "expected"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
 def test_storage_is_validated(kind: str, new: Object, old: Object | None, expected: list[str]) -> None:
     assert errors(kind_of(STORAGE, kind), new, old) == expected
 

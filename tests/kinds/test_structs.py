@@ -11,6 +11,7 @@ from noxu.go.structs import List, Map, Presence, Scalar, Struct, Type, Union, de
 from noxu.kinds.kind import Kind, written
 from noxu.kinds.scheme import served, struct_of
 from noxu.values import Object
+from tests.rows import rows
 
 # Made with sigs.k8s.io/json on the types of k8s.io/api.
 WRONG: list[tuple[str, str, Object, str]] = [
@@ -474,7 +475,7 @@ def table(name: str) -> Struct:
     return found
 
 
-@pytest.mark.parametrize(("name", "body", "error"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+@rows(("name", "body", "error"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_wrong_types_are_reported_in_gos_words(name: str, body: Object, error: str) -> None:
     assert decode(table(name), body).error == error
 
@@ -485,7 +486,7 @@ def test_unknown_fields(name: str, body: Object, paths: list[str]) -> None:
     assert (decoded.error, decoded.unknown) == ("", paths)
 
 
-@pytest.mark.parametrize(("name", "body", "written"), [row[1:] for row in WRITTEN], ids=[row[0] for row in WRITTEN])
+@rows(("name", "body", "written"), [row[1:] for row in WRITTEN], ids=[row[0] for row in WRITTEN])
 def test_decoded_objects_are_those_that_go_writes(name: str, body: Object, written: Object) -> None:
     decoded = decode(table(name), body)
     assert (decoded.error, decoded.unknown) == ("", [])
@@ -511,12 +512,12 @@ def structs(kind: Type, seen: set[int]) -> Iterator[Struct]:
             yield from structs(struct_field.type, seen)
 
 
-@pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
+@rows("kind", ALL.values(), ids=ALL)
 def test_a_kind_starts_with_its_type_and_metadata(kind: Kind) -> None:
     assert list(kind.struct.fields)[:3] == ["kind", "apiVersion", "metadata"]
 
 
-@pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
+@rows("kind", ALL.values(), ids=ALL)
 def test_protobuf_numbers_are_unique_in_their_message(kind: Kind) -> None:
     for struct in structs(kind.struct, set()):
         numbers = [(field.within, field.number) for field in struct.fields.values() if field.number]
@@ -525,14 +526,14 @@ def test_protobuf_numbers_are_unique_in_their_message(kind: Kind) -> None:
         assert not {(within[:-1], within[-1]) for within in nested} & set(numbers), struct
 
 
-@pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
+@rows("kind", ALL.values(), ids=ALL)
 def test_everything_but_the_type_is_in_protobuf(kind: Kind) -> None:
     for struct in structs(kind.struct, set()):
         without = [name for name, field in struct.fields.items() if not field.number]
         assert without in ([], ["kind", "apiVersion"]), struct
 
 
-@pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
+@rows("kind", ALL.values(), ids=ALL)
 def test_merging_by_key_needs_the_key(kind: Kind) -> None:
     for struct in structs(kind.struct, set()):
         for field in struct.fields.values():
@@ -544,7 +545,7 @@ def test_merging_by_key_needs_the_key(kind: Kind) -> None:
             assert bool(field.list_keys) == (field.list_type == "map")
 
 
-@pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
+@rows("kind", ALL.values(), ids=ALL)
 def test_structs_by_value_are_always_written(kind: Kind) -> None:
     for struct in structs(kind.struct, set()):
         for field in struct.fields.values():
@@ -552,7 +553,7 @@ def test_structs_by_value_are_always_written(kind: Kind) -> None:
                 assert field.write is not Presence.OMIT_EMPTY, field
 
 
-@pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
+@rows("kind", ALL.values(), ids=ALL)
 def test_decoding_is_idempotent(kind: Kind) -> None:
     once = decode(kind.struct, {"kind": kind.kind, "apiVersion": kind.api_version}).value
     assert decode(kind.struct, once) == (once, "", [])

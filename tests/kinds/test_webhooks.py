@@ -9,6 +9,7 @@ from noxu.kinds.expressions import Use
 from noxu.kinds.kind import Context, Kind, prepare, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
+from tests.rows import rows
 
 API = "admissionregistration.k8s.io/v1"
 MUTATING = by_group_kind()[API, "MutatingWebhookConfiguration"]
@@ -170,7 +171,7 @@ HOOKS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in HOOKS], ids=[row[0] for row in HOOKS])
+@rows(("change", "messages"), [row[1:] for row in HOOKS], ids=[row[0] for row in HOOKS])
 def test_webhooks_are_validated(change: Object, messages: list[str]) -> None:
     assert errors([{**HOOK, **change}]) == messages
     if "reinvocationPolicy" not in change:
@@ -207,7 +208,7 @@ RULES: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "messages"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
+@rows(("change", "messages"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_rules_are_validated(change: Object, messages: list[str]) -> None:
     found = errors([{**HOOK, "rules": [RULE, {**RULE, **change}]}])
     assert found == [f"webhooks[0].rules[1].{message}" for message in messages]
@@ -284,7 +285,7 @@ LENIENT: list[tuple[str, list[Object], list[Object], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("new", "old", "messages"), [row[1:] for row in LENIENT], ids=[row[0] for row in LENIENT])
+@rows(("new", "old", "messages"), [row[1:] for row in LENIENT], ids=[row[0] for row in LENIENT])
 def test_updates_may_keep_values_accepted_before(new: list[Object], old: list[Object], messages: list[str]) -> None:
     assert errors(new, old, context=Context(check=refuse_bad)) == messages
 

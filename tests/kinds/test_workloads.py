@@ -7,6 +7,7 @@ import pytest
 from noxu.kinds.kind import Context
 from noxu.values import Json, Object
 from tests.kinds.objects import create_messages, created, kind_of, merged, messages, update_messages, updated
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 POD = {"containers": [{"name": "c", "image": "nginx"}]}
@@ -83,7 +84,7 @@ SPECS: list[tuple[str, str, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "change", "expected"), [row[1:] for row in SPECS], ids=[row[0] for row in SPECS])
+@rows(("kind", "change", "expected"), [row[1:] for row in SPECS], ids=[row[0] for row in SPECS])
 def test_specs_are_validated(kind: str, change: Json, expected: list[str]) -> None:
     assert create_messages(KINDS[kind], given(kind, **change)) == expected
 
@@ -102,7 +103,7 @@ UPDATES: list[tuple[str, str, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "change", "expected"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
+@rows(("kind", "change", "expected"), [row[1:] for row in UPDATES], ids=[row[0] for row in UPDATES])
 def test_updates_are_validated(kind: str, change: Json, expected: list[str]) -> None:
     assert update_messages(KINDS[kind], stored(kind), {"spec": change}) == expected
 
@@ -138,9 +139,7 @@ STATUSES: list[tuple[str, str, Json, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "before", "change", "expected"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES]
-)
+@rows(("kind", "before", "change", "expected"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES])
 def test_statuses_are_validated(kind: str, before: Json, change: Json, expected: list[str]) -> None:
     old = merged(stored(kind), {"status": before})
     assert update_messages(KINDS[kind], old, {"status": change}, "status") == expected

@@ -28,6 +28,7 @@ from tests.clocks import StoppedClock
 from tests.control_planes import assemble
 from tests.controllers.conftest import config_map, custom, definition
 from tests.registry.world import CountedIdentifiers
+from tests.rows import rows
 
 LARGE: dict[str, Json] = {"type": "object", "properties": {f"f{n}": {"type": "string"} for n in range(2_000)}}
 
@@ -90,7 +91,7 @@ async def loaded(found: list[Document]) -> tuple[list[str], dict[Any, bytes]]:
         return errors, {item.key: item.value for item in (await store.list(EVERYTHING)).items}
 
 
-@pytest.mark.parametrize("values", MANIFESTS.values(), ids=MANIFESTS)
+@rows("values", MANIFESTS.values(), ids=MANIFESTS)
 async def test_packed_documents_are_loaded_as_others(values: list[Json]) -> None:
     plain = loading.ready(documents(values))
     packed = loading.ready(map(loading.packed, documents(values)))

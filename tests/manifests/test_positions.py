@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.manifests.positions import Text
+from tests.rows import rows
 
 YAML = """\
 kind: Widget
@@ -46,7 +47,7 @@ IN_YAML: list[tuple[str, str, tuple[int, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "position"), [row[1:] for row in IN_YAML], ids=[row[0] for row in IN_YAML])
+@rows(("path", "position"), [row[1:] for row in IN_YAML], ids=[row[0] for row in IN_YAML])
 def test_where_a_field_of_yaml_is(path: str, position: tuple[int, int]) -> None:
     assert Text(YAML.encode()).position(path) == position
 

@@ -6,6 +6,7 @@ import pytest
 
 from noxu.manifests.wording import Said, located, plain, without_rule
 from noxu.values import Json
+from tests.rows import rows
 
 MESSAGES: list[tuple[str, list[Said]]] = [
     ("name or generateName is required", [Said("name or generateName is required")]),
@@ -29,7 +30,7 @@ MESSAGES: list[tuple[str, list[Said]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("message", "said"), MESSAGES, ids=[row[0][:60] for row in MESSAGES])
+@rows(("message", "said"), MESSAGES, ids=[row[0][:60] for row in MESSAGES])
 def test_a_message_in_plain_words(message: str, said: list[Said]) -> None:
     assert plain(message) == said
 
@@ -64,11 +65,12 @@ LOCATED: list[tuple[str, Json, str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "field", "found", "path"), [row[1:] for row in LOCATED], ids=[row[0] for row in LOCATED])  # fmt: skip
+@rows(("value", "field", "found", "path"), [row[1:] for row in LOCATED], ids=[row[0] for row in LOCATED])  # fmt: skip
 def test_where_the_value_is_that_a_message_is_about(value: Json, field: str, found: str, path: str) -> None:
     assert located(value, field, found) == path
 
 
+@pytest.mark.slow
 def test_the_search_for_a_value_ends() -> None:
     wide: Json = {"a": [{"x": n} for n in range(200_000)] + [{"b": 1}]}
     assert located(wide, "a.b", "number") == "a.b"

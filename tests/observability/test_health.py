@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from noxu.observability.health import Checks, HealthReport, alive, report, version
+from tests.rows import rows
 
 
 def check(reason: str) -> Callable[[], Awaitable[str]]:
@@ -36,7 +37,7 @@ REPORTS: list[tuple[str, str, bool, list[str], bool, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("failing", "verbose", "excluded", "healthy", "text"), [row[1:] for row in REPORTS], ids=[row[0] for row in REPORTS]
 )
 async def test_the_report_when(failing: str, verbose: bool, excluded: list[str], healthy: bool, text: str) -> None:

@@ -7,6 +7,7 @@ import os
 import resource
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -199,19 +200,21 @@ def test_a_file_that_another_program_moves_away_is_opened_again(path: Path, how:
     assert path.read_bytes() == (b"theirs\n" + LINE if how == "replaced" else LINE)
 
 
-@pytest.fixture
-def file_size_limit() -> Iterator[int]:
-    """No file of this process may grow beyond so many bytes."""
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond so many bytes. pytest's output may be one: the test itself ends this."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
-    yield 20
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_after_a_failed_write_the_file_ends_with_a_whole_line(path: Path, file_size_limit: int) -> None:
+def test_after_a_failed_write_the_file_ends_with_a_whole_line(path: Path) -> None:
     file = File(path)
     file.write(LINE)
-    with pytest.raises(OSError, match="File too large"):
+    with file_size_limit(20), pytest.raises(OSError, match="File too large"):
         file.write(LINE, LINE)
     assert path.read_bytes() == LINE
     file.write(LINE)

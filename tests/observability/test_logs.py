@@ -12,6 +12,7 @@ import pytest
 
 from noxu.observability import logs
 from noxu.observability.logs import MAX_PATH, Request, escaped, json_line, text_line
+from tests.rows import rows
 
 AT: float = 1767323045.678
 REQUEST = Request(AT, "ann", "get", "/api/v1/pods?limit=1", 200, 0.00123, "id-1")
@@ -102,7 +103,7 @@ def test_a_request_as_text_and_as_json() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["a\nb", "\x1b[2J", "\r", "\x00", "\x9b1m", "\u2028", "\udcff", "x" * 10_000])
+@rows("text", ["a\nb", "\x1b[2J", "\r", "\x00", "\x9b1m", "\u2028", "\udcff", "x" * 10_000])
 @pytest.mark.parametrize("field", ["user", "verb", "target", "id"])
 def test_nothing_of_a_request_ends_its_line_or_controls_a_terminal(field: str, text: str) -> None:
     request = REQUEST._replace(**{field: cast(Any, text)})

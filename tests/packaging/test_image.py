@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from noxu.security.certificates import names_in, parse
@@ -92,6 +93,7 @@ def test_the_image_and_the_service_listen_on_all_addresses_of_the_container() ->
     assert arguments("EXPOSE") == ["6440"]
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_services(tmp_path: Path) -> None:
     """They run with another directory and another port, and with localhost as the name, which can be resolved."""
 

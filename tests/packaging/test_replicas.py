@@ -366,6 +366,7 @@ def names(processes: Processes, url: str) -> list[str]:
     return [item["metadata"]["name"] for item in found["items"] if item["metadata"]["name"] != "kube-root-ca.crt"]
 
 
+@pytest.mark.slow
 def test_writes_go_on_without_a_member_and_without_a_server(processes: Processes, url: str) -> None:
     """The last test: it ends processes."""
     assert write(processes, url, "a") in (201, 409)

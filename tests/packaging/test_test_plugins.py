@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests import optional
-from tests.quick import SLOW, select
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
 SKIPPING = """
@@ -41,6 +43,7 @@ def test_runs(): ...
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["in one process", "in two workers"])
 def test_the_summary_groups_skipped_tests_by_reason(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
@@ -100,7 +103,7 @@ def test_a_run_without_what_a_declared_dependency_brings_has_failed(
     )
 
 
-@pytest.mark.parametrize("reason", sorted(optional.declared()))
+@rows("reason", sorted(optional.declared()))
 def test_what_a_declared_dependency_brings_is_there(reason: str) -> None:
     kind, _, name = reason.partition(": ")
     assert optional.program(name) if kind == "program" else optional.has_package(name)
@@ -128,6 +131,7 @@ def test_programs_of_the_environment_come_first_although_it_is_not_activated(
     assert optional.program("no-such-program") is None
 
 
+@pytest.mark.slow
 def test_without_skipped_tests_there_is_no_summary(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile("def test_runs(): ...")
@@ -135,19 +139,68 @@ def test_without_skipped_tests_there_is_no_summary(pytester: pytest.Pytester, mo
     result.stdout.no_fnmatch_line("*something is absent*")
 
 
-def folder(test: str) -> str:
-    """The folder of a test below tests/, or the file for one that is in none."""
-    return test.partition("::")[0].split("/")[1]
+SLOW = """
+import pytest
+
+def test_fast(): ...
+
+@pytest.mark.slow
+def test_slow(): ...
+
+@pytest.mark.slow(every=3)
+@pytest.mark.parametrize("n", range(7))
+def test_sampled(n): ...
+
+@pytest.mark.slow(every=1)
+@pytest.mark.parametrize("n", range(2))
+def test_all(n): ...
+"""
+SLOW_FOLDER = """
+import pytest
+
+SLOW = pytest.mark.slow(every=2)
+
+def pytest_itemcollected(item):
+    if item.get_closest_marker("slow") is None:
+        item.add_marker(SLOW)
+"""
+QUICK = ["test_fast", "test_sampled[0]", "test_sampled[3]", "test_sampled[6]", "test_all[0]", "test_all[1]"]
 
 
+@pytest.mark.parametrize(
+    ("options", "conftest", "selected"),
+    [
+        (["--quick"], "", QUICK),
+        (["--quick"], SLOW_FOLDER, QUICK),  # the one test without a mark is the first one of the folder
+        ([], "", ["test_fast", "test_slow", *(f"test_sampled[{n}]" for n in range(7)), "test_all[0]", "test_all[1]"]),
+    ],
+    ids=["quick", "quick, in a slow folder", "all"],
+)
+def test_the_quick_tests_are_those_that_are_not_slow_and_samples(
+    pytester: pytest.Pytester, options: list[str], conftest: str, selected: list[str]
+) -> None:
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(SLOW)
+    assert collected(pytester, *options) == selected
+
+
+def test_every_second_test_of_a_slow_folder(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.makeconftest(SLOW_FOLDER)
+    pytester.makepyfile(test_a="def test_1(): ...\ndef test_2(): ...\ndef test_3(): ...", test_b="def test_4(): ...")
+    assert collected(pytester, "--quick") == ["test_1", "test_3"]
+
+
+def collected(pytester: pytest.Pytester, *options: str) -> list[str]:
+    result = pytester.runpytest_inprocess("-p", "tests.quick", "-p", "no:xdist", "--collect-only", "-q", *options)
+    return [line.rpartition("::")[2] for line in result.outlines if "::" in line]
+
+
+@pytest.mark.slow
 def test_every_folder_is_represented_in_the_quick_tests() -> None:
-    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
-    folders = {folder(name) for name in files}
-    assert {folder(name) for name in select(f"{name}::test_{n}" for name in files for n in range(2))} == folders
-
-
-def test_every_slow_test_exists() -> None:
-    for prefix in SLOW:
-        path, _, name = prefix.partition("::")
-        assert (ROOT / path).exists(), prefix
-        assert not name or f"def {name}" in (ROOT / path).read_text(), prefix
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "--quick", "-p", "no:xdist"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = {line.rpartition(":")[0] for line in listed.splitlines() if line.startswith("tests/")}
+    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {(ROOT / file).parent for file in files} == folders

@@ -11,6 +11,7 @@ import pytest
 from requirements.__main__ import PAGE, RUNTIME
 from requirements.pins import Pin, parse
 from requirements.wheels import PLATFORMS, START, VERSIONS, lacking, replaced, table
+from tests.rows import rows
 
 ROOT = Path(__file__).parents[2]
 GLIBC, ARM, MUSL, _, MAC, INTEL, WINDOWS, _ = PLATFORMS
@@ -18,7 +19,7 @@ PURE = "a-1-py3-none-any.whl"
 OLD_ABI = "a-1-cp311-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("platform", "version", "wheels", "expected"),
     [
         (GLIBC, "3.13", [PURE], []),

@@ -24,6 +24,7 @@ from noxu.process.merged_kubeconfig import (
     with_entry,
     without_entry,
 )
+from tests.rows import rows
 
 KUBECTL: Final = """\
 apiVersion: v1
@@ -83,7 +84,7 @@ TEXTS: Final = {
 }
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@rows("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("field", LISTS)
 def test_an_entry_comes_and_goes(text: str, field: str) -> None:
     entry = {"name": "noxu", field[:-1]: {"a": ["<é>", 1]}}
@@ -101,7 +102,7 @@ def test_an_entry_comes_and_goes(text: str, field: str) -> None:
     assert without_entry(without_entry(twice, field, "noxu"), field, "second") == removed
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@rows("text", TEXTS.values(), ids=TEXTS)
 def test_the_current_context_is_set(text: str) -> None:
     found = with_current(text, "noxu: 1")
     assert read(found) == {**read(text), "current-context": "noxu: 1"}

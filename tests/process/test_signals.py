@@ -86,6 +86,7 @@ with asyncio.Runner(loop_factory=factory) as runner:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="platform: handlers of signals besides those of the loop")
 @pytest.mark.parametrize(
     ("loop", "code", "said"), [("stuck", 128 + signal.SIGTERM, ""), ("idle", 0, "stopped in good order\n")]

@@ -6,7 +6,6 @@ import math
 from importlib import import_module
 from typing import Any
 
-import pytest
 from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from noxu.schema.structural import parse
 from noxu.values import Object
 from tests.optional import require_package
 from tests.properties.expressions import SCHEMA, expressions, objects
+from tests.rows import rows
 
 STRUCTURAL = parse(SCHEMA)
 DECLARED = decl_type(STRUCTURAL)
@@ -80,7 +80,7 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("rule", ORDINARY)
+@rows("rule", ORDINARY)
 def test_ordinary_rules_are_generated(rule: str) -> None:
     program = program_of(rule)
     assert program is not None

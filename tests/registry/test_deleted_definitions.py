@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from weakref import ref
 
+import pytest
+
 from noxu.http.recent_requests import RecordedRequest
 from noxu.registry.change import Change
 from noxu.registry.entry import Entry
@@ -58,6 +60,7 @@ def spec(number: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_what_remains_does_not_grow_with_the_definitions_that_were_deleted(tmp_path: Path) -> None:
     """Compared within one run: after two and four cycles of creating and deleting."""
     with Noxu(tmp_path) as noxu:

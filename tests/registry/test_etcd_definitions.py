@@ -134,6 +134,7 @@ def definitions(draw: st.DrawFn) -> Object:
     return {**WIDGETS, "spec": spec | {"preserveUnknownFields": draw(st.booleans())}}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(definitions())
 def test_reading_what_was_written_gives_the_same_bytes(crd: Object) -> None:

@@ -76,6 +76,7 @@ async def test_a_list_has_the_selected_objects_in_the_order_of_their_keys(
     assert (found.revision, found.token, found.remaining) == (5, "", None)
 
 
+@pytest.mark.slow(every=7)
 @pytest.mark.parametrize(("selected", "expected"), LISTED.values(), ids=LISTED)
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("history", [False, True])

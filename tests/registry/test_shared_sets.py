@@ -48,9 +48,8 @@ def stored(owners: list[Object] | None, *, valid: bool = True, labels: Object | 
 
 
 @pytest.fixture(autouse=True)
-def known_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recurring, "_sets", {})
-    monkeypatch.setattr(recurring, "_texts", {})
+def known_sets() -> None:
+    recurring.forget()
     for fields in (KNOWN, ALSO_KNOWN, {"f:<": {}}):
         for _ in range(2):
             decode([owner(codec.decode_stored(codec.encode(fields, sort_keys=True)))])

@@ -209,6 +209,7 @@ def modules_that_import_stages() -> Iterator[str]:
                 yield str(file.relative_to(APISERVER))
 
 
+@pytest.mark.slow
 def test_only_one_module_can_define_an_order_of_stages() -> None:
     assert set(modules_that_import_stages()) == {"registry/write.py"}
 

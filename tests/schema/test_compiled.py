@@ -10,6 +10,7 @@ from noxu.schema import compiled, conditions
 from noxu.schema.compiled import Compiled
 from noxu.schema.structural import parse
 from noxu.values import ABSENT, Object, copy
+from tests.rows import rows
 
 TYPE_META = {"apiVersion": "example.com/v1", "kind": "Example"}
 NAMED: Object = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}
@@ -187,7 +188,7 @@ def test_an_object_that_uses_many_nodes_does_not_have_them_all_compiled(monkeypa
 
 
 @pytest.mark.parametrize("wide", [0, conditions.WIDE])
-@pytest.mark.parametrize("case", [*CLEAN, *LOOSE])
+@rows("case", [*CLEAN, *LOOSE])
 def test_a_schema_is_exact_as_long_as_it_accepts_neither_floats_nor_numbers_in_several_forms(
     case: str, wide: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from noxu.schema.completion import complete
 from noxu.schema.lint import structural_errors
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
+from tests.rows import rows
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}
@@ -85,7 +86,7 @@ def normal(schema: Json) -> str:
     return json.dumps(schema, sort_keys=True)
 
 
-@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
+@rows(("schema", "expected"), [row[1:] for row in FIELDS], ids=[row[0] for row in FIELDS])
 def test_fields(schema: Object, expected: Object) -> None:
     before = normal(schema)
     completed, notes = complete(of(a=schema))
@@ -173,6 +174,7 @@ def test_references_that_never_end_stay() -> None:
     assert completed["properties"]["b"]["$ref"] == "#/elsewhere"
 
 
+@pytest.mark.slow
 def test_references_that_multiply_stop() -> None:
     definitions = {
         f"x{n}": {"properties": {name: {"$ref": f"#/definitions/x{n + 1}"} for name in "ab"}} for n in range(30)

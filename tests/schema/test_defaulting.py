@@ -14,6 +14,7 @@ import pytest
 from noxu.schema.defaulting import default, drop_nulls, has_null_default
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
+from tests.rows import rows
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}
@@ -129,14 +130,14 @@ OTHER_TYPES: list[Row] = [
 DEFAULTED = [*PROPERTIES, *NESTED, *ADDITIONAL_PROPERTIES, *ITEMS, *NULLS, *OTHER_TYPES]
 
 
-@pytest.mark.parametrize(("schema", "value", "defaulted"), [row[1:] for row in DEFAULTED], ids=[row[0] for row in DEFAULTED])  # fmt: skip
+@rows(("schema", "value", "defaulted"), [row[1:] for row in DEFAULTED], ids=[row[0] for row in DEFAULTED])  # fmt: skip
 def test_defaults_are_filled_in(schema: Object, value: Json, defaulted: Json) -> None:
     value = copy.deepcopy(value)
     default(value, parse(schema))
     assert value == defaulted
 
 
-@pytest.mark.parametrize(("schema", "defaulted"), [(row[1], row[3]) for row in DEFAULTED], ids=[row[0] for row in DEFAULTED])  # fmt: skip
+@rows(("schema", "defaulted"), [(row[1], row[3]) for row in DEFAULTED], ids=[row[0] for row in DEFAULTED])  # fmt: skip
 def test_defaulting_twice_changes_nothing(schema: Object, defaulted: Json) -> None:
     value = copy.deepcopy(defaulted)
     default(value, parse(schema))
@@ -185,7 +186,7 @@ DROPPED: list[Row] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "kept"), [row[1:] for row in DROPPED], ids=[row[0] for row in DROPPED])
+@rows(("schema", "value", "kept"), [row[1:] for row in DROPPED], ids=[row[0] for row in DROPPED])
 def test_nulls_are_dropped_from_maps(schema: Object, value: Json, kept: Json) -> None:
     value = copy.deepcopy(value)
     drop_nulls(value, parse(schema))

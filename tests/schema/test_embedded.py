@@ -9,6 +9,7 @@ import pytest
 from noxu.schema.embedded import MalformedMetadata, coerce, has_embedded, is_clean, validate
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
+from tests.rows import rows
 
 EMBEDDED: Object = {
     "type": "object",
@@ -58,7 +59,7 @@ COERCED: list[tuple[str, Object, Json, Json, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "coerced", "unknown"), [row[1:] for row in COERCED], ids=[row[0] for row in COERCED])  # fmt: skip
+@rows(("schema", "value", "coerced", "unknown"), [row[1:] for row in COERCED], ids=[row[0] for row in COERCED])  # fmt: skip
 @pytest.mark.parametrize("drop", [False, True])
 def test_metadata_is_coerced_in_place(
     schema: Object, value: Json, coerced: Json, unknown: list[str], drop: bool
@@ -108,7 +109,7 @@ INVALID: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("resource", "errors"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
+@rows(("resource", "errors"), [row[1:] for row in INVALID], ids=[row[0] for row in INVALID])
 def test_errors(resource: Object, errors: list[str]) -> None:
     found = [str(error) for error in validate({"e": resource}, parse(struct(e=EMBEDDED)))]
     assert len(found) == len(errors)

@@ -8,6 +8,7 @@ import pytest
 
 from noxu.schema.fieldpath import resolve
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 SCHEMA = parse(
     {
@@ -66,7 +67,7 @@ def test_paths_that_lead_somewhere(json_path: str, path: str, type_: str) -> Non
     assert found.root == ("spec" if json_path else "")
 
 
-@pytest.mark.parametrize(("json_path", "why"), WRONG)
+@rows(("json_path", "why"), WRONG)
 def test_paths_that_do_not(json_path: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
         resolve(json_path, SCHEMA)

@@ -8,6 +8,7 @@ import pytest
 
 from noxu.schema import fieldpath
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -70,7 +71,7 @@ MEANT = [
 ]
 
 
-@pytest.mark.parametrize(("place", "expected"), [row[1:] for row in MEANT], ids=[row[0] for row in MEANT])
+@rows(("place", "expected"), [row[1:] for row in MEANT], ids=[row[0] for row in MEANT])
 def test_the_field_that_was_meant(place: str, expected: str) -> None:
     assert fieldpath.nearest_declared(ROOT, place.split(".")) == expected
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from noxu.schema import formats
+from tests.rows import rows
 
 # fmt: off
 TABLE: dict[str, tuple[list[str], list[str]]] = {  # format → (accepted, refused)
@@ -156,17 +157,18 @@ def accepts(name: str, text: str) -> bool:
     return check(text)
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, (good, _) in TABLE.items() for text in good])
+@pytest.mark.slow
+@rows(("name", "text"), [(name, text) for name, (good, _) in TABLE.items() for text in good])
 def test_accepts(name: str, text: str) -> None:
     assert accepts(name, text)
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, (_, bad) in TABLE.items() for text in bad])
+@rows(("name", "text"), [(name, text) for name, (_, bad) in TABLE.items() for text in bad])
 def test_refuses(name: str, text: str) -> None:
     assert not accepts(name, text)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "text", "accepted"),
     [
         ("hostname", "x" * 63, True),
@@ -203,7 +205,7 @@ def test_other_names_are_unknown(name: str) -> None:
     assert formats.checker(name) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "type_", "recognized"),
     [
         ("date", "string", True),
@@ -241,7 +243,7 @@ EVIL += [
 ]
 
 
-@pytest.mark.parametrize("name", sorted(formats._CHECKS))
+@rows("name", sorted(formats._CHECKS))
 def test_time_is_linear_in_the_text(name: str) -> None:
     start = time.process_time()
     for text in EVIL:

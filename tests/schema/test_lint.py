@@ -8,6 +8,7 @@ from noxu.api.field import FieldError, forbidden, invalid
 from noxu.schema.lint import explain, incomplete, remarks, structural_errors
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
+from tests.rows import rows
 
 STRING = {"type": "string"}
 OBJECT = {"type": "object"}
@@ -106,17 +107,17 @@ def texts(schema: Object, path: str = "") -> list[str]:
     return [str(error) for error in structural_errors(parse(schema), path)]
 
 
-@pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in SPINE], ids=[row[0] for row in SPINE])
+@rows(("schema", "errors"), [row[1:] for row in SPINE], ids=[row[0] for row in SPINE])
 def test_the_spine(schema: Object, errors: list[str]) -> None:
     assert texts(schema) == errors
 
 
-@pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in META], ids=[row[0] for row in META])
+@rows(("schema", "errors"), [row[1:] for row in META], ids=[row[0] for row in META])
 def test_apiversion_kind_and_metadata(schema: Object, errors: list[str]) -> None:
     assert texts(schema) == errors
 
 
-@pytest.mark.parametrize(("branch", "errors"), [row[1:] for row in BRANCHES], ids=[row[0] for row in BRANCHES])
+@rows(("branch", "errors"), [row[1:] for row in BRANCHES], ids=[row[0] for row in BRANCHES])
 def test_junctors(branch: Object, errors: list[tuple[str, str]]) -> None:
     found = [text for text in texts(junctors(branch)) if "because it is defined" not in text]
     assert found == sorted(
@@ -143,7 +144,7 @@ EXCEPTIONS: list[tuple[str, Object, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "errors"), [row[1:] for row in EXCEPTIONS], ids=[row[0] for row in EXCEPTIONS])
+@rows(("schema", "errors"), [row[1:] for row in EXCEPTIONS], ids=[row[0] for row in EXCEPTIONS])
 def test_integer_or_string(schema: Object, errors: list[str]) -> None:
     assert texts(of(a=schema)) == errors
 
@@ -232,7 +233,7 @@ REMARKS: list[tuple[str, Object, list[tuple[str, str]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "found"), [row[1:] for row in REMARKS], ids=[row[0] for row in REMARKS])
+@rows(("schema", "found"), [row[1:] for row in REMARKS], ids=[row[0] for row in REMARKS])
 def test_remarks(schema: Object, found: list[tuple[str, str]]) -> None:
     assert [(remark.path, remark.rule) for remark in remarks(parse(schema))] == found
 

@@ -10,6 +10,7 @@ from noxu.schema.listtype import has_errors, validate
 from noxu.schema.structural import parse
 from noxu.schema.validation import MAX_FOUND
 from noxu.values import Json, Object
+from tests.rows import rows
 
 SET: Object = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
 ATOMIC: Object = {**SET, "x-kubernetes-list-type": "atomic"}
@@ -33,7 +34,7 @@ def duplicate(field: str, value: str) -> str:
     return f"{field}: Duplicate value: {value}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "value", "errors"),
     [
         ("no element twice", ["a", "b"], []),
@@ -58,7 +59,7 @@ def test_sets(case: str, value: Json, errors: list[str]) -> None:
     assert errors_at_l(SET, value) == errors, case
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "value", "errors"),
     [
         ("different keys", [{"k": "a"}, {"k": "b"}], []),
@@ -127,6 +128,7 @@ def test_fields_stand_below_a_path() -> None:
 N = 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "schema", "value", "count"),
     [
@@ -145,6 +147,7 @@ def test_time_is_linear(case: str, schema: Object, value: list[Json], count: int
     assert time.process_time() - start < 5  # at most 0.7 s
 
 
+@pytest.mark.slow
 def test_list_type_validation_stops_at_the_limit_of_errors() -> None:
     schema = parse({"type": "array", "items": SET})
     assert len(validate([["a", "a"]] * (MAX_FOUND + 10), schema)) == MAX_FOUND

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.schema.narrowing import PRUNED, narrowings
+from tests.rows import rows
 
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": name} for name in ("string", "integer", "number", "boolean"))
 ANY: Any = {"x-kubernetes-preserve-unknown-fields": True}
@@ -233,12 +232,12 @@ LISTS: Rows = [
 ROWS = [*TYPES, *FIELDS, *REQUIRED, *ENUMS, *TEXTS, *BOUNDS, *DEFAULTS, *RULES, *JUNCTORS, *LISTS]
 
 
-@pytest.mark.parametrize(("old", "new", "found"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("old", "new", "found"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_findings(old: Any, new: Any, found: list[str]) -> None:
     assert [f"{each.path}: {each.message}".removeprefix(": ") for each in narrowings(old, new)] == found
 
 
-@pytest.mark.parametrize("schema", [row[1] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows("schema", [row[1] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_a_schema_is_not_narrower_than_itself(schema: Any) -> None:
     assert narrowings(schema, schema) == []
 

@@ -12,6 +12,7 @@ import pytest
 from noxu.go.regexp_syntax import PatternError
 from noxu.schema import patterns
 from noxu.values import Object
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 
@@ -26,7 +27,7 @@ def _compiled_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("_compiled_as")
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "text", "matches"),
     [
         ("b", "abc", True),  # anywhere
@@ -83,7 +84,7 @@ def test_search(pattern: str, text: str, matches: bool) -> None:
 
 
 @pytest.mark.usefixtures("_compiled_as")
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "text", "found"),
     [
         ("b+", "abbab", ["bb", "b"]),
@@ -112,6 +113,7 @@ def test_a_bad_pattern_is_a_value_error_in_go_s_words() -> None:
         patterns.compile("a(b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
@@ -140,12 +142,14 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_a_pattern_that_is_too_large_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="expression too large"):
         patterns.compile(pattern)
 
 
+@pytest.mark.slow
 def test_no_program_takes_longer_than_the_loop_may_be_blocked() -> None:
     """Of the steps of compiling a large pattern, RE2's are those that cannot be interrupted."""
     slowest = "a{1000}" * 77
@@ -170,6 +174,7 @@ EVIL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_evil_patterns_take_linear_time() -> None:
     text = "a" * 1_000_000 + "!"
     compiled = [patterns.compile(pattern) for pattern in EVIL]
@@ -184,21 +189,23 @@ BY_CHANCE = [json.loads(line) for line in Path(__file__).with_name("patterns.jso
 TEXTS = ["", "abc", "aab\n", "é☃K", "a.*b 1_", "ſs\t"]
 
 
-@pytest.mark.parametrize("row", BY_CHANCE, ids=lambda row: row["pattern"])
+@pytest.mark.slow
+@rows("row", BY_CHANCE, ids=lambda row: row["pattern"])
 def test_patterns_match_as_in_go(row: Object) -> None:
-    assert judged(row["pattern"]) == {name: result for name, result in row.items() if name != "pattern"}
+    assert judged(row["pattern"]) == row
 
 
-@pytest.mark.parametrize("row", BY_CHANCE[::30], ids=lambda row: row["pattern"])
+@rows("row", BY_CHANCE[::30], ids=lambda row: row["pattern"])
 def test_patterns_with_an_alphabet_match_as_in_go(row: Object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "MEMORY", 1)
     patterns._compile_cached.cache_clear()
-    test_patterns_match_as_in_go(row)
+    assert judged(row["pattern"]) == row
 
 
 def judged(pattern: str) -> Object:
+    """What a row says about a pattern."""
     try:
         compiled = patterns.compile(pattern)
     except ValueError as error:
-        return {"error": str(error)}
-    return {"found": [list(compiled.find_all(text)) for text in TEXTS]}
+        return {"pattern": pattern, "error": str(error)}
+    return {"pattern": pattern, "found": [list(compiled.find_all(text)) for text in TEXTS]}

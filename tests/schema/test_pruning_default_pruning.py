@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.schema.defaulting import default
 from noxu.schema.pruning import prune_defaults
 from noxu.schema.structural import parse
-from noxu.values import Json, Object
+from noxu.values import Json, Object, copy
+from tests.rows import rows
 
 STRING = {"type": "string"}
 
@@ -37,10 +36,9 @@ DEFAULTED: list[tuple[str, Object, Json, Json]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "filled"), [row[1:] for row in DEFAULTED], ids=[row[0] for row in DEFAULTED]
-)
+@rows(("schema", "value", "filled"), [row[1:] for row in DEFAULTED], ids=[row[0] for row in DEFAULTED])
 def test_only_what_is_kept_is_filled_in(schema: Object, value: Json, filled: Json) -> None:
+    value = copy(value)
     default(value, prune_defaults(parse(schema)))
     assert value == filled
 

@@ -8,6 +8,7 @@ from noxu.schema.scalars import fits, is_json_integer, is_multiple, to_int64
 from noxu.schema.structural import parse
 from noxu.schema.validation import validate
 from noxu.values import MAX_INT64, MIN_INT64, Object
+from tests.rows import rows
 
 INTEGER: Object = {"type": "integer"}
 NUMBER: Object = {"type": "number"}
@@ -28,7 +29,7 @@ def not_positive(factor: str) -> str:
     return f"a: Invalid value: {factor}: factor MultipleOf declared for a must be positive: {factor}"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value", "errors"),
     [
         # minimum and maximum
@@ -101,7 +102,7 @@ def test_limits(schema: Object, value: float, errors: list[str]) -> None:
     assert [str(error) for error in found] == errors
 
 
-@pytest.mark.parametrize(
+@rows(
     ("number", "integer"),
     [
         (0.0, True), (-0.0, True), (1.0, True), (1.5, False), (-2.0, True), (0.5, False), (1e15, True),
@@ -125,7 +126,7 @@ def test_truncation_to_int64(number: float, truncated: int) -> None:
     assert to_int64(number) == truncated
 
 
-@pytest.mark.parametrize(
+@rows(
     ("number", "type_", "format_", "fitting"),
     [
         (5, "", "", True), (1e300, "", "", True), (1e300, "number", "", True), (1e300, "number", "double", True),

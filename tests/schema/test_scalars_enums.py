@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.schema.scalars import membership
 from noxu.values import Json
+from tests.rows import rows
 
 ROWS: list[tuple[str, list[Json], Json, bool]] = [
     ("a string", ["a", "b"], "b", True),
@@ -35,6 +34,6 @@ ROWS: list[tuple[str, list[Json], Json, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("members", "value", "is_member"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("members", "value", "is_member"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_membership(members: list[Json], value: Json, is_member: bool) -> None:
     assert membership(type(value), members)(value) is is_member

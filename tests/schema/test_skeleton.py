@@ -8,6 +8,7 @@ from noxu.schema.pruning import prune
 from noxu.schema.skeleton import drop, merge, restriction_1_violations, skeleton, strip
 from noxu.schema.structural import MISSING, NO_VALIDATION, parse
 from noxu.values import Json, Object
+from tests.rows import rows
 
 EXAMPLE_1 = {"properties": {"a": {}, "b": {"type": "string"}, "c": {"not": {}}}}
 EXAMPLE_2 = {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}
@@ -90,7 +91,7 @@ SKELETONS: list[tuple[str, Object, Object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in SKELETONS], ids=[row[0] for row in SKELETONS])
+@rows(("schema", "expected"), [row[1:] for row in SKELETONS], ids=[row[0] for row in SKELETONS])
 def test_skeletons(schema: Object, expected: Object) -> None:
     assert skeleton(schema) == expected
     assert skeleton(expected) == expected

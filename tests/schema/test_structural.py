@@ -16,6 +16,7 @@ from noxu.schema.structural import (
     parse,
 )
 from noxu.values import Object
+from tests.rows import rows
 
 SPINE: list[tuple[str, Object, str, Any]] = [
     ("type", {"type": "string"}, "type", "string"),
@@ -54,14 +55,14 @@ VALIDATIONS: list[tuple[str, Object, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "name", "value"), [row[1:] for row in SPINE], ids=[row[0] for row in SPINE])
+@rows(("schema", "name", "value"), [row[1:] for row in SPINE], ids=[row[0] for row in SPINE])
 def test_keywords_of_the_spine(schema: Object, name: str, value: Any) -> None:
     structural = parse(schema)
     assert getattr(structural, name) == value
     assert structural.validation is NO_VALIDATION
 
 
-@pytest.mark.parametrize(("schema", "name", "value"), [row[1:] for row in VALIDATIONS], ids=[row[0] for row in VALIDATIONS])  # fmt: skip
+@rows(("schema", "name", "value"), [row[1:] for row in VALIDATIONS], ids=[row[0] for row in VALIDATIONS])  # fmt: skip
 def test_value_validations(schema: Object, name: str, value: Any) -> None:
     assert getattr(parse(schema).validation, name) == value
 
@@ -156,7 +157,7 @@ NO_FORM: list[tuple[str, Object, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "message"), [row[1:] for row in NO_FORM], ids=[row[0] for row in NO_FORM])
+@rows(("schema", "message"), [row[1:] for row in NO_FORM], ids=[row[0] for row in NO_FORM])
 def test_schemas_without_a_structural_form(schema: Object, message: str) -> None:
     with pytest.raises(NoStructuralForm) as raised:
         parse(schema)

@@ -19,6 +19,7 @@ from noxu.schema.validation import (
     validate_default,
 )
 from noxu.values import Json, Object
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}
@@ -45,7 +46,7 @@ def beyond_type(subject: str, expected: str = "integer (default format)") -> str
     return f'<nil>: Invalid value: "": {subject} value must be of type {expected} in a'
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value", "errors"),
     [
         # accepted
@@ -114,7 +115,7 @@ def test_types(schema: Object, value: Json, errors: list[str]) -> None:
     assert errors_at_a(schema, value) == errors
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value", "errors"),
     [
         ({"maxLength": 2}, "ab", []),
@@ -149,7 +150,7 @@ def test_strings(schema: Object, value: Json, errors: list[str]) -> None:
     assert errors_at_a({"type": "string", **schema}, value) == errors
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value", "errors"),
     [
         # by the members' types
@@ -207,7 +208,7 @@ def test_arrays(schema: Object, value: Json, errors: list[str]) -> None:
     assert errors_at_a({"type": "array", "items": {"type": "integer"}, **schema}, value) == errors
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value", "errors"),
     [
         ({"minProperties": 1}, {}, [invalid_value("0", "should have at least 1 properties")]),
@@ -236,7 +237,7 @@ ALL_OF = "validate all the schemas (allOf)"
 NOT = "not validate the schema (not)"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "schema", "value", "errors"),
     [
         ("anyOf: one is enough", {"anyOf": [{"minLength": 9}, {"pattern": "a"}]}, "a", []),
@@ -328,7 +329,7 @@ def test_the_types_of_int_or_string_may_stand_in_an_any_of() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "schema", "value", "path", "errors"),
     [
         ("the root has no name", {"type": "object"}, "x", "", ['<nil>: Invalid value: "string":  in body must be of type object: "string"']),
@@ -389,7 +390,7 @@ def test_defaults_are_validated_by_another_rendering(
     assert [str(error) for error in validate_default(default, parse(schema), path="d")] == errors, case
 
 
-@pytest.mark.parametrize(
+@rows(
     ("schema", "value", "blocking"),
     [
         ({"type": "string"}, 5, True),

@@ -9,6 +9,7 @@ import pytest
 from noxu.schema.structural import parse
 from noxu.schema.validation import validate, validate_update
 from noxu.values import Json, Object
+from tests.rows import rows
 
 SHORT: Object = {"type": "string", "maxLength": 1}
 SMALL: Object = {"type": "integer", "maximum": 1}
@@ -39,7 +40,7 @@ def fields(schema: Object, old: Json, new: Json) -> list[str]:
     return [error.field for error in remaining]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "schema", "old", "new", "remaining"),
     [
         ("an unchanged scalar", SHORT, "bad", "bad", []),
@@ -151,6 +152,7 @@ def test_deep_values_are_compared_without_recursion() -> None:
     assert validate_update({"a": deep()}, {"a": deep()}, schema) == []
 
 
+@pytest.mark.slow
 def test_time_is_linear() -> None:
     old = [{"k": str(n), "v": "bad", "w": "x"} for n in range(50_000)]
     new = [{**item, "w": "y"} for item in reversed(old)]

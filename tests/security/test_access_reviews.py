@@ -11,6 +11,7 @@ from noxu.security.access_reviews import review, user_of
 from noxu.security.authorization import rules_of
 from noxu.security.rbac import MAX_LISTED, Policy
 from noxu.values import Object
+from tests.rows import rows
 
 DEV = User("dev")
 GET: Object = {"verb": "get", "resource": "pods"}
@@ -91,9 +92,7 @@ STATUSES: list[tuple[str, Decision, Object, Object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("decision", "spec", "expected"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES]
-)
+@rows(("decision", "spec", "expected"), [row[1:] for row in STATUSES], ids=[row[0] for row in STATUSES])
 def test_the_status(decision: Decision, spec: Object, expected: Object) -> None:
     assert review(Asked(decision), DEV, spec) == expected
 

@@ -19,6 +19,7 @@ from noxu.security.audit_policy import (
     Policy,
     load,
 )
+from tests.rows import rows
 
 TIM = User("tim@k8s.io", "", ("humans", "developers"))
 RBAC = "rbac.authorization.k8s.io"
@@ -63,7 +64,7 @@ def policy_of(*rules: str, **fields: Any) -> Policy:
     return load(text.encode())
 
 
-@pytest.mark.parametrize(
+@rows(
     ("asked", "level", "rules"),
     [
         ("namespaced", METADATA, "default"),
@@ -162,7 +163,7 @@ def test_without_a_file_the_metadata_of_everything_is_recorded_in_one_line() -> 
 ONE_STAGE = "allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "message"),
     [
         ("{}", "rules[0].level: Required value"),

@@ -11,6 +11,7 @@ from noxu.registry.access import Attributes, Decision, User
 from noxu.security.authorization import authorizer, refusal
 from noxu.security.rbac import Policy
 from noxu.values import Object
+from tests.rows import rows
 
 DEV = User("dev", groups=("system:authenticated",))
 MASTER = User("root", groups=("system:masters",))
@@ -47,9 +48,7 @@ MODES: list[tuple[str, str, bool, Attributes, Decision]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("modes", "missing", "asked", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES]
-)
+@rows(("modes", "missing", "asked", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
 def test_the_modes(modes: str, missing: bool, asked: Attributes, expected: Decision) -> None:
     assert authorizer(modes.split(","), policy(missing=missing))(asked) == expected
 

@@ -19,6 +19,7 @@ from noxu.security.bearer import (
     subprotocols,
 )
 from noxu.security.credentials import Rejected, Token
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 AUTHORIZATION: list[tuple[str, str, str, list[str]]] = [
@@ -67,9 +68,7 @@ SUBPROTOCOLS: list[tuple[str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("header", "token", "error"), [row[1:] for row in SUBPROTOCOLS], ids=[row[0] for row in SUBPROTOCOLS]
-)
+@rows(("header", "token", "error"), [row[1:] for row in SUBPROTOCOLS], ids=[row[0] for row in SUBPROTOCOLS])
 def test_the_subprotocol_of_a_websocket(header: str, token: str, error: str) -> None:
     headers = CIMultiDict({"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Protocol": header})
     if not error:

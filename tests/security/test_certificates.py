@@ -18,6 +18,7 @@ from noxu.security.certificates import (
     parse,
     parse_key,
 )
+from tests.rows import rows
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -98,6 +99,6 @@ DNS_NAMES = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), DNS_NAMES.items())
+@rows(("text", "expected"), DNS_NAMES.items())
 def test_dns_names(text: str, expected: bool) -> None:
     assert is_dns_name(text) == expected

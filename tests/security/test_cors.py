@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.security.cors import MAX_ORIGIN, AllowedOrigins, check
+from tests.rows import rows
 
 NOT_ANCHORED = "regular expression does not pin to start/end of host in the origin header"
 PREFIX = "--cors-allowed-origins has an invalid regular expression: "
@@ -43,7 +44,7 @@ ORIGINS: dict[str, tuple[str, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("origin", "is_allowed"), ORIGINS.values(), ids=ORIGINS)
+@rows(("origin", "is_allowed"), ORIGINS.values(), ids=ORIGINS)
 def test_the_origin(origin: str, is_allowed: bool) -> None:
     allowed = AllowedOrigins([r"^https://(.+\.)?example\.com$", "//localhost(:|$)"])
     assert (origin in allowed) == is_allowed

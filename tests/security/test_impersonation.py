@@ -13,6 +13,7 @@ from multidict import CIMultiDict
 from noxu.api.errors import ApiError
 from noxu.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
 from noxu.security.impersonation import MAX_PARTS, Extra, account_of, extra_key, impersonate, node_of, wanted
+from tests.rows import rows
 
 DEV = User("dev", groups=("g",))
 PODS = Attributes(DEV, "list", resource="pods", namespace="ns")
@@ -248,7 +249,7 @@ ACCOUNTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("user", "account"), ACCOUNTS)
+@rows(("user", "account"), ACCOUNTS)
 def test_users_of_service_accounts(user: str, account: tuple[str, str] | None) -> None:
     assert account_of(user) == account
 

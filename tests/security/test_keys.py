@@ -30,6 +30,7 @@ from noxu.security.keys import (
     read_public_keys,
     read_signing_key,
 )
+from tests.rows import rows
 from tests.timing import HANGS_AFTER
 
 RSA = rsa.generate_private_key(65537, 2048)
@@ -68,7 +69,7 @@ FILES: list[tuple[str, bytes, list[Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pem", "keys"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
+@rows(("pem", "keys"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
 def test_the_public_keys_of_a_file(pem: bytes, keys: list[Any]) -> None:
     found = read_public_keys(pem)
     assert [key.id for key in found] == [public_key(key.public_key()).id for key in keys]

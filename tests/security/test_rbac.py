@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from noxu.registry.access import Attributes, User
 from noxu.security.rbac import MANY, Policy, RoleKey
 from noxu.values import Object
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 DEV = User("dev", groups=("team", "system:authenticated"))
@@ -108,12 +109,12 @@ RULES: list[tuple[str, Object, Attributes, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("granted", "request_", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
+@rows(("granted", "request_", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_a_rule(granted: Object, request_: Attributes, expected: bool) -> None:
     assert policy_of(granted).authorize(request_).allowed is expected
 
 
-@pytest.mark.parametrize(("granted", "request_", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
+@rows(("granted", "request_", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
 def test_a_rule_among_many_bindings(granted: Object, request_: Attributes, expected: bool) -> None:
     policy = policy_of(granted)
     for n in range(2 * MANY):
@@ -137,7 +138,7 @@ SUBJECTS: list[tuple[str, Object, User, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("to", "user", "expected"), [row[1:] for row in SUBJECTS], ids=[row[0] for row in SUBJECTS])
+@rows(("to", "user", "expected"), [row[1:] for row in SUBJECTS], ids=[row[0] for row in SUBJECTS])
 def test_a_subject(to: Object, user: User, expected: bool) -> None:
     policy = Policy()
     policy.put_role("", "r", role(PODS))
@@ -352,6 +353,7 @@ def test_the_answers_are_those_of_a_reader_of_all_objects(changes: list[Any]) ->
                 assert policy.authorize(question).allowed is allowed(roles, bindings, question)
 
 
+@pytest.mark.slow
 def test_a_change_of_another_role_costs_users_with_many_bindings_little() -> None:
     policy = Policy()
     for n in range(MANY + 1):

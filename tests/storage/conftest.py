@@ -17,6 +17,14 @@ from tests.etcd_server import EtcdServer
 from tests.storage.rebased import open_rebased
 from tests.timing import HANGS_AFTER, hang_guard
 
+SLOW = pytest.mark.slow(every=3)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") is None:
+        item.add_marker(SLOW)
+
+
 Collect = Callable[..., Coroutine[Any, Any, list[Event]]]
 OpenEtcd = Callable[[], Awaitable[Store]]
 

@@ -9,6 +9,7 @@ import pytest
 
 from noxu.tables.printers import built_in_columns, scale_columns
 from noxu.tables.table import Conversion, convert, convert_list
+from tests.rows import rows
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 TEN_MINUTES_AGO = "2026-11-21T11:50:00Z"
@@ -126,7 +127,7 @@ PODS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), [row[1:] for row in PODS], ids=[row[0] for row in PODS])
+@rows(("value", "expected"), [row[1:] for row in PODS], ids=[row[0] for row in PODS])
 def test_a_pod_that_is(value: dict[str, Any], expected: tuple[str, str]) -> None:
     found = cells("v1/Pod", value)
     assert (found["Ready"], found["Status"]) == expected
@@ -151,7 +152,7 @@ RESTARTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "expected"), [row[1:] for row in RESTARTS], ids=[row[0] for row in RESTARTS])
+@rows(("value", "expected"), [row[1:] for row in RESTARTS], ids=[row[0] for row in RESTARTS])
 def test_a_pod_restarted(value: dict[str, Any], expected: str) -> None:
     assert cells("v1/Pod", value)["Restarts"] == expected
 
@@ -655,7 +656,7 @@ CELLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kind", "value", "expected"),
     [(kind, value, expected) for kind, _, value, expected in CELLS],
     ids=[f"{kind.rpartition('/')[2]} {what}" for kind, what, *_ in CELLS],

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from noxu.tables.jsonpath import MAX_OF_ROW as MAX_VALUES
 from noxu.tables.jsonpath import MAX_RANGES, Bare, PathError, parse
+from tests.rows import rows
 
 OBJECT = {
     "metadata": {"name": "w1", "labels": {"a.b/c": "label"}, "annotations": None},
@@ -188,7 +189,7 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("path", "found"), [row[1:] for row in FOUND], ids=[row[0] for row in FOUND])
+@rows(("path", "found"), [row[1:] for row in FOUND], ids=[row[0] for row in FOUND])
 def test_values_found_by_a_path(path: str, found: list[object]) -> None:
     result = parse(path).find(OBJECT)
     assert result == found
@@ -235,7 +236,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("path", [row[1] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@rows("path", [row[1] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_malformed_paths_are_refused(path: str) -> None:
     with pytest.raises(PathError):
         parse(path)

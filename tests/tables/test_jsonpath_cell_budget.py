@@ -54,6 +54,7 @@ EXPENSIVE = [
 ]
 
 
+@pytest.mark.slow(every=9)
 @pytest.mark.parametrize("path", EXPENSIVE)
 def test_many_columns_take_as_long_as_the_budget_of_a_row(path: str) -> None:
     made = columns(path, 500)
@@ -84,6 +85,7 @@ def rows(made: Columns, count: int) -> list[Any]:
     return [row["cells"] for row in found["rows"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["..a..a..a", ".list[*].l[*]", ".map"])
 def test_the_rows_of_a_request_share_a_budget(path: str) -> None:
     made = columns(path, 100)

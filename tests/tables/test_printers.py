@@ -11,6 +11,7 @@ from noxu.api.errors import ApiError
 from noxu.kinds import scheme
 from noxu.tables.printers import built_in_columns
 from noxu.tables.table import Conversion, convert, convert_list
+from tests.rows import rows
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 CREATED = "2026-11-21T11:00:00Z"
@@ -251,9 +252,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("api_version", "kind", "more", "expected"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES]
-)
+@rows(("api_version", "kind", "more", "expected"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES])
 def test_the_columns_and_cells_of(api_version: str, kind: str, more: dict[str, Any], expected: dict[str, Any]) -> None:
     found = cells(api_version, kind, **more)
     assert found == expected
@@ -348,7 +347,7 @@ def test_a_bookmark_of_definitions() -> None:
 LISTED = [(kind.api_version, kind.kind) for kind in scheme.served() if "list" in kind.verbs]
 
 
-@pytest.mark.parametrize(("api_version", "kind"), LISTED, ids=lambda part: part)
+@rows(("api_version", "kind"), LISTED, ids=lambda part: part)
 def test_every_kind_has_a_row_of_cells_for_its_columns_also_a_bookmark(api_version: str, kind: str) -> None:
     columns = built_in_columns(api_version, kind)
     extra = {"IPAddress": 1}.get(kind, 0)

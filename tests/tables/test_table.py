@@ -26,6 +26,7 @@ from noxu.tables.table import (
     table,
 )
 from tests.optional import SHARED, needs_data
+from tests.rows import rows
 
 RECORDINGS = SHARED / "recordings"
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -113,7 +114,7 @@ def test_the_columns_of_scale() -> None:
 # -- cells ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kind", "value", "expected"),
     [
         ("string", "txt", "txt"),
@@ -180,14 +181,12 @@ def test_a_cell_goes_by_its_columns_type(kind: str, value: Any, expected: Any) -
 
 
 @pytest.mark.parametrize("kind", ["string", "integer", "number", "boolean", "date"])
-@pytest.mark.parametrize(
-    "path", [".spec.missing", ".missing.v", ".spec.v[0]", ".spec.v[*]", '.spec.v[?(@.x=="y")]', ".spec word"]
-)
+@rows("path", [".spec.missing", ".missing.v", ".spec.v[0]", ".spec.v[*]", '.spec.v[?(@.x=="y")]', ".spec word"])
 def test_missing_and_failing_columns_are_null(kind: str, path: str) -> None:
     assert cell(kind, "text", path) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kind", "path", "expected"),
     [
         ("string", ".spec.v[*]", "1"),

@@ -8,12 +8,13 @@ import pytest
 
 from noxu.go.time import unix_nanos
 from noxu.tables.table import INVALID, UNKNOWN, human, since
+from tests.rows import rows
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 500_000, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY, YEAR = 1, 60, 3600, 86400, 365 * 86400
 
 
-@pytest.mark.parametrize(
+@rows(
     ("seconds", "words"),
     [
         (-2.0, INVALID),
@@ -50,7 +51,7 @@ def test_a_duration_has_two_or_three_figures(seconds: float, words: str) -> None
     assert human(int(seconds * 10**9)) == words
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "words"),
     [
         ("2026-11-21T12:00:00Z", "0s"),

@@ -12,6 +12,7 @@ from noxu.tables import table
 from noxu.tables.printers import built_in_columns
 from noxu.tables.table import Ages, Columns, custom_columns, metadata, row_of_summary, summarize
 from noxu.values import Object
+from tests.rows import rows
 
 NOW = datetime(2030, 1, 1, 1, tzinfo=UTC)
 CREATED = "2030-01-01T00:00:00Z"
@@ -73,7 +74,7 @@ CASES: dict[str, tuple[Columns, Object]] = {
 
 @pytest.mark.parametrize("version", table.VERSIONS)
 @pytest.mark.parametrize("include", table.INCLUDE)
-@pytest.mark.parametrize(("columns", "value"), CASES.values(), ids=CASES)
+@rows(("columns", "value"), CASES.values(), ids=CASES)
 def test_a_row_of(columns: Columns, value: Object, include: str, version: str) -> None:
     expected = codec.encode(table.row(columns, value, version, include, NOW), sort_keys=False)
     summary = summarize(value, columns)
@@ -82,7 +83,7 @@ def test_a_row_of(columns: Columns, value: Object, include: str, version: str) -
 
 
 @pytest.mark.parametrize("version", table.VERSIONS)
-@pytest.mark.parametrize(("columns", "value"), CASES.values(), ids=CASES)
+@rows(("columns", "value"), CASES.values(), ids=CASES)
 def test_the_metadata_of(columns: Columns, value: Object, version: str) -> None:
     expected = codec.encode(table.partial(value, version), sort_keys=False)
     assert metadata(summarize(value, columns), version) == expected

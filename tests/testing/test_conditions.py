@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.testing import conditions
+from tests.rows import rows
 
 READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Old", "status": "False"}]}}
 
@@ -35,7 +36,7 @@ ROWS: list[tuple[str, Any, Any, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("condition", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("condition", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_conditions(condition: Any, value: Any, expected: bool) -> None:
     check, _ = conditions.parse(condition)
     try:

@@ -14,6 +14,8 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from noxu import Noxu
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +61,7 @@ def report() -> None:
     sys.stdout.write(json.dumps([before, held()]))
 
 
+@pytest.mark.slow
 def test_servers_that_are_stopped_leave_nothing_behind() -> None:
     """In a process without the servers and caches of other tests."""
     code = f"from {__name__} import report; report()"

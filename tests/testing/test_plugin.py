@@ -9,6 +9,8 @@ import pytest
 
 from noxu.testing.handle import Noxu
 
+pytestmark = pytest.mark.slow(every=4)
+
 ROOT = Path(__file__).parents[2]
 WIDGETS = """
 apiVersion: apiextensions.k8s.io/v1

@@ -11,6 +11,8 @@ import pytest
 
 from tests.optional import require_package
 
+pytestmark = pytest.mark.slow(every=4)
+
 PAGE = (Path(__file__).parents[2] / "docs/recipes.md").read_text()
 _NAMED = re.compile(r"# (\w+\.py)\n")
 

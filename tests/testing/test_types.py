@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 TESTS = Path(__file__).with_name("typed_tests.py")
 
 
+@pytest.mark.slow
 def test_mypy_strict_accepts_the_tests_of_a_user(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unused `type: ignore` comments are errors, so what they allow is refused."""
     shutil.copy(TESTS, pytester.path / "test_typed.py")

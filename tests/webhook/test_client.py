@@ -19,6 +19,7 @@ from noxu.webhook.client import (
     endpoint_of,
     read_review,
 )
+from tests.rows import rows
 
 RESPONSE = Struct("AdmissionResponse").define(
     Field("uid", STRING, write=Presence.ALWAYS),
@@ -48,7 +49,7 @@ ENDPOINTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("config", "url"), ENDPOINTS)
+@rows(("config", "url"), ENDPOINTS)
 def test_a_client_config_leads_to_a_url(config: dict[str, Any], url: str) -> None:
     assert endpoint_of(config).url == url
 
@@ -125,7 +126,7 @@ ANSWERS: list[tuple[str, Reply, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("reply", "text"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
+@rows(("reply", "text"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
 def test_an_answer_that_is_no_review(reply: Reply, text: str) -> None:
     with pytest.raises(CallFailed) as error:
         read_review(reply, KIND)

@@ -55,8 +55,7 @@ def _known(fields: Json, is_canonical: Callable[[Json], bool]) -> FieldSet | Non
         if len(written) > MAX_KEPT_BYTES or not is_canonical(fields):
             return None
         if len(_sets) >= MAX_KEPT:
-            _sets.clear()
-            _texts.clear()
+            forget()
         known = _sets[written] = fields
     elif id(known) not in _texts:
         _texts[id(known)] = known, codec.encode(known, sort_keys=True)
@@ -73,3 +72,14 @@ def set_of(text: bytes) -> FieldSet | None:
     """The set with that JSON, if its JSON is known; else None."""
     known = _sets.get(text)
     return known if known is not None and json_of(known) == text else None
+
+
+def kept() -> dict[bytes, FieldSet]:
+    """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""
+    return dict(_sets)
+
+
+def forget() -> None:
+    """Keep none of the sets that are kept now."""
+    _sets.clear()
+    _texts.clear()

@@ -24,8 +24,6 @@ from noxu.go import url as go_url
 from noxu.go import x509
 from noxu.go.structs import arrange
 from noxu.go.text import quote
-from noxu.schema.lint import structural_errors
-from noxu.schema.structural import NoStructuralForm, parse
 from noxu.values import Object
 
 NAMES_ACCEPTED: Final = "NamesAccepted"
@@ -210,6 +208,8 @@ def deletion_failed(why: str) -> Condition:
 
 def non_structural(crd: Object) -> Condition | None:
     """The condition NonStructuralSchema of a stored CRD, None if all schemas are structural."""
+    from noxu.schema import lint  # with the first definition
+
     errors: list[FieldError] = []
     if crd["spec"].get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
@@ -218,11 +218,10 @@ def non_structural(crd: Object) -> Condition | None:
         if schema is None:
             continue
         try:
-            structural = parse(schema)
-        except NoStructuralForm as error:
+            errors += lint.violations(schema, f"spec.versions[{n}].schema.openAPIV3Schema")
+        except ValueError as error:
             message = f"failed to check validation schema for version {version['name']}: {error}"
             return Condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
-        errors += structural_errors(structural, f"spec.versions[{n}].schema.openAPIV3Schema")
     return Condition(NON_STRUCTURAL, "True", "Violations", aggregate(map(str, errors))) if errors else None
 
 

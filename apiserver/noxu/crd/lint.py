@@ -27,9 +27,9 @@ from noxu.crd.types import default
 from noxu.crd.unknown import unknown_fields
 from noxu.crd.update import prepare_for_create, prepare_for_update
 from noxu.crd.validation import validate, validate_update
-from noxu.go.structs import DecodedStruct
+from noxu.go.structs import DecodedStruct, arrange
 from noxu.go.text import compact_json
-from noxu.schema.completion import CompletionNote
+from noxu.schema.completion import PRESERVE, CompletionNote, complete
 from noxu.schema.lint import Remark, incomplete
 from noxu.schema.lint import remarks as schema_remarks
 from noxu.schema.narrowing import Narrowing
@@ -277,10 +277,10 @@ def fix(crd: Json, *, checkers: RuleCheckers | None = None, drop_unknown: bool =
         return Fixed(None, [], lint_crd(crd))
     unknown = unknown_fields(crd)
     if v1beta1.is_v1beta1(crd):
-        value, notes = v1beta1.convert(decoded.value)
+        value, notes = convert(decoded.value)
         notes.insert(0, CompletionNote("apiVersion", f"{v1beta1.API_VERSION} became {types.API_VERSION}"))
     else:
-        value, notes = v1beta1.complete_schemas(default(decoded.value))
+        value, notes = complete_schemas(default(decoded.value))
     fixed = types.written(types.decode(value).value)
     violations = lint_crd(fixed, checkers=checkers)
     if drop_unknown:
@@ -288,6 +288,30 @@ def fix(crd: Json, *, checkers: RuleCheckers | None = None, drop_unknown: bool =
     else:
         violations = [found.error for found in unknown] + violations
     return Fixed(None if violations else fixed, notes, violations)
+
+
+def convert(crd: Object) -> tuple[Object, list[CompletionNote]]:
+    """(a decoded v1beta1 CRD as v1 with completed schemas, the changes)."""
+    return complete_schemas(v1beta1.upgrade(crd))
+
+
+def complete_schemas(crd: Object) -> tuple[Object, list[CompletionNote]]:
+    """(a decoded v1 CRD with all schemas completed, the changes). preserveUnknownFields moves into the schemas."""
+    notes: list[CompletionNote] = []
+    spec = {name: given for name, given in crd["spec"].items() if name != "preserveUnknownFields"}
+    preserve = bool(crd["spec"].get("preserveUnknownFields"))
+    if preserve:
+        notes.append(CompletionNote("spec.preserveUnknownFields", f"true became {PRESERVE}: true in the schemas"))
+    versions = []
+    for n, version in enumerate(spec["versions"] or []):
+        path = f"spec.versions[{n}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            notes.append(CompletionNote(path, "a schema that allows everything added"))
+        completed, changes = complete(schema or {"type": "object"}, path, preserve=preserve or schema is None)
+        notes += changes
+        versions.append(arrange(types.CRD_VERSION, {**version, "schema": {"openAPIV3Schema": completed}}))
+    return {**crd, "spec": {**spec, "versions": versions}}, notes
 
 
 def _type_errors(crd: Json) -> list[FieldError]:

@@ -19,8 +19,6 @@ from noxu.crd.internal import internal
 from noxu.crd.types import default
 from noxu.go.structs import INT32, STRING, DecodedStruct, Field, List, Presence, Struct, arrange, named
 from noxu.go.structs import decode as decode_struct
-from noxu.schema.completion import PRESERVE, CompletionNote, complete
-from noxu.schema.structural import NoStructuralForm, parse
 from noxu.values import Json, Object
 
 API_VERSION: Final = f"{types.GROUP}/v1beta1"
@@ -159,44 +157,3 @@ def written(crd: Object) -> Object:
     """A decoded v1beta1 CRD as Go writes it: without empty lists and maps that have omitempty."""
     result: Object = types.write(CRD, crd)
     return result
-
-
-def convert(crd: Object) -> tuple[Object, list[CompletionNote]]:
-    """(a decoded v1beta1 CRD as v1 with completed schemas, the changes)."""
-    return complete_schemas(upgrade(crd))
-
-
-def preserving(schema: Object | None) -> Object:
-    """The schema by which objects of a CRD with preserveUnknownFields are served: nothing is pruned anywhere."""
-    completed, _ = complete(schema or {}, preserve=True)
-    try:
-        parse(completed)
-    except NoStructuralForm:
-        completed = {"type": "object"}
-    todo = [completed]
-    while todo:
-        node = todo.pop()
-        if node.get("type") == "object" and node.get("additionalProperties") is None:
-            node[PRESERVE] = True
-        below = [*(node.get("properties") or {}).values(), node.get("items"), node.get("additionalProperties")]
-        todo += [inner for inner in below if isinstance(inner, dict)]
-    return completed
-
-
-def complete_schemas(crd: Object) -> tuple[Object, list[CompletionNote]]:
-    """(a decoded v1 CRD with all schemas completed, the changes). preserveUnknownFields moves into the schemas."""
-    notes: list[CompletionNote] = []
-    spec = {name: given for name, given in crd["spec"].items() if name != "preserveUnknownFields"}
-    preserve = bool(crd["spec"].get("preserveUnknownFields"))
-    if preserve:
-        notes.append(CompletionNote("spec.preserveUnknownFields", f"true became {PRESERVE}: true in the schemas"))
-    versions = []
-    for n, version in enumerate(spec["versions"] or []):
-        path = f"spec.versions[{n}].schema.openAPIV3Schema"
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            notes.append(CompletionNote(path, "a schema that allows everything added"))
-        completed, changes = complete(schema or {"type": "object"}, path, preserve=preserve or schema is None)
-        notes += changes
-        versions.append(arrange(types.CRD_VERSION, {**version, "schema": {"openAPIV3Schema": completed}}))
-    return {**crd, "spec": {**spec, "versions": versions}}, notes

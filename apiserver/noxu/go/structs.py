@@ -23,7 +23,6 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.cpu_budget import spend
-from noxu.go import quantity
 from noxu.go.base64 import canonical, encode
 from noxu.go.text import MINUS_ZERO, RawNumber, number_text
 from noxu.go.time import MICRO, SECONDS, format_duration, parse_duration, parse_time
@@ -289,6 +288,8 @@ def _bytes(value: Json) -> Json:
 
 def _quantity(value: Json) -> Json:
     """Quantity.UnmarshalJSON: the canonical form of a text or a number."""
+    from noxu.go import quantity  # it imports decimal, and few servers see a quantity at their start
+
     if isinstance(value, (int, float)) and type(value) is not bool:
         value = number_text(value)
     return str(quantity.parse(value.strip() if type(value) is str else ""))

@@ -40,7 +40,7 @@ from noxu.values import Json
 MAX_BYTES: Final = 256 * 1024 * 1024
 MIN_SPLIT: Final = 16 * 1024  # bytes; smaller files are read faster than found
 _DIGEST: Final = 32  # bytes
-_PACKAGE: Final = Path(__file__).parents[2]
+PACKAGE: Final = Path(__file__).parents[2]
 
 
 def user_directory() -> Path | None:
@@ -55,7 +55,7 @@ def user_directory() -> Path | None:
 def version() -> bytes:
     """What the code is: its modules with their sizes and times of modification, Python's version, the engine of patterns."""
     digest = hashlib.sha256(f"{sys.version}\0{patterns.engine()}\0".encode())
-    for path in sorted(_modules(str(_PACKAGE))):
+    for path in sorted(_modules(str(PACKAGE))):
         found = os.stat(path)  # noqa: PTH116 - of hundreds of modules
         digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
     return digest.digest()

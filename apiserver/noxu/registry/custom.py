@@ -9,12 +9,12 @@ from noxu.api import meta
 from noxu.api.errors import TOO_LARGE, plain_error
 from noxu.api.field import Path
 from noxu.api.meta_shape import is_coerced
-from noxu.crd import v1beta1
 from noxu.crd.types import deprecation_warning, storage_version
 from noxu.go.structs import Struct
 from noxu.go.text import plain
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
 from noxu.schema import embedded
+from noxu.schema.completion import preserving
 from noxu.schema.defaulting import TooMuchAdded, default, drop_nulls
 from noxu.schema.pruning import prune
 from noxu.values import Object, nested_field
@@ -173,7 +173,7 @@ def _resource(crd: Object, version: Object) -> Resource:
     paths = subresources.get("scale")
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if spec.get("preserveUnknownFields"):
-        schema = v1beta1.preserving(schema)
+        schema = preserving(schema)
     return Resource(
         type=CUSTOM,
         group=spec["group"],

@@ -24,8 +24,7 @@ from typing import Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.api.names import path_segment_name
-from noxu.api.selectors import pack, unpack
+from noxu.api.names import pack, path_segment_name, unpack
 from noxu.apply.recurring import json_of, set_of
 from noxu.expressions import expression
 from noxu.go.structs import json_type

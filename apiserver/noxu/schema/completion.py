@@ -20,6 +20,7 @@ from noxu.api.field import ROOT, Path, child, key
 from noxu.expressions import expression
 from noxu.schema.formats import NUMERIC, is_recognized
 from noxu.schema.skeleton import JUNCTORS, merge, skeleton
+from noxu.schema.structural import NoStructuralForm, parse
 from noxu.values import Json, Object, copy
 
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -63,6 +64,23 @@ _LOCAL: Final = "#/definitions/"
 _NAMED: Final = ("properties", "patternProperties", "dependencies")
 _SINGLE: Final = ("items", "additionalProperties", "additionalItems", "not")
 MAX_REFERENCES: Final = 10_000  # definitions that refer to definitions can grow without end
+
+
+def preserving(schema: Object | None) -> Object:
+    """The schema by which objects of a CRD with preserveUnknownFields are served: nothing is pruned anywhere."""
+    completed, _ = complete(schema or {}, preserve=True)
+    try:
+        parse(completed)
+    except NoStructuralForm:
+        completed = {"type": "object"}
+    todo = [completed]
+    while todo:
+        node = todo.pop()
+        if node.get("type") == "object" and node.get("additionalProperties") is None:
+            node[PRESERVE] = True
+        below = [*(node.get("properties") or {}).values(), node.get("items"), node.get("additionalProperties")]
+        todo += [inner for inner in below if isinstance(inner, dict)]
+    return completed
 
 
 class _References:

@@ -28,7 +28,9 @@ from noxu.schema.structural import (
     Structural,
     ValueValidation,
     of_schema,
+    parse,
 )
+from noxu.values import Object
 
 
 def explain(violation: FieldError) -> str:
@@ -120,6 +122,11 @@ class _Level(Enum):
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"
     FIELD = "must not be empty for specified object fields"
+
+
+def violations(schema: Object, path: Path) -> list[FieldError]:
+    """`structural_errors` of a schema as JSON. Raises NoStructuralForm, a ValueError."""
+    return structural_errors(parse(schema), path)
 
 
 def structural_errors(schema: Structural, path: Path = "") -> list[FieldError]:

@@ -10,6 +10,7 @@ from noxu.cel.syntax.ast import Call, Ident
 from noxu.cel.types import types
 from noxu.cel.types.schema_types import DeclType
 from tests.cel.evaluate import compile_errors, program
+from tests.rows import rows
 
 TYPES = [
     ("a literal", "1u", "uint"),
@@ -58,7 +59,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [row[1:] for row in TYPES],
     ids=[row[0] for row in TYPES],
@@ -86,7 +87,7 @@ OVERLOADS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "overloads"), [row[1:] for row in OVERLOADS], ids=[row[0] for row in OVERLOADS])
+@rows(("text", "overloads"), [row[1:] for row in OVERLOADS], ids=[row[0] for row in OVERLOADS])
 def test_a_call_has_overloads(text: str, overloads: tuple[str, ...]) -> None:
     tree = program(text).tree
     assert isinstance(tree, Call)
@@ -124,7 +125,7 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "errors"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+@rows(("text", "errors"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_an_expression_has_no_type(text: str, errors: list[str]) -> None:
     assert compile_errors(text) == errors
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import pytest
-
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import Program
 from noxu.cel.types import types
 from noxu.cel.types.schema_types import decl_type
 from noxu.cel.values.values import from_json_or_failed
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 MAX = 2**64 - 1
 NAME = {"type": "string", "maxLength": 10}  # at most 40 bytes
@@ -92,12 +91,12 @@ ROWS: list[tuple[str, str, tuple[int, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("text", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_an_estimate(text: str, expected: tuple[int, int]) -> None:
     assert estimate(text) == expected
 
 
-@pytest.mark.parametrize("text", [row[1] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows("text", [row[1] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_an_evaluation_costs_no_more_than_estimated(text: str) -> None:
     outcome = program(text).evaluate({"self": from_json_or_failed(OBJECT, SCHEMA)})
     assert outcome.cost <= estimate(text)[1]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.cel.cost.function_estimates import EMPTY_UNION, NOTHING, ONE, UNKNOWN, Range, total
+from tests.rows import rows
 
 MAX = 2**64 - 1
 ROWS = [
@@ -22,6 +21,6 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("found", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("found", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_ranges(found: Range, expected: Range) -> None:
     assert found == expected

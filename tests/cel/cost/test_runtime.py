@@ -11,6 +11,7 @@ from noxu.cel.errors import Cancelled, CelError
 from noxu.cel.library.network import parse_address, parse_network
 from noxu.cel.library.strings import NAMED
 from noxu.cel.values.values import MapValue, UntypedList
+from tests.rows import rows
 
 TEN, TWELVE = "x" * 10, "x" * 12
 ERROR = CelError("no")
@@ -54,9 +55,7 @@ ROWS: list[tuple[str, str, str, list[Any], Any, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("function", "overload", "args", "result", "cost"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
-)
+@rows(("function", "overload", "args", "result", "cost"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_a_call_costs(function: str, overload: str, args: list[Any], result: Any, cost: int) -> None:
     assert call_cost(function, (overload,))(args, result) == cost
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.errors import TimeExceeded
 from noxu.cel.program import Program
 from noxu.cel.values.values import ABSENT, FailedConversion, UntypedMap
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT
 from tests.cel.evaluate import Error, evaluate, program
+from tests.rows import rows
 
 ZERO = Error("division by zero")
 ROWS: list[tuple[str, str, Any]] = [
@@ -72,7 +71,7 @@ ROWS: list[tuple[str, str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("text", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_an_evaluation(text: str, expected: Any) -> None:
     found = evaluate(text, d=UntypedMap({"a": {"b": 1}}), i=ABSENT, s=FailedConversion("broken"))
     assert (type(found), found) == (type(expected), expected)
@@ -105,7 +104,7 @@ COSTS = [
 ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "cost"),
     [row[1:] for row in COSTS],
     ids=[row[0] for row in COSTS],

@@ -8,6 +8,7 @@ import pytest
 
 from noxu.cel.evaluation.selection import is_attribute, plan_attribute
 from tests.cel.evaluate import program
+from tests.rows import rows
 
 PLANS = [  # expression, name of the base, qualifiers from the last to the first, cost of the attribute
     ("an identifier", "d", "d", [], 1),
@@ -24,9 +25,7 @@ PLANS = [  # expression, name of the base, qualifiers from the last to the first
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "qualifiers", "cost"), [row[1:] for row in PLANS], ids=[row[0] for row in PLANS]
-)
+@rows(("text", "name", "qualifiers", "cost"), [row[1:] for row in PLANS], ids=[row[0] for row in PLANS])
 def test_the_plan_of_an_attribute(text: str, name: str, qualifiers: list[object], cost: int) -> None:
     expression = program(text)
     plan = plan_attribute(expression.tree, expression.instantiate().values)

@@ -17,6 +17,7 @@ from noxu.cel.generation.writer import SourceWriter
 from noxu.cel.program import Program
 from noxu.cel.types.schema_types import decl_type
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -86,7 +87,7 @@ HELD: list[tuple[str, str, dict[str, Any], int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "value", "cost"), [row[1:] for row in HELD], ids=[row[0] for row in HELD])
+@rows(("rule", "value", "cost"), [row[1:] for row in HELD], ids=[row[0] for row in HELD])
 def test_a_rule_that_holds_returns_its_cost(rule: str, value: dict[str, Any], cost: int) -> None:
     assert generated(rule)(value, value, ENOUGH, no_limit) == cost
 
@@ -151,7 +152,7 @@ FALLBACKS: list[tuple[str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "value"), [row[1:] for row in FALLBACKS], ids=[row[0] for row in FALLBACKS])
+@rows(("rule", "value"), [row[1:] for row in FALLBACKS], ids=[row[0] for row in FALLBACKS])
 def test_a_rule_hands_over_to_the_interpreter(rule: str, value: Any) -> None:
     with pytest.raises(FALLBACK_ERRORS):
         generated(rule)(value, value, ENOUGH, no_limit)

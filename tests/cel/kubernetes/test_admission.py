@@ -9,6 +9,7 @@ import pytest
 
 from noxu.cel.kubernetes.admission import Composition, Purpose, activation, match_condition
 from noxu.cel.library.kubernetes import AuthorizerDecision
+from tests.rows import rows
 
 PURPOSES = [
     ("a variable may be anything", Purpose.VARIABLE, "[1]", ""),
@@ -30,7 +31,7 @@ PURPOSES = [
 ]
 
 
-@pytest.mark.parametrize(("purpose", "text", "error"), [row[1:] for row in PURPOSES], ids=[row[0] for row in PURPOSES])
+@rows(("purpose", "text", "error"), [row[1:] for row in PURPOSES], ids=[row[0] for row in PURPOSES])
 def test_the_purpose_of_an_expression_determines_its_type(purpose: Purpose, text: str, error: str) -> None:
     expression = Composition(params=False).expression(text, purpose)
     assert expression.error == error

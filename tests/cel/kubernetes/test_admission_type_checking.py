@@ -9,6 +9,7 @@ from noxu.cel.kubernetes.admission import TypeChecker, object_type
 from noxu.go import structs
 from noxu.go.structs import Field, List, Map, Struct, Union
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 WIDGET = object_type(
     "Widget",
@@ -41,7 +42,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "error"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("text", "error"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_an_expression_is_checked(text: str, error: str) -> None:
     assert WIDGET is not None
     found = TypeChecker(WIDGET, [("double", "object.spec.n * 2")]).error(text)

@@ -10,6 +10,7 @@ from noxu.cel.errors import TimeExceeded
 from noxu.cel.kubernetes.validation import BUDGET, RuleValidator, ValidationResult
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 INTEGER = {"type": "integer"}
 
@@ -60,7 +61,7 @@ FAILED: list[tuple[str, dict[str, Any], Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "expected"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
+@rows(("schema", "value", "expected"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
 def test_errors(schema: dict[str, Any], value: Any, expected: list[str]) -> None:
     found = [
         error.replace('"object"', "").replace("Invalid value: : ", "Invalid value: ") for error in errors(schema, value)
@@ -85,9 +86,7 @@ TRANSITIONS: list[tuple[str, dict[str, Any], Any, Any, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("schema", "new", "old", "count"), [row[1:] for row in TRANSITIONS], ids=[row[0] for row in TRANSITIONS]
-)
+@rows(("schema", "new", "old", "count"), [row[1:] for row in TRANSITIONS], ids=[row[0] for row in TRANSITIONS])
 def test_transition_rules(schema: dict[str, Any], new: Any, old: Any, count: int) -> None:
     assert len(errors(schema, new, old)) == count
 
@@ -136,6 +135,7 @@ def test_a_rule_that_exceeds_its_limit_is_the_last() -> None:
     assert result.remaining == -1
 
 
+@pytest.mark.slow
 def test_a_message_that_costs_too_much_is_the_end() -> None:
     message = "self.map(a, self.map(b, self.map(c, 'x').join()).join()).join()"
     schema = ruled({"type": "array", "items": INTEGER}, {"rule": "false", "messageExpression": message}, "false")

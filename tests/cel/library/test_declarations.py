@@ -11,6 +11,7 @@ from noxu.cel.library.declarations import Function, accepts, overload, read_type
 from noxu.cel.types import types
 from noxu.cel.values.numbers import Uint
 from noxu.cel.values.values import MapValue
+from tests.rows import rows
 
 SIGNATURES = [
     ("a member", "string.charAt(int) -> string", ("charAt", True, "(string, int)", "string", set())),
@@ -30,7 +31,7 @@ def test_a_signature_is_read(signature: str, expected: tuple[Any, ...]) -> None:
     assert (name, found.member, str(found.args), str(found.result), set(found.params)) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("type_", "value", "expected"),
     [
         ("int", 1, True),

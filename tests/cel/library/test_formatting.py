@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cel.evaluate import Error, compile_errors, evaluate
+from tests.rows import rows
 
 PRINTED: list[tuple[str, str, str]] = [
     ("'%s'", "'a'", "a"),
@@ -48,7 +49,7 @@ PRINTED: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "args", "expected"), PRINTED, ids=[f"{row[0]} of {row[1]}" for row in PRINTED])
+@rows(("text", "args", "expected"), PRINTED, ids=[f"{row[0]} of {row[1]}" for row in PRINTED])
 def test_a_format(text: str, args: str, expected: str) -> None:
     assert evaluate(f"{text}.format([{args}])") == expected
 
@@ -87,9 +88,7 @@ WRONG_LITERALS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "args", "error"), WRONG_LITERALS, ids=[f"{row[0]} of {row[1]}" for row in WRONG_LITERALS]
-)
+@rows(("text", "args", "error"), WRONG_LITERALS, ids=[f"{row[0]} of {row[1]}" for row in WRONG_LITERALS])
 def test_a_literal_format_is_checked_when_it_is_compiled(text: str, args: str, error: str) -> None:
     assert compile_errors(f"{text}.format([{args}])") == [error]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.cel.evaluate import Error, evaluate
+from tests.rows import rows
 
 ROWS: list[tuple[str, Any]] = [
     ("[1, 1, 2].isSorted()", True),
@@ -53,7 +52,7 @@ ROWS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), ROWS, ids=[row[0] for row in ROWS])
+@rows(("text", "expected"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_function_on_lists(text: str, expected: Any) -> None:
     found = evaluate(text)
     assert (type(found), found) == (type(expected), expected)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.cel.evaluate import Error, evaluate
+from tests.rows import rows
 
 ADDRESS_ERROR = "parse error during conversion from string: ParseAddr"
 NETWORK_ERROR = "network address parse error during conversion from string: "
@@ -54,7 +53,7 @@ ROWS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), ROWS, ids=[row[0] for row in ROWS])
+@rows(("text", "expected"), ROWS, ids=[row[0] for row in ROWS])
 def test_addresses_and_networks(text: str, expected: Any) -> None:
     found = evaluate(text)
     assert (type(found), found) == (type(expected), expected)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.cel.library.patches import escape_key
 from tests.cel.evaluate import Error, evaluate
+from tests.rows import rows
 
 ROWS: list[tuple[str, Any]] = [
     ("'héllo'.charAt(1)", "é"),
@@ -75,7 +74,7 @@ ROWS: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), ROWS, ids=[row[0] for row in ROWS])
+@rows(("text", "expected"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_function_on_strings(text: str, expected: Any) -> None:
     found = evaluate(text, s="(")
     assert (type(found), found) == (type(expected), expected)

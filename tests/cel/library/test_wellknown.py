@@ -8,6 +8,7 @@ from noxu.cel.checking.environment import KUBERNETES
 from noxu.cel.program import Program
 from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
+from tests.rows import rows
 
 ENVIRONMENT = KUBERNETES.extend({"number": types.INT, "text": types.STRING})
 GIVEN = {"number": 3, "text": "abc"}
@@ -40,7 +41,7 @@ TRUE = [
 ]
 
 
-@pytest.mark.parametrize("expression", TRUE)
+@rows("expression", TRUE)
 def test_a_message_evaluates_to_a_value(expression: str) -> None:
     assert Program(expression, ENVIRONMENT).evaluate(GIVEN)[:2] == (True, None)
 
@@ -75,7 +76,7 @@ FAILED = [
 ]
 
 
-@pytest.mark.parametrize(("message", "error"), FAILED, ids=[row[0] for row in FAILED])
+@rows(("message", "error"), FAILED, ids=[row[0] for row in FAILED])
 def test_a_message_cannot_be_made(message: str, error: str) -> None:
     outcome = Program(f"google.protobuf.{message}", ENVIRONMENT).evaluate(GIVEN)
     assert outcome.error == error

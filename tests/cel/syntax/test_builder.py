@@ -7,6 +7,7 @@ import pytest
 from noxu.cel.syntax.ast import CompileError
 from noxu.cel.syntax.parser import parse
 from tests.cel.trees import shown
+from tests.rows import rows
 
 TRUE = "@not_strictly_false(@result)"
 EXPANSIONS = [
@@ -61,7 +62,7 @@ EXPANSIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "tree"), [row[1:] for row in EXPANSIONS], ids=[row[0] for row in EXPANSIONS])
+@rows(("text", "tree"), [row[1:] for row in EXPANSIONS], ids=[row[0] for row in EXPANSIONS])
 def test_a_macro_expands(text: str, tree: str) -> None:
     assert shown(parse(text)) == tree
 
@@ -86,7 +87,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "error"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+@rows(("text", "error"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_an_argument_is_refused(text: str, error: str) -> None:
     with pytest.raises(CompileError) as caught:
         parse(text)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.cel.syntax.lexer import Span, recognition_error, tokenize
+from tests.rows import rows
 
 TOKENS = [
     ("an identifier", "_a1", ["IDENTIFIER _a1"]),
@@ -29,7 +28,7 @@ TOKENS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in TOKENS], ids=[row[0] for row in TOKENS])
+@rows(("text", "expected"), [row[1:] for row in TOKENS], ids=[row[0] for row in TOKENS])
 def test_tokens(text: str, expected: list[str]) -> None:
     tokens, unrecognized = tokenize(text)
     assert [f"{token.kind} {token.text}" for token in tokens] == [*expected, "EOF <EOF>"]
@@ -55,9 +54,7 @@ UNRECOGNIZED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "parts", "tokens"), [row[1:] for row in UNRECOGNIZED], ids=[row[0] for row in UNRECOGNIZED]
-)
+@rows(("text", "parts", "tokens"), [row[1:] for row in UNRECOGNIZED], ids=[row[0] for row in UNRECOGNIZED])
 def test_text_that_is_no_token(text: str, parts: list[str], tokens: list[str]) -> None:
     found, unrecognized = tokenize(text)
     assert [text[span.start : span.end] for span in unrecognized] == parts

@@ -7,6 +7,7 @@ import pytest
 from noxu.cel.syntax import lexer
 from noxu.cel.syntax.lexer import LiteralError
 from noxu.cel.values.numbers import Uint
+from tests.rows import rows
 
 INTEGERS = [
     ("decimal", "", "12", 12),
@@ -57,7 +58,7 @@ STRINGS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), [row[1:] for row in STRINGS], ids=[row[0] for row in STRINGS])
+@rows(("text", "value"), [row[1:] for row in STRINGS], ids=[row[0] for row in STRINGS])
 def test_a_string(text: str, value: str) -> None:
     assert lexer.string(text) == value
 

@@ -12,6 +12,7 @@ from noxu.cel.syntax.lexer import tokenize
 from noxu.cel.syntax.parse_tree import parse_with_recovery
 from noxu.cel.syntax.parser import MAX_CODE_POINTS, parse
 from tests.cel.trees import shown
+from tests.rows import rows
 
 TREES = [
     ("operators group to the left", "a - b - c", "_-_(_-_(a, b), c)"),
@@ -52,12 +53,12 @@ TREES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "tree"), [row[1:] for row in TREES], ids=[row[0] for row in TREES])
+@rows(("text", "tree"), [row[1:] for row in TREES], ids=[row[0] for row in TREES])
 def test_a_tree(text: str, tree: str) -> None:
     assert shown(parse(text)) == tree
 
 
-@pytest.mark.parametrize(("text", "tree"), [row[1:] for row in TREES], ids=[row[0] for row in TREES])
+@rows(("text", "tree"), [row[1:] for row in TREES], ids=[row[0] for row in TREES])
 def test_the_model_of_antlrs_parser_makes_the_same_tree(text: str, tree: str) -> None:
     found, problems = parse_with_recovery(text, *tokenize(text))
     assert (shown(found), problems) == (tree, [])
@@ -107,7 +108,7 @@ ERRORS: list[tuple[str, str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "errors"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+@rows(("text", "errors"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_errors(text: str, errors: list[str]) -> None:
     with pytest.raises(CompileError) as caught:
         parse(text)

@@ -9,6 +9,7 @@ import pytest
 
 from noxu.cel.types.schema_types import MAX_REQUEST_BYTES, DeclType, decl_type
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 STRING = {"type": "string"}
 
@@ -41,9 +42,7 @@ ROWS: list[tuple[str, dict[str, Any], str, int, int]] = [  # type, largest size,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("schema", "name", "largest", "smallest"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
-)
+@rows(("schema", "name", "largest", "smallest"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_a_schema_has_a_type(schema: dict[str, Any], name: str, largest: int, smallest: int) -> None:
     found = declared(schema)
     assert found is not None

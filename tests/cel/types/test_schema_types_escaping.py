@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.cel.types.schema_types import escape, unescape
+from tests.rows import rows
 
 ROWS = [
     ("name", "name"),
@@ -25,7 +26,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "identifier"), ROWS, ids=[row[0] for row in ROWS])
+@rows(("name", "identifier"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_name_is_escaped(name: str, identifier: str) -> None:
     assert escape(name) == identifier
     assert unescape(identifier) == name

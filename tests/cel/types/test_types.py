@@ -7,6 +7,7 @@ import pytest
 from noxu.cel.library.declarations import read_type
 from noxu.cel.types import types
 from noxu.cel.types.types import Substitution, Type, most_general
+from tests.rows import rows
 
 ROWS = [  # (to, given, whether it is assignable, bindings)
     ("int", "int", True, {}),
@@ -35,7 +36,7 @@ ROWS = [  # (to, given, whether it is assignable, bindings)
 ]
 
 
-@pytest.mark.parametrize(("to", "given", "expected", "bound"), ROWS, ids=[f"{row[1]} for {row[0]}" for row in ROWS])
+@rows(("to", "given", "expected", "bound"), ROWS, ids=[f"{row[1]} for {row[0]}" for row in ROWS])
 def test_a_type_may_stand_for_another(to: str, given: str, expected: bool, bound: dict[str, str]) -> None:
     substitution = Substitution()
     assert substitution.assignable(read_type(to), read_type(given)) is expected

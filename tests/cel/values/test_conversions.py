@@ -21,6 +21,7 @@ from noxu.cel.values.values import (
 )
 from noxu.schema.structural import parse
 from tests.cel.evaluate import Error, evaluate
+from tests.rows import rows
 
 
 def refused(given: str, to: str) -> Error:
@@ -69,13 +70,13 @@ CONVERSIONS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), CONVERSIONS, ids=[row[0] for row in CONVERSIONS])
+@rows(("text", "expected"), CONVERSIONS, ids=[row[0] for row in CONVERSIONS])
 def test_a_conversion(text: str, expected: Any) -> None:
     found = evaluate(text)
     assert (type(found), found) == (type(expected), expected)
 
 
-@pytest.mark.parametrize("text", ["", ".", "1__0", "_1", "1e", "0x1", "0x1p", "1e400", "infin", "１"])
+@rows("text", ["", ".", "1__0", "_1", "1e", "0x1", "0x1p", "1e400", "infin", "１"])
 def test_text_is_no_float_of_go(text: str) -> None:
     assert parse_float(text) is None
 
@@ -103,7 +104,7 @@ PRINTED: list[tuple[str, Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text", "name"), [row[1:] for row in PRINTED], ids=[row[0] for row in PRINTED])
+@rows(("value", "text", "name"), [row[1:] for row in PRINTED], ids=[row[0] for row in PRINTED])
 def test_a_value_is_printed_as_go_does(value: Any, text: str, name: str) -> None:
     assert (go_value(value), go_type(value)) == (text, name)
 

@@ -25,6 +25,7 @@ from noxu.cel.values.values import (
     Value,
 )
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 NO_OVERLOAD = "no such overload"
 INTEGER = {"type": "integer"}
@@ -103,7 +104,7 @@ ROWS: list[tuple[str, Value, Value, bool | str]] = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("left", "right", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_equality(left: Value, right: Value, expected: bool | str) -> None:
     if isinstance(expected, str):
         with pytest.raises(CelError) as caught:
@@ -156,7 +157,7 @@ HOLDS: list[tuple[str, Value, Value, bool | str]] = [
 ]
 
 
-@pytest.mark.parametrize(("container", "value", "expected"), [row[1:] for row in HOLDS], ids=[row[0] for row in HOLDS])
+@rows(("container", "value", "expected"), [row[1:] for row in HOLDS], ids=[row[0] for row in HOLDS])
 def test_containment(container: Value, value: Value, expected: bool | str) -> None:
     if isinstance(expected, str):
         with pytest.raises(CelError) as caught:

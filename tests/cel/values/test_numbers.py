@@ -11,6 +11,7 @@ import pytest
 from noxu.cel.errors import CelError
 from noxu.cel.values import numbers
 from noxu.cel.values.numbers import Uint
+from tests.rows import rows
 
 MAX, MIN, MAX_UINT = 2**63 - 1, -(2**63), 2**64 - 1
 ROWS: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [
@@ -49,7 +50,7 @@ ROWS: list[tuple[str, Callable[..., Any], tuple[Any, ...], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("run", "args", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("run", "args", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_numbers(run: Callable[..., Any], args: tuple[Any, ...], expected: Any) -> None:
     if isinstance(expected, CelError):
         with pytest.raises(CelError) as caught:

@@ -9,6 +9,7 @@ import pytest
 from noxu.cel.errors import CelError
 from noxu.cel.values import times
 from noxu.cel.values.times import Duration, Timestamp
+from tests.rows import rows
 
 S, M, H, D = 10**9, 60 * 10**9, 3600 * 10**9, 86400 * 10**9
 MAX = 2**63 - 1
@@ -19,7 +20,7 @@ PRINTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("nanos", "text"), PRINTED, ids=[row[1] for row in PRINTED])
+@rows(("nanos", "text"), PRINTED, ids=[row[1] for row in PRINTED])
 def test_a_duration_is_converted_to_a_string_in_seconds(nanos: int, text: str) -> None:
     assert str(Duration(nanos)) == text
 
@@ -65,7 +66,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "zone", "value"), PARTS, ids=[f"{row[0]} {row[1]}" for row in PARTS])
+@rows(("name", "zone", "value"), PARTS, ids=[f"{row[0]} {row[1]}" for row in PARTS])
 def test_a_part_of_a_timestamp(name: str, zone: str, value: int) -> None:
     assert MOMENT.part(name, zone) == value
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.admission.expressions import Evaluation, Inputs
 from noxu.cel.kubernetes.admission import Composition
 from noxu.values import Object
+from tests.rows import rows
 
 OBJECT: Object = {
     "n": 5, "f": 2.5, "s": "hello", "b": True, "nothing": None, "list": ["x", "y", "z"], "numbers": [3, 1.0, 2], "empty": [],
@@ -27,7 +26,7 @@ def outcome(text: str, new: Any = OBJECT, old: Any = OTHER) -> object:
     return result.error.partition("resulted in error: ")[2] or result.error or result.value
 
 
-@pytest.mark.parametrize(
+@rows(
     "expression",
     [
         # equality
@@ -72,7 +71,7 @@ def test_holds(expression: str) -> None:
     assert outcome(expression) is True
 
 
-@pytest.mark.parametrize(
+@rows(
     ("expression", "error"),
     [
         ("object.list['x'] == 'x'", "unsupported index type 'string' in list"),

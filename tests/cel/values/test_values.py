@@ -25,6 +25,7 @@ from noxu.cel.values.values import (
     untyped,
 )
 from noxu.schema.structural import parse
+from tests.rows import rows
 
 STRING = {"type": "string"}
 CONVERTED: list[tuple[str, dict[str, Any], Any, Any]] = [
@@ -42,7 +43,7 @@ CONVERTED: list[tuple[str, dict[str, Any], Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "raw", "value"), [row[1:] for row in CONVERTED], ids=[row[0] for row in CONVERTED])
+@rows(("schema", "raw", "value"), [row[1:] for row in CONVERTED], ids=[row[0] for row in CONVERTED])
 def test_a_value_of_an_object(schema: dict[str, Any], raw: Any, value: Any) -> None:
     found = from_json(raw, parse(schema))
     assert (type(found), found) == (type(value), value)
@@ -79,7 +80,7 @@ WRONG: list[tuple[str, dict[str, Any], Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "raw", "error"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+@rows(("schema", "raw", "error"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_a_value_is_not_as_its_schema_says(schema: dict[str, Any], raw: Any, error: str) -> None:
     with pytest.raises(CelError) as caught:
         from_json(raw, parse(schema))

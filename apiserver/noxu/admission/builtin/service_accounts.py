@@ -14,7 +14,7 @@ from noxu.values import Object
 
 DEFAULT: Final = "default"
 _ATTEMPTS: Final = 10  # to find the default account, which a controller creates
-_INTERVAL: Final = 0.15  # seconds between them
+INTERVAL: Final = 0.15  # seconds between them
 _MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME_PREFIX: Final = "kube-api-access-"
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -123,7 +123,7 @@ async def _account(request: Attributes, name: str) -> Object:
     """The account of a pod. The default one may be about to be created. Raises ApiError."""
     for attempt in range(_ATTEMPTS if name == DEFAULT else 1):
         if attempt:
-            await asyncio.sleep(_INTERVAL)
+            await asyncio.sleep(INTERVAL)
         found = await find(request, "", "serviceaccounts", name, request.namespace)
         if found is not None:
             return found

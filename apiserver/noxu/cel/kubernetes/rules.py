@@ -88,7 +88,7 @@ def clear_cache() -> None:
     _environment.cache_clear()
 
 
-_GENERATE_AFTER: Final = 4  # interpretations
+GENERATE_AFTER: Final = 4  # interpretations
 
 
 class CompiledRule:
@@ -122,7 +122,7 @@ class CompiledRule:
     @property
     def may_be_generated(self) -> bool:
         """Whether generating code for it is still to come."""
-        return self._interpretations < _GENERATE_AFTER
+        return self._interpretations < GENERATE_AFTER
 
     def interpreted(self, schema: Structural, *, long: bool = False) -> None:
         """Count an interpretation, and generate code after some of them or after a `long` one.
@@ -131,10 +131,10 @@ class CompiledRule:
         """
         if not self.may_be_generated:
             return
-        if long or self._interpretations + 1 == _GENERATE_AFTER:
+        if long or self._interpretations + 1 == GENERATE_AFTER:
             checkpoint()
             self.generated = self._generate(schema)
-        self._interpretations = _GENERATE_AFTER if long else self._interpretations + 1
+        self._interpretations = GENERATE_AFTER if long else self._interpretations + 1
 
     def _generate(self, schema: Structural) -> GeneratedRule | None:
         program = self.condition.program

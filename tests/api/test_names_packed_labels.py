@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noxu.api.selectors import MAX_PACKED, pack, parse_labels, text_of, unpack, value_after
+from noxu.api.names import MAX_PACKED, pack, text_of, unpack, value_after
+from noxu.api.selectors import parse_labels
 
 PACKED: Final[list[tuple[str, dict[str, str], str]]] = [
     ("none", {}, ""),
@@ -64,6 +65,7 @@ SELECTORS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(NAMES | FOREIGN, VALUES | FOREIGN, max_size=4),
     st.lists(SELECTORS, min_size=1, max_size=3).map(",".join),
