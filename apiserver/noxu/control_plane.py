@@ -182,14 +182,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
     access = _access(config, seams, reader, catalog.current)
     writer = _writer(seams, reader, persistence, catalog, chain, access)
     parts = manager.ControllerParts(
-        reader,
-        writer,
-        persistence,
-        catalog,
-        seams.clock,
-        seams.root_ca,
-        seams.signing_ca or ca_in_memory(seams.clock),
-        access.tokens.issue_legacy,
+        reader, writer, persistence, catalog, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
     )
     managed = manager.make(controllers_of(config), parts)
     bootstrap = BootstrapController(reader, writer, catalog, parts.resource("", "namespaces"), seams.clock, seams.facts)
@@ -322,15 +315,15 @@ def modes_of(config: Config) -> Sequence[str]:
     return (RBAC,) if config.profile == "cluster" else (ALWAYS_ALLOW,)
 
 
-def ca_in_memory(clock: Clock) -> Callable[[], SigningCA]:
-    """A CA for servers that have none, made when it is needed."""
+def _signing_ca(seams: Seams) -> Callable[[], SigningCA]:
+    """The CA that signs requests for certificates: the server's or, if it has none, one that is made when it is needed."""
 
     @cached
     def made() -> SigningCA:
-        identity = new_authority(clock.now).identity
+        identity = new_authority(seams.clock.now).identity
         return SigningCA(identity.certificate, identity.key)
 
-    return made
+    return seams.signing_ca or made
 
 
 # -- controllers ------------------------------------------------------------------------------------------------------

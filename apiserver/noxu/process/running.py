@@ -126,13 +126,7 @@ async def _main(
                 users.check(config.merged_context, path.resolve())
 
         server = Server(
-            config,
-            documents,
-            claimed=claim,
-            compiling=compiling,
-            known=known,
-            watch=watch,
-            own_process=True,
+            config, documents, claimed=claim, compiling=compiling, known=known, watch=watch, own_process=True
         )
 
         def ready() -> None:
