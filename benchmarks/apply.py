@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks.calls import seconds
 from noxu.apply import comparison, typed
-from noxu.apply.compiled import accept
 from noxu.apply.manager import apply, update
 from noxu.apply.tracker import Tracker
+from noxu.apply.typed import accept
 from noxu.apply.types import of_schema
 from noxu.schema.structural import parse
 from noxu.values import Object

@@ -28,7 +28,7 @@ from noxu.http.request import parse_target
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import RotatingFile, Rotation
 from noxu.registry.access import ALLOWED
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
 
 TARGET = "/apis/example.com/v1/namespaces/default/widgets/a?fieldManager=kubectl"

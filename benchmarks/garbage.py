@@ -57,7 +57,7 @@ class Bench:
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
-        self.resource: Resource = resource_of(plane.catalog, "", "configmaps")
+        self.resource: Resource = resource_of(plane.served_resources, "", "configmaps")
 
     async def create(self, value: Object) -> Object:
         request = WriteRequest(Action.CREATE, self.resource, "default", body=Body(value))

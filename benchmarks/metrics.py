@@ -54,8 +54,8 @@ def exchange_of(method: str, target: str) -> Any:
 
 
 def count_requests() -> None:
-    catalog = assemble(WITHOUT_CONTROLLERS, MemoryStore()).catalog.current
-    metrics = RequestMetrics(lambda: catalog)
+    served_resources = assemble(WITHOUT_CONTROLLERS, MemoryStore()).served_resources.current
+    metrics = RequestMetrics(lambda: served_resources)
 
     def count(exchange: Any) -> None:
         """The sink, and the four looks at the clock of the filters."""

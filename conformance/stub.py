@@ -108,9 +108,9 @@ class Stub:
             call["method"] = method
         with self._lock:
             self._calls.append(call)
-            behaviour = self._behaviours.get(parts.path, {})
+            codec = self._behaviours.get(parts.path, {})
             n = self._answered[parts.path] = self._answered.get(parts.path, -1) + 1
-        return behaviour[min(n, len(behaviour) - 1)] if isinstance(behaviour, list) else behaviour
+        return codec[min(n, len(codec) - 1)] if isinstance(codec, list) else codec
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -138,18 +138,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        behaviour = self.server.stub.record_call(self.command, self.path, body)
-        time.sleep(behaviour.get("delay", 0))
-        if behaviour.get("close"):
+        codec = self.server.stub.record_call(self.command, self.path, body)
+        time.sleep(codec.get("delay", 0))
+        if codec.get("close"):
             self.close_connection = True
             self.connection.close()
             return
-        if "raw" in behaviour:
-            content = behaviour["raw"].encode()
+        if "raw" in codec:
+            content = codec["raw"].encode()
         else:
-            content = json.dumps(answer(behaviour, json.loads(body or b"{}"))).encode()
-        self.send_response_only(behaviour.get("http", 200))
-        for name, value in {"Content-Type": "application/json", **behaviour.get("headers", {})}.items():
+            content = json.dumps(answer(codec, json.loads(body or b"{}"))).encode()
+        self.send_response_only(codec.get("http", 200))
+        for name, value in {"Content-Type": "application/json", **codec.get("headers", {})}.items():
             self.send_header(name, self.server.stub.fill_placeholders(value))
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -172,18 +172,18 @@ def _certificate(directory: Path, name: str) -> str:
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
-def answer(behaviour: dict[str, Json], review: dict[str, Json]) -> dict[str, Json]:
+def answer(codec: dict[str, Json], review: dict[str, Json]) -> dict[str, Json]:
     """The review that answers a review, without the fields that are null."""
     request = review.get("request") or {}
-    converts = "convert" in behaviour or "objects" in request
-    response = (_conversion if converts else _admission)(behaviour, request)
-    response |= {"uid": behaviour.get("uid", request.get("uid")), **(behaviour.get("response") or {})}
+    converts = "convert" in codec or "objects" in request
+    response = (_conversion if converts else _admission)(codec, request)
+    response |= {"uid": codec.get("uid", request.get("uid")), **(codec.get("response") or {})}
     out = {"apiVersion": review.get("apiVersion"), "kind": review.get("kind"), "response": _present(response)}
-    if behaviour.get("response", {}) is None:
+    if codec.get("response", {}) is None:
         del out["response"]
-    out |= behaviour.get("review") or {}
-    if behaviour.get("pad"):
-        out["pad"] = "x" * behaviour["pad"]
+    out |= codec.get("review") or {}
+    if codec.get("pad"):
+        out["pad"] = "x" * codec["pad"]
     return _present(out)
 
 
@@ -191,27 +191,27 @@ def _present(value: dict[str, Json]) -> dict[str, Json]:
     return {name: item for name, item in value.items() if item is not None}
 
 
-def _admission(behaviour: dict[str, Json], _: dict[str, Json]) -> dict[str, Json]:
-    response = {"allowed": behaviour.get("allowed", True)}
-    if "patch" in behaviour or "patch_raw" in behaviour:
-        text = behaviour.get("patch_raw", json.dumps(behaviour.get("patch")))
+def _admission(codec: dict[str, Json], _: dict[str, Json]) -> dict[str, Json]:
+    response = {"allowed": codec.get("allowed", True)}
+    if "patch" in codec or "patch_raw" in codec:
+        text = codec.get("patch_raw", json.dumps(codec.get("patch")))
         response |= {"patch": base64.b64encode(text.encode()).decode(), "patchType": "JSONPatch"}
     optional = ("patchType", "status", "warnings", "auditAnnotations")
-    return response | {name: behaviour[name] for name in optional if name in behaviour}
+    return response | {name: codec[name] for name in optional if name in codec}
 
 
-def _conversion(behaviour: dict[str, Json], request: dict[str, Json]) -> dict[str, Json]:
+def _conversion(codec: dict[str, Json], request: dict[str, Json]) -> dict[str, Json]:
     version = request.get("desiredAPIVersion", "")
-    operations = (behaviour.get("convert") or {}).get(version.rpartition("/")[2], [])
-    objects = [_converted(value, version, operations, behaviour) for value in request.get("objects") or []]
-    objects = objects[behaviour.get("drop", 0) :] * behaviour.get("repeat", 1)
-    if behaviour.get("reverse"):
+    operations = (codec.get("convert") or {}).get(version.rpartition("/")[2], [])
+    objects = [_converted(value, version, operations, codec) for value in request.get("objects") or []]
+    objects = objects[codec.get("drop", 0) :] * codec.get("repeat", 1)
+    if codec.get("reverse"):
         objects.reverse()
-    return {"convertedObjects": objects, "result": behaviour.get("result", {"status": "Success"})}
+    return {"convertedObjects": objects, "result": codec.get("result", {"status": "Success"})}
 
 
-def _converted(value: Json, version: str, operations: list[list[Json]], behaviour: dict[str, Json]) -> Json:
-    if not behaviour.get("keep_version"):
+def _converted(value: Json, version: str, operations: list[list[Json]], codec: dict[str, Json]) -> Json:
+    if not codec.get("keep_version"):
         value["apiVersion"] = version
     for name, *arguments in operations:
         _CONVERSIONS[name](value, *arguments)

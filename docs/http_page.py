@@ -2,7 +2,7 @@
 
     python -m docs.http_page
 
-Paths, verbs, options, media types and kinds are those of the routes, of OpenAPI and of the catalog. The meaning of headers,
+Paths, verbs, options, media types and kinds are those of the routes, of OpenAPI and of the served resources. The meaning of headers,
 statuses and further parameters is written here, and the code is searched for those that it reads or makes: one that is in
 no table is an error, and so is a row that the code does not have.
 """
@@ -18,12 +18,11 @@ from typing import Any, Final
 
 from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, PathAction, option_parameters, routes
 from noxu.http import negotiation
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
 from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 
 PAGE: Final = Path(__file__).with_name("http.md")
 _HEAD: Final = """# HTTP
@@ -324,7 +323,7 @@ def _example() -> Resource:
         "spec": {"group": "GROUP", "scope": "Namespaced", "names": names, "versions": [version]},
         "status": {"acceptedNames": names},
     }
-    return Catalog([], {"PLURAL": versions_of(definition, 0)}).by_path["GROUP", "VERSION", "PLURAL"]
+    return ServedResources([], {"PLURAL": versions_of(definition, 0)}).by_path["GROUP", "VERSION", "PLURAL"]
 
 
 def _paths() -> Iterator[str]:
@@ -347,7 +346,7 @@ def _verb(action: PathAction) -> str:
 
 
 def _actions() -> list[tuple[str, PathAction]]:
-    """By the verb of the catalog; what built-in kinds or custom resources have not published is understood for both."""
+    """By the verb of the served resources; what built-in kinds or custom resources have not published is understood for both."""
     return [(_verb(action), action) for actions in (CUSTOM, BUILT_IN) for action in actions.values()]
 
 
@@ -438,10 +437,10 @@ def _refused() -> Iterator[str]:
 
 
 def _kinds() -> Iterator[str]:
-    catalog = Catalog([definitions_resource(), *built_in_versions()], {})
-    full = set(catalog.by_path["", "v1", "configmaps"].verbs)
+    served_resources = ServedResources([definitions_resource(), *built_in_versions()], {})
+    full = set(served_resources.by_path["", "v1", "configmaps"].verbs)
     rows = []
-    for resource in sorted(catalog.by_path.values(), key=lambda each: (each.group, each.version, each.plural)):
+    for resource in sorted(served_resources.by_path.values(), key=lambda each: (each.group, each.version, each.plural)):
         verbs = "all" if set(resource.verbs) == full else ", ".join(sorted(resource.verbs))
         parts: dict[str, tuple[str, ...]] = dict.fromkeys(sorted(resource.subresources), ("get", "update", "patch"))
         if resource.table is not None:

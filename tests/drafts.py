@@ -15,8 +15,8 @@ from noxu.registry.draft import (
     WriteRequest,
 )
 from noxu.registry.draft import draft_of as make_draft
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.schema.compiled import Compiled
 from noxu.values import Object
 
@@ -47,7 +47,7 @@ def draft_of(
 
 
 def draft_of_patch(
-    shown: Entry, resource: Resource, body: Body, *, namespace: str = "", subresource: str = ""
+    shown: StoredObject, resource: Resource, body: Body, *, namespace: str = "", subresource: str = ""
 ) -> Draft:
     """A patch of the stored object `a`, which has been found."""
     draft = make_draft(WriteRequest(Action.PATCH, resource, namespace, "a", subresource, body=body))

@@ -11,10 +11,10 @@ import pytest
 from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.controllers import manager
 from noxu.controllers.controller import Controller, Reconciler
-from noxu.controllers.root_ca import RootCAPublisher
+from noxu.controllers.namespace_objects import RootCAPublisher
 from noxu.manifests import loading
-from noxu.registry.change import Change
-from noxu.registry.entry import Entry, key_of
+from noxu.registry.cache import Change
+from noxu.registry.stored_object import StoredObject, key_of
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.control_planes import assemble
@@ -63,7 +63,7 @@ class Traced(Controller[str]):
     name = "traced"
 
     def __init__(self, plane: ControlPlane, label: str, calls: list[str]) -> None:
-        super().__init__(plane.reader, resource_of(plane.catalog, "", "namespaces"), plane.clock)
+        super().__init__(plane.reader, resource_of(plane.served_resources, "", "namespaces"), plane.clock)
         self.label, self.calls = label, calls
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -124,8 +124,8 @@ async def test_in_an_existing_store_some_controllers_start_in_the_background() -
         assert await find(plane, "namespaces", "kube-system", "")
 
 
-async def find(plane: ControlPlane, plural: str, name: str, namespace: str) -> Entry | None:
-    resource = resource_of(plane.catalog, "", plural)
+async def find(plane: ControlPlane, plural: str, name: str, namespace: str) -> StoredObject | None:
+    resource = resource_of(plane.served_resources, "", plural)
     return (await plane.reader.collection(resource)).entries.get(key_of(resource, namespace, name))
 
 
@@ -163,9 +163,9 @@ async def test_the_end_leaves_no_task() -> None:
 async def test_the_log_is_followed_again_after_a_failure_which_health_reports() -> None:
     store = FlakyStore()
     async with running(assemble(store)) as plane:
-        assert await plane.log_health() == ""
+        assert await plane.cache.health() == ""
         failures = []
-        namespaces = resource_of(plane.catalog, "", "namespaces")
+        namespaces = resource_of(plane.served_resources, "", "namespaces")
         before = await plane.reader.collection(namespaces)
         store.watch_fails = RuntimeError("planned")
         writing = asyncio.create_task(
@@ -174,10 +174,10 @@ async def test_the_log_is_followed_again_after_a_failure_which_health_reports() 
         async with hang_guard():
             while not failures:
                 await asyncio.sleep(0)
-                failures += [found] if (found := await plane.log_health()) else []
+                failures += [found] if (found := await plane.cache.health()) else []
             await writing
         assert failures == ["RuntimeError('planned')"]
-        await eventually_async(lambda: plane.log_failure == "")
+        await eventually_async(lambda: plane.cache.failure == "")
         after = await plane.reader.collection(namespaces)
         assert after is not before, "a batch may have been applied in part"
         assert [key.name for key in after.keys if key.name == "a"] == ["a"]

@@ -31,7 +31,7 @@ LATE: Final = {
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
     "WebSockets": ("aiohttp.web_ws",),
     "calls of webhooks": ("aiohttp.client",),
-    "conversion by webhooks": ("noxu.registry.conversion.review_converter",),
+    "conversion by webhooks": ("noxu.registry.conversion.review",),
     "schemas": ("noxu.schema.compiled", "noxu.cel.program"),
     "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),
     "protobuf": ("noxu.api.protobuf", "noxu.registry.etcd_built_in"),
@@ -88,7 +88,7 @@ REQUESTS: Final = [
 IN_A_THREAD: Final = {
     "what requests need": "noxu.http.application",
     "the engine of expressions, with the first policy": "noxu.cel.program",
-    "the types of expressions": "noxu.admission.typechecking",
+    "the types of expressions": "noxu.admission.expressions",
     "YAML": "noxu.go.yaml",
     "the rules of Pods": "noxu.kinds.pods",
 }

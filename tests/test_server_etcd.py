@@ -165,7 +165,7 @@ async def test_a_client_that_does_not_read_the_writes_of_the_other_server_costs_
     start = store.revision
     running = [await slow_watchers.begun(slow_watchers.stream_to(watched, sink)) for sink in (client, other)]
     await slow_watchers.write(writing, 40)
-    await watched.plane.reader.be_fresh()
+    await watched.plane.reader.be_consistent()
     assert store._log.since(start) is None  # type: ignore[attr-defined]
     collection = await watched.plane.reader.collection(streams.resource_of(watched))
     assert (len(collection.recent), len(client.events), len(other.events)) == (5, 1, 1)
@@ -183,7 +183,7 @@ async def test_a_client_that_does_not_read_the_writes_of_the_other_server_costs_
 
 
 async def test_a_future_version_is_too_large(both: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noxu.registry.reader.FRESHNESS_DEADLINE", 0.2)
+    monkeypatch.setattr("noxu.registry.reader.BLOCK_TIMEOUT", 0.2)
     current = int((await both.ask(0, "GET", "/api/v1/namespaces"))[1]["metadata"]["resourceVersion"])
     code, status = await both.ask(1, "GET", f"/api/v1/namespaces?resourceVersion={current + 1000}")
     assert code == 504

@@ -159,7 +159,7 @@ async def test_a_watch_from_a_version_that_the_other_server_has_not_seen_yet_wai
 async def test_a_version_that_the_other_server_does_not_reach_is_too_large(
     two: Two, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noxu.registry.reader.FRESHNESS_DEADLINE", 0.1)
+    monkeypatch.setattr("noxu.registry.reader.BLOCK_TIMEOUT", 0.1)
     await two.create(two.a, "n0")
     await eventually_async(lambda: two.b.plane.cache.revision >= two.a.plane.cache.revision)
     with cut_off(two.b.plane.store):

@@ -21,7 +21,7 @@ from conformance import corpus
 from conformance.corpus import Definition
 from noxu.config import Config, Etcd
 from noxu.process.server import Server
-from noxu.registry import etcd_definitions
+from noxu.registry import etcd_layout
 from tests import apiextensions_server, etcd_server
 from tests.apiextensions_server import PREFIX, ApiextensionsServer
 from tests.etcd_server import EtcdServer
@@ -205,7 +205,7 @@ async def test_definitions_of_other_projects_have_the_same_bytes(
     assert code == 201
     value = await stored(f"apiextensions.k8s.io/customresourcedefinitions/{definition.name}")
     assert value.startswith(b'{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1"')
-    assert etcd_definitions.to_etcd(etcd_definitions.from_etcd(value)) + b"\n" == value
+    assert etcd_layout.to_etcd(etcd_layout.from_etcd(value)) + b"\n" == value
     await both.ask("reference", "DELETE", f"{DEFINITIONS}/{definition.name}")
 
 

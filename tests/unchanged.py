@@ -16,14 +16,31 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+from collections import deque
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import pytest
 
-from noxu.apply import recurring
+from noxu.apply.recurring import RecurringSets
+from noxu.registry import resource
+
+AS_TEXT: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS  # resources are no documents
+MADE: Final[deque[RecurringSets]] = deque(maxlen=1000)
+"""The sets of the resources that were made last."""
+
+
+class _Noted(RecurringSets):
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        MADE.append(self)
+
+
+resource.RecurringSets = _Noted  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,7 +67,7 @@ def constants(module: ModuleType) -> dict[str, bytes]:
     for name, value in vars(module).items():
         if name.isupper() and type(value) in (dict, list):
             try:
-                texts[name] = orjson.dumps(value, default=id, option=orjson.OPT_NON_STR_KEYS)
+                texts[name] = orjson.dumps(value, default=id, option=AS_TEXT)
             except TypeError:  # too deep, or with keys that no JSON has
                 continue
     return texts
@@ -58,7 +75,7 @@ def constants(module: ModuleType) -> dict[str, bytes]:
 
 def changed_sets() -> list[bytes]:
     """The JSON of the sets of owned fields that are not what they were read from."""
-    return [text for text, fields in recurring.kept().items() if orjson.dumps(fields) != text]
+    return [text for sets in MADE for text, fields in sets.kept().items() if orjson.dumps(fields) != text]
 
 
 def changed_results(module: ModuleType) -> list[str]:

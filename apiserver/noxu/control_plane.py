@@ -1,6 +1,6 @@
 """The control plane over a store: registry, admission and controllers, wired together. `server` adds HTTP.
 
-Reads, writes and the catalog are separate objects (`Reader`, `Writer`, `LiveCatalog`), and each part receives those that it
+Reads, writes and the served resources are separate objects (`Reader`, `Writer`, `LiveResources`), and each part receives those that it
 needs. This is the only module that has all of them.
 """
 
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache as cached
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,38 +19,34 @@ from noxu.admission import plugins
 from noxu.admission.chain import Chain
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import PROTOBUF, Config, LeaderElection
-from noxu.containment import Contained
-from noxu.controllers import access_rules, first_objects, manager
+from noxu.controllers import access_rules, constructors, default_objects, manager
+from noxu.controllers.account_tokens import LegacyTokenController
 from noxu.controllers.api_services import APIServiceController
 from noxu.controllers.bootstrap import BootstrapController, Facts
 from noxu.controllers.bootstrap_roles import BootstrapRoleController
 from noxu.controllers.certificate_issuing import SigningCA
 from noxu.controllers.controller import Reconciler
-from noxu.controllers.definition_approval import ApprovalController
 from noxu.controllers.definition_finalizer import DefinitionFinalizer
-from noxu.controllers.definitions import DefinitionController
+from noxu.controllers.definitions import ApprovalController, DefinitionController
 from noxu.controllers.expiry import ExpiryController
 from noxu.controllers.leader_election import Election
-from noxu.controllers.legacy_tokens import LegacyTokenController
 from noxu.controllers.service_addresses import ServiceAddressController
 from noxu.crd import types as crd
 from noxu.features import ALWAYS_ALLOW, DEFAULT_PLUGINS, RBAC, Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import Authorize
-from noxu.registry.builtin import built_in_versions
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
-from noxu.registry.catalog import Catalog, LiveCatalog
 from noxu.registry.conversion.converters import Conversions, InProcess
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
 from noxu.registry.draft import Act, Draft, Environment
-from noxu.registry.entry import key_of
-from noxu.registry.group_priorities import AGGREGATOR
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.separated_collections import separate
+from noxu.registry.rewriting import separate
+from noxu.registry.served_resources import AGGREGATOR, LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
+from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import ACTIONS
 from noxu.registry.writer import Writer
 from noxu.security import settings
@@ -70,8 +66,6 @@ from noxu_storage.types import Corrupt
 if TYPE_CHECKING:
     from noxu.webhook.client import Caller
 
-RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
-
 
 @dataclass(eq=False)
 class ControlPlane:
@@ -83,7 +77,7 @@ class ControlPlane:
     cache: WatchCache
     reader: Reader
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     conversions: Conversions
     admission: Chain
     tokens: Tokens
@@ -100,33 +94,14 @@ class ControlPlane:
     """That of them which creates the objects of every cluster."""
     election: Election | None = None
     """Elects the server that runs some of the background controllers; None: this one does."""
-    log_failure: str = field(default="", init=False)
-    """Why the watch cache does not follow the log; empty if it does."""
 
     @property
     def all_controllers(self) -> list[Reconciler[Any]]:
         return [*self.controllers, *self.background_controllers]
 
-    async def follow_log(self) -> None:
-        """Keep the watch cache up to date until the store is closed. After a failure, reset it and continue."""
-        delay = RESTART_DELAY
-        while True:
-            with Contained("the watch cache") as contained:
-                await self.cache.follow()
-                return
-            self.log_failure = repr(contained.error)
-            self.cache.reset(self.store.revision)
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, 1.0)
-            self.log_failure = ""
-
     async def store_health(self) -> str:
         """Why the store cannot be read or written; empty if it can."""
         return (await self.store.status()).fault
-
-    async def log_health(self) -> str:
-        """Why the watch cache does not follow the log; empty if it does."""
-        return self.log_failure
 
     def inherit(self, before: ControlPlane) -> None:
         """Have the tokens and the functions that were given to the control plane of which this one is a restart."""
@@ -140,7 +115,7 @@ class ControlPlane:
         self.conversions.in_process.pop(definition, None)
         if convert is not None:
             self.conversions.in_process[definition] = convert
-        versions = self.catalog.current.defined.get(definition)
+        versions = self.served_resources.current.defined.get(definition)
         if versions is not None:
             versions.converter = self.conversions.of(definition)
             self.cache.end_watches(versions.collection)
@@ -172,20 +147,20 @@ WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PL
 
 def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlane:
     """Wire the parts together, room by room, without running anything."""
-    catalog = _catalog(config, store, seams)
+    served = _served_resources(config, store, seams)
     cache = WatchCache(store)
     reader = Reader(store, cache)
     as_protobuf = config.etcd is not None and config.etcd.media_type == PROTOBUF
     persistence = Persistence(store, cache, as_cbor=config.features.cbor, as_protobuf=as_protobuf)
     conversions = Conversions(seams.caller, identifiers=seams.identifiers)
-    chain = admission_chain(catalog.current, seams.caller, config.admission_plugins)
-    access = _access(config, seams, reader, catalog.current)
-    writer = _writer(seams, reader, persistence, catalog, chain, access)
+    chain = admission_chain(served.current, seams.caller, config.admission_plugins)
+    access = _access(config, seams, reader, served.current)
+    writer = _writer(seams, reader, persistence, served, chain, access)
     parts = manager.ControllerParts(
-        reader, writer, persistence, catalog, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
+        reader, writer, persistence, served, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
     )
-    managed = manager.make(controllers_of(config), parts)
-    bootstrap = BootstrapController(reader, writer, catalog, parts.resource("", "namespaces"), seams.clock, seams.facts)
+    managed = constructors.make(controllers_of(config), parts)
+    bootstrap = BootstrapController(reader, writer, served, parts.resource("", "namespaces"), seams.clock, seams.facts)
     return ControlPlane(
         store,
         config.features,
@@ -193,7 +168,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
         cache,
         reader,
         persistence,
-        catalog,
+        served,
         conversions,
         chain,
         access.tokens,
@@ -218,36 +193,41 @@ def _built_in(has_foreign: bool) -> Sequence[Versions]:
 
 
 @lru_cache(maxsize=4)
-def _built_in_catalog(has_foreign: bool, disabled: frozenset[tuple[str, str]]) -> Catalog:
-    return Catalog(_built_in(has_foreign), disabled=disabled)
+def _built_in_resources(has_foreign: bool, disabled: frozenset[tuple[str, str]]) -> ServedResources:
+    return ServedResources(_built_in(has_foreign), disabled=disabled)
 
 
-def _catalog(config: Config, store: Store, seams: Seams) -> LiveCatalog:
+def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResources:
     """The built-in kinds, and those of foreign definitions."""
-    catalog = LiveCatalog(_built_in_catalog(store.shared, config.disabled))
+    served_resources = LiveResources(_built_in_resources(store.shared, config.disabled))
     if seams.foreign:
         served = {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in seams.foreign}
         for versions in served.values():
             versions.keep_encoded()
-        catalog.current = Catalog(_built_in(store.shared), served, disabled=config.disabled)
-    return catalog
+        served_resources.current = ServedResources(_built_in(store.shared), served, disabled=config.disabled)
+    return served_resources
 
 
 def _writer(
-    seams: Seams, reader: Reader, persistence: Persistence, catalog: LiveCatalog, chain: Chain, access: _Access
+    seams: Seams,
+    reader: Reader,
+    persistence: Persistence,
+    served_resources: LiveResources,
+    chain: Chain,
+    access: _Access,
 ) -> Writer:
     return Writer(
         Environment(
             reader,
             persistence,
-            catalog,
+            served_resources,
             chain,
             clock=seams.clock,
             identifiers=seams.identifiers,
             reviewer=partial(_review, access.authenticator, access.rules),
             action=_action,
             guards={
-                resource_of(catalog, access_rules.GROUP, name).collection: guard
+                resource_of(served_resources, access_rules.GROUP, name).collection: guard
                 for name, guard in guards(access.policy).items()
             },
         )
@@ -264,9 +244,9 @@ def _action(kind: str) -> Act:
     return ACTIONS[kind]
 
 
-def resource_of(catalog: LiveCatalog, group: str, plural: str) -> Resource:
+def resource_of(served_resources: LiveResources, group: str, plural: str) -> Resource:
     """A built-in resource."""
-    resource = catalog.current.find(group, "v1", plural)
+    resource = served_resources.current.find(group, "v1", plural)
     assert resource is not None
     return resource
 
@@ -285,12 +265,12 @@ class _Access(NamedTuple):
     rules: RulesOf
 
 
-def _access(config: Config, seams: Seams, reader: Reader, catalog: Catalog) -> _Access:
+def _access(config: Config, seams: Seams, reader: Reader, served_resources: ServedResources) -> _Access:
     policy, modes, options = Policy(), modes_of(config), seams.authentication
     tokens = Tokens(
         options.keys or Keys(),
         reader,
-        catalog,
+        served_resources,
         seams.clock,
         issuers=options.issuers,
         audiences=options.audiences,
@@ -338,11 +318,11 @@ def _awaited_controllers(
     config: Config, seams: Seams, parts: manager.ControllerParts, conversions: Conversions, policy: Policy
 ) -> list[Reconciler[Any]]:
     """Those that requests depend on. Writes wait for what follows from definitions, and use the addresses of services."""
-    reader, writer, persistence, catalog, clock = parts[:5]
+    reader, writer, persistence, served_resources, clock = parts[:5]
     definitions, services = parts.resource(crd.GROUP, crd.RESOURCE), parts.resource("", "services")
     features = config.features
     establishing = DefinitionController(
-        reader, persistence, catalog, conversions, definitions, clock, features=features
+        reader, persistence, served_resources, conversions, definitions, clock, features=features
     )
     writer.environment.followers[definitions.collection] = establishing
     network = DEFAULT_RANGE if seams.facts is None else seams.facts.services
@@ -351,7 +331,7 @@ def _awaited_controllers(
     own: list[Reconciler[Any]] = [
         establishing,
         ApprovalController(reader, persistence, definitions, clock),
-        DefinitionFinalizer(reader, writer, persistence, catalog, definitions, clock),
+        DefinitionFinalizer(reader, writer, persistence, served_resources, definitions, clock),
         addresses,
         *_expiry(config, parts),
         *(_rbac(parts, policy) if RBAC in modes_of(config) else []),
@@ -363,14 +343,14 @@ def _awaited_controllers(
 
 def _own_controllers(seams: Seams, parts: manager.ControllerParts, tokens: Tokens) -> list[Reconciler[Any]]:
     """Those of kube-apiserver that run in the background, besides that of the objects of every cluster."""
-    reader, writer, catalog, clock = parts.reader, parts.writer, parts.catalog, parts.clock
+    reader, writer, served_resources, clock = parts.reader, parts.writer, parts.served_resources, parts.clock
     legacy_tokens = LegacyTokenController(reader, writer, parts.resource("", "secrets"), clock)
     tokens.used = legacy_tokens.used
     if seams.facts is None:
         return [legacy_tokens]
     return [
         legacy_tokens,
-        APIServiceController(reader, writer, catalog, parts.resource(AGGREGATOR, "apiservices"), clock),
+        APIServiceController(reader, writer, served_resources, parts.resource(AGGREGATOR, "apiservices"), clock),
     ]
 
 
@@ -378,7 +358,7 @@ def _expiry(config: Config, parts: manager.ControllerParts) -> list[Reconciler[A
     """One controller for each collection whose objects have a lifetime. etcd deletes Events itself."""
     if config.event_ttl == 0 or config.etcd is not None:
         return []
-    resources = [resource for resource in parts.catalog.current.resources if resource.is_stored]
+    resources = [resource for resource in parts.served_resources.current.resources if resource.is_stored]
     storage = {resource.collection: resource.versions.storage for resource in resources}
     return [
         ExpiryController(parts.reader, parts.persistence, resource, config.event_ttl, parts.clock)
@@ -401,7 +381,7 @@ def _invalid_objects(parts: manager.ControllerParts, establishing: DefinitionCon
 
     definitions = parts.resource(crd.GROUP, crd.RESOURCE)
     return InvalidObjectController(
-        parts.reader, parts.persistence, parts.catalog, establishing, definitions, parts.clock
+        parts.reader, parts.persistence, parts.served_resources, establishing, definitions, parts.clock
     )
 
 
@@ -425,19 +405,21 @@ def _election(
 # -- admission --------------------------------------------------------------------------------------------------------
 
 
-def admission_chain(catalog: Catalog, caller: Caller | None, enabled: Collection[str] = DEFAULT_PLUGINS) -> Chain:
+def admission_chain(
+    served_resources: ServedResources, caller: Caller | None, enabled: Collection[str] = DEFAULT_PLUGINS
+) -> Chain:
     """The admission plug-ins that are enabled; without a caller no webhooks."""
-    chain = Chain(catalog, enabled)
+    chain = Chain(served_resources, enabled)
     if "MutatingAdmissionPolicy" in enabled:
-        chain.mutating.append(plugins.mutating_policies(catalog))
+        chain.mutating.append(plugins.mutating_policies(served_resources))
     if "MutatingAdmissionWebhook" in enabled and caller is not None:
-        chain.mutating.append(plugins.mutating_webhooks(catalog, caller, chain.local_mutating))
+        chain.mutating.append(plugins.mutating_webhooks(served_resources, caller, chain.local_mutating))
     if "ValidatingAdmissionPolicy" in enabled:
-        chain.validating.append(plugins.validating_policies(catalog))
+        chain.validating.append(plugins.validating_policies(served_resources))
     if "ValidatingAdmissionWebhook" in enabled and caller is not None:
-        chain.validating.append(plugins.validating_webhooks(catalog, caller, chain.local_validating))
+        chain.validating.append(plugins.validating_webhooks(served_resources, caller, chain.local_validating))
     if "ResourceQuota" in enabled:
-        chain.validating.append(plugins.resource_quotas(catalog))
+        chain.validating.append(plugins.resource_quotas(served_resources))
     return chain
 
 
@@ -454,13 +436,13 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
     is_new = await _is_new(plane)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
-        await in_background(closing, plane.follow_log(), "watch cache")
+        await in_background(closing, plane.cache.keep_following(), "watch cache")
         if not is_new:
-            await separate(plane.store, plane.reader, _built_in_catalog(plane.store.shared, frozenset()))
+            await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
         elected = () if plane.election is None else plane.election.controllers
         own = [each for each in plane.all_controllers if each not in elected]
         if is_new:
-            await first_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
+            await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
         for controller in own:
             closing.push_async_callback(controller.stop)
             if is_new or controller in plane.controllers:
@@ -477,7 +459,9 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
 async def _is_new(plane: ControlPlane) -> bool:
     """Whether nothing has created the objects of every cluster yet."""
     try:
-        return await plane.store.get(key_of(resource_of(plane.catalog, "", "namespaces"), "", "default")) is None
+        return (
+            await plane.store.get(key_of(resource_of(plane.served_resources, "", "namespaces"), "", "default")) is None
+        )
     except Corrupt:
         return False
 

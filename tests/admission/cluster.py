@@ -10,8 +10,8 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.registry.access import Authorize, allow_everything
 from noxu.registry.draft import Action, Draft, WriteRequest, draft_of
-from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.values import Object, copy
 from noxu_storage.memory import MemoryStore
 from tests.admission.requests import environment
@@ -30,23 +30,23 @@ class Cluster:
         group, _, _ = value["apiVersion"].rpartition("/")
         found = [
             each
-            for each in self.environment.catalog.current.resources
+            for each in self.environment.served_resources.current.resources
             if (each.group, each.kind) == (group, value["kind"])
         ]
         return found[0]
 
     def typed(self, value: Object) -> Object:
         resource = self.resource(value)
-        decoded, unknown = resource.behaviour.decode(resource, copy(value))
+        decoded, unknown = resource.codec.decode(resource, copy(value))
         assert not unknown, unknown
-        resource.behaviour.default(resource, decoded)
+        resource.codec.default(resource, decoded)
         return decoded
 
     async def put(self, *values: Object) -> None:
         for value in values:
             resource = self.resource(value)
             namespace = value["metadata"].get("namespace", "default") if resource.namespaced else ""
-            stored = codec.encode(resource.behaviour.written(self.typed(value)), sort_keys=False)
+            stored = codec.encode(resource.codec.written(self.typed(value)), sort_keys=False)
             await self.store.put(key_of(resource, namespace, value["metadata"]["name"]), stored, expected=0)
 
     async def write(
@@ -62,9 +62,9 @@ class Cluster:
         """Create `new`, or replace `old` by it. `body` is that of a subresource of another kind. Raises ApiError."""
         resource = self.resource(new)
         if chain is None:
-            chain = Chain(self.environment.catalog.current, plugins)
+            chain = Chain(self.environment.served_resources.current, plugins)
             if "ResourceQuota" in plugins:
-                chain.validating.append(resource_quotas(self.environment.catalog.current))
+                chain.validating.append(resource_quotas(self.environment.served_resources.current))
         action = Action.CREATE if old is None else Action.REPLACE
         namespace = "default" if resource.namespaced else ""
         name = new["metadata"].get("name", "") if old is not None else ""

@@ -7,12 +7,12 @@ from typing import Any
 from noxu.admission.attributes import Attributes
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.cache import WatchCache
-from noxu.registry.catalog import Catalog, LiveCatalog
-from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.custom import CODEC
 from noxu.registry.draft import Action, Environment, WriteRequest, draft_of
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
+from noxu.registry.served_resources import LiveResources, ServedResources
 from noxu_storage.memory import MemoryStore
 
 GROUP = "example.com"
@@ -28,7 +28,7 @@ def resource(version: str, *, namespaced: bool = True, served: bool = True) -> R
         kind="Widget",
         list_kind="WidgetList",
         namespaced=namespaced,
-        behaviour=BEHAVIOUR,
+        codec=CODEC,
         served=served,
         subresources=frozenset({"status", "scale"}),
         scale=ScalePaths(".spec.replicas", ".status.replicas"),
@@ -48,8 +48,8 @@ def widget(version: str = "v1", labels: dict[str, str] | None = None, name: str 
 
 def environment(store: MemoryStore) -> Environment:
     cache = WatchCache(store)
-    catalog = LiveCatalog(Catalog(built_in_versions()))
-    return Environment(Reader(store, cache), Persistence(store, cache), catalog)
+    served_resources = LiveResources(ServedResources(built_in_versions()))
+    return Environment(Reader(store, cache), Persistence(store, cache), served_resources)
 
 
 def request_of(

@@ -42,7 +42,7 @@ class World:
         self.plane = plane
 
     def resource(self, group: str, plural: str) -> Resource:
-        return resource_of(self.plane.catalog, group, plural)
+        return resource_of(self.plane.served_resources, group, plural)
 
     async def write(self, resource: Resource, value: Object, namespace: str = "") -> Created:
         outcome, trace = Outcome(), Trace()

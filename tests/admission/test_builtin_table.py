@@ -19,7 +19,7 @@ def test_they_run_in_the_order_of_the_flags() -> None:
 
 
 def test_their_resources_exist() -> None:
-    known = {resource.collection for resource in Cluster().environment.catalog.current.resources}
+    known = {resource.collection for resource in Cluster().environment.served_resources.current.resources}
     assert {collection for listed in TABLE for collection in listed.collections} <= known
 
 

@@ -20,9 +20,9 @@ from noxu.admission.expressions import (
 )
 from noxu.cel import AuthorizerDecision, Composition, Purpose
 from noxu.cpu_budget import CpuBudget
-from noxu.registry import cpu_budget
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.registry import turns
 from noxu.registry.offload import LOOP_LIMIT
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded
 from noxu.values import Object
 from tests.rows import rows
 from tests.timing import HANGS_AFTER
@@ -277,7 +277,7 @@ def test_nothing_runs_when_the_budget_is_used_up() -> None:
 
 
 def test_what_takes_long_is_given_up_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0)
+    monkeypatch.setattr(turns, "MAX_LOOP_SECONDS", 0)
     composition = Composition((("v", EXPENSIVE),), params=False)
     for text in (EXPENSIVE, "variables.v"):
         with pytest.raises(LoopBudgetExceeded):
@@ -298,7 +298,7 @@ async def test_where_expressions_run(
 ) -> None:
     composition = Composition(params=False)
     expression = composition.expression(text)
-    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0.0001)
+    monkeypatch.setattr(turns, "MAX_LOOP_SECONDS", 0.0001)
     threads = []
 
     def evaluate(limited: CpuBudget | None) -> object:

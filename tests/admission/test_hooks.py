@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.admission.hooks import Hook, hooks_of
+from noxu.admission.reviews import Hook, hooks_of
 from noxu.values import Object
 from tests.rows import rows
 

@@ -58,7 +58,7 @@ def test_the_scope_of_requests_without_a_namespace(scope: str, met: bool) -> Non
 
 @pytest.mark.parametrize(("scope", "met"), [("Namespaced", False), ("Cluster", True)])
 async def test_namespaces_are_in_themselves_but_cluster_scoped(registry: Environment, scope: str, met: bool) -> None:
-    of = registry.catalog.current.find("", "v1", "namespaces")
+    of = registry.served_resources.current.find("", "v1", "namespaces")
     assert of is not None
     rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["*"], "scope": scope}
     new = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "n", "labels": {"team": "blue"}}}

@@ -10,7 +10,7 @@ import pytest
 from noxu.admission.expressions import ConditionError, Evaluation, Inputs, MatchConditions, run_within_budget
 from noxu.cel import Composition
 from noxu.cpu_budget import CpuBudget
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded
 from tests.timing import longest_block
 
 SEEN = Inputs({"metadata": {"name": "w"}, "text": "x" * 1000, "list": [1, 2]}, None, {})

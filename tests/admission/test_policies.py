@@ -13,8 +13,8 @@ from conformance.client import Answer, Client
 from noxu.admission import expressions
 from noxu.admission.expressions import Inputs
 from noxu.admission.policies import PolicyResult, ValidatingPolicy, evaluate
-from noxu.registry import cpu_budget
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.registry import turns
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded
 from noxu.testing.handle import Noxu
 from noxu.values import Object
 from tests.rows import rows
@@ -141,7 +141,7 @@ def test_validations_that_cost_too_much_together(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_takes_long_is_not_done_where_the_loop_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", 0)
+    monkeypatch.setattr(turns, "MAX_LOOP_SECONDS", 0)
     specs: list[dict[str, Any]] = [
         {"matchConditions": [{"name": "c", "expression": "lists.range(100).all(x, x >= 0)"}]},
         {"auditAnnotations": [{"key": "k", "valueExpression": "string(lists.range(100).all(x, x >= 0))"}]},

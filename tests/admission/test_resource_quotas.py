@@ -11,7 +11,7 @@ from noxu.admission.builtin.usage import evaluator_of, printed
 from noxu.admission.chain import Chain
 from noxu.admission.plugins import resource_quotas
 from noxu.api.errors import Qualified
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from tests.admission.cluster import Cluster, claim, container, needs, of_kind, pod
 from tests.rows import rows
 
@@ -129,8 +129,8 @@ async def test_an_update_adds_the_difference(cluster: Cluster) -> None:
 
 async def test_writes_at_the_same_time_use_each_their_share(cluster: Cluster) -> None:
     await cluster.put(quota({"pods": "5"}))
-    chain = Chain(cluster.environment.catalog.current, {"ResourceQuota"})
-    chain.validating.append(resource_quotas(cluster.environment.catalog.current))
+    chain = Chain(cluster.environment.served_resources.current, {"ResourceQuota"})
+    chain.validating.append(resource_quotas(cluster.environment.served_resources.current))
     writes = (cluster.refusal(new=pod({"name": f"p{number}"}), chain=chain) for number in range(8))
     assert sorted(map(bool, await asyncio.gather(*writes))) == [False] * 5 + [True] * 3
     assert await used_of(cluster) == {"pods": "5"}

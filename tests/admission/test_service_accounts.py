@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.admission.builtin import lookups, service_accounts
+from noxu.admission.builtin import rules, service_accounts
 from tests.admission.cluster import Cluster, container, of_kind, pod
 
 PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -96,7 +96,7 @@ async def test_the_default_account_may_come_a_moment_later(cluster: Cluster, mon
         if looks == 3:
             await cluster.put(account())
             await cluster.environment.reader.cache.reached(cluster.store.revision)
-        return await lookups.find(*args)
+        return await rules.find(*args)
 
     monkeypatch.setattr(service_accounts, "find", find)
     assert (await cluster.write("ServiceAccount", new=pod())).new["spec"]["serviceAccountName"] == "default"

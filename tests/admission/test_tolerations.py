@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.admission.builtin.tolerations import merged
+from noxu.admission.builtin.pods import merged
 from tests.admission.cluster import Cluster, of_kind, pod
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"

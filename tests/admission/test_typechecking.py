@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.admission.typechecking import warnings
+from noxu.admission.expressions import warnings
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
+from noxu.registry.served_resources import ServedResources
 from noxu.testing.handle import Noxu
 from noxu.values import Object
 from tests.rows import rows
@@ -60,7 +60,7 @@ A = definition(
     names={"type": "array", "items": {"type": "string"}},
 )
 B = definition("b.example.com", "v1", n={"type": "string"})
-CATALOG = Catalog(built_in_versions())
+CATALOG = ServedResources(built_in_versions())
 for crd in (A, B):
     CATALOG = CATALOG.with_definition(crd["metadata"]["name"], versions_of(crd, 1))
 

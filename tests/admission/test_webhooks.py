@@ -18,8 +18,8 @@ import pytest
 
 from conformance.client import Answer, Client
 from noxu.admission.chain import Chain
-from noxu.admission.hooks import hooks_of
 from noxu.admission.plugins import DeferredMutating, DeferredValidating
+from noxu.admission.reviews import hooks_of
 from noxu.admission.webhooks import MutatingWebhooks
 from noxu.testing.functions import Denied
 from noxu.testing.handle import Noxu

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.api.meta import OBJECT_META, coerce
-from noxu.api.meta_shape import is_coerced
+from noxu.api.meta import OBJECT_META, coerce, is_coerced
 from noxu.go.structs import decode
 from noxu.values import Json, Object
 from tests.rows import rows

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from noxu.apply import compiled
-from noxu.apply.compiled import Unsure, accept
-from noxu.apply.typed import validate, whole
+from noxu.apply import typed
+from noxu.apply.typed import Unsure, accept, validate, whole
 from noxu.apply.types import Type, of_schema
 from noxu.schema.structural import parse
 from tests.rows import rows
@@ -121,7 +120,7 @@ def test_maps_of_leaves_share_their_node() -> None:
 
 
 def test_the_memory_of_shapes_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "MAX_SHAPES", 3)
+    monkeypatch.setattr(typed, "MAX_SHAPES", 3)
     fresh = kind()
     for n in range(10):
         assert accept({"m": {f"k{n}": "x"}}, fresh) == {".": {}, "f:m": {".": {}, f"f:k{n}": {}}}

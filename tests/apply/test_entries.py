@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apply.entries import InvalidEntries, Manager, Owned, decode, encode
+from noxu.apply.managed_fields import InvalidEntries, Manager, Owned, decode, encode
 from tests.rows import rows
 
 FIELDS = {"f:spec": {"f:a": {}}}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.apply.lastapplied import ANNOTATION, MAX_ANNOTATIONS, renewed
 from noxu.apply.manager import apply
+from noxu.apply.merging import ANNOTATION, MAX_ANNOTATIONS, renewed
 from tests.apply.widgets import MAIN, NOW, V1, V2, live, owners, owns, widget
 
 AB = {"f:spec": {"f:a": {}, "f:b": {}}}

@@ -9,7 +9,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.apply.fieldset import Path
 from noxu.apply.manager import apply, update
-from noxu.apply.scale import TRACKER, VERSION, path_of, to_parent, to_scale
+from noxu.apply.tracker import TRACKER, VERSION, path_of, to_parent, to_scale
 from tests.apply.widgets import BEFORE, NOW, V1, V2, V9, owns
 
 PATHS: dict[str, Path | None] = {V1: path_of(".spec.replicas"), V2: None}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apply.three_way import three_way
+from noxu.apply.patch import three_way
 from noxu.go.structs import INT32, STRING, Field, List, Map, Struct
 from noxu.kinds.scheme import struct_of
 from tests.rows import rows

@@ -11,7 +11,7 @@ from noxu.config import Requests
 from noxu.http.filters import chain
 from noxu.http.unsent import Unsent
 from noxu.registry.access import ALLOWED, ANONYMOUS, User
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING
 from noxu.security.credentials import Credentials
 from tests.security.lines import Lines

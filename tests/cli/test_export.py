@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from noxu.apply.lastapplied import ANNOTATION
+from noxu.apply.merging import ANNOTATION
 from noxu.commands import exported
 from noxu.commands.exported import Exported, cleaned, is_made_by_servers, path_of
 from noxu.manifests.files import files

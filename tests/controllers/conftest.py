@@ -10,8 +10,8 @@ import pytest
 from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Json, Object
 from noxu_storage.types import EVERYTHING
 from tests.clocks import ManualClock
@@ -27,7 +27,7 @@ class World:
         self.plane, self.store, self.clock = plane, store, clock
 
     def resource(self, plural: str, group: str = "") -> Resource:
-        return resource_of(self.plane.catalog, group, plural)
+        return resource_of(self.plane.served_resources, group, plural)
 
     async def apply(self, *objects: Object) -> None:
         for value in objects:

@@ -15,7 +15,7 @@ from noxu.controllers.access_rules import GROUP, AccessRuleController, Put
 from noxu.manifests import loading
 from noxu.registry.access import Attributes, User
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.entry import Entry
+from noxu.registry.stored_object import StoredObject
 from noxu.registry.turns import CLIENT
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
@@ -40,7 +40,7 @@ BINDING: Final = typed(
 
 
 async def delete(plane: ControlPlane, plural: str) -> None:
-    resource = plane.catalog.current.find(GROUP, "v1", plural)
+    resource = plane.served_resources.current.find(GROUP, "v1", plural)
     assert resource is not None
     await plane.writer.write(WriteRequest(Action.DELETE, resource, "default", "r"))
 
@@ -119,7 +119,7 @@ async def test_a_large_role_that_has_changed_while_it_was_compiled_does_not_coun
                 delete(plane, "roles") if change == "deleted" else loading.apply(plane, {**ROLE, "rules": []})
             )
 
-        def changed_in_between(entry: Entry) -> Put:
+        def changed_in_between(entry: StoredObject) -> Put:
             rules._compile = compile_  # type: ignore[method-assign]
             changes.append(asyncio.run_coroutine_threadsafe(changed(), loop))  # it waits for this controller
             eventually(lambda: rules.collection.entries.get(entry.key) is not entry)

@@ -1,4 +1,4 @@
-"""APIServices follow the group versions of definitions; those of other servers are known to the catalog."""
+"""APIServices follow the group versions of definitions; those of other servers are known to the served resources."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ async def test_an_api_service_with_a_service_is_not_available(world: World) -> N
     found = await find(world, name)
     assert found is not None
     assert conditions(found) == {"Available": ("False", "NotSupported")}
-    assert world.plane.catalog.current.elsewhere == {("metrics.k8s.io", "v1beta1")}
+    assert world.plane.served_resources.current.elsewhere == {("metrics.k8s.io", "v1beta1")}
     await world.delete(services(world), name)
-    assert world.plane.catalog.current.elsewhere == set()
+    assert world.plane.served_resources.current.elsewhere == set()
 
 
 async def test_a_restart_deletes_those_of_definitions_that_are_gone(store: FlakyStore, clock: ManualClock) -> None:
@@ -143,7 +143,7 @@ async def test_a_restart_deletes_those_of_definitions_that_are_gone(store: Flaky
                 await store.delete(item.key, expected=item.revision)
     async with a_world(store, clock, a_server) as world:
         await eventually_async(lambda: _is_gone(world))
-        assert world.plane.catalog.current.elsewhere == {("metrics.k8s.io", "v1beta1")}
+        assert world.plane.served_resources.current.elsewhere == {("metrics.k8s.io", "v1beta1")}
         assert await find(world, "v1.gone.example.com")
 
 

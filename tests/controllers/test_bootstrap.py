@@ -13,8 +13,8 @@ from noxu.controllers import bootstrap
 from noxu.controllers.bootstrap import Facts, lease_name
 from noxu.registry.access import User
 from noxu.registry.draft import Action, Draft
-from noxu.registry.group_priorities import PRIORITIES
-from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.registry.served_resources import PRIORITIES
+from noxu.registry.storage_form import SERVER_LEASES
 from noxu.values import Json, Object
 from noxu_storage.types import EVERYTHING, Key, Prefix, Unavailable
 from tests.clocks import ManualClock

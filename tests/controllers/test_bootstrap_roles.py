@@ -13,7 +13,7 @@ from noxu.controllers import bootstrap_policy
 from noxu.controllers.bootstrap_roles import BootstrapRoleController, reconciled
 from noxu.registry.access import ANONYMOUS, Attributes, User
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Object, copy
 from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
@@ -27,7 +27,7 @@ async def plane() -> AsyncIterator[ControlPlane]:
 
 
 async def get(plane: ControlPlane, plural: str, name: str, namespace: str = "") -> Object:
-    resource = resource_of(plane.catalog, bootstrap_policy.GROUP, plural)
+    resource = resource_of(plane.served_resources, bootstrap_policy.GROUP, plural)
     return object_at(await plane.reader.find(resource, namespace, name), resource)
 
 
@@ -81,7 +81,7 @@ async def test_roles_are_aggregated_if_the_controller_runs(plane: ControlPlane) 
 
 async def test_no_roles_are_created_in_other_modes() -> None:
     async with running(assemble(MemoryStore())) as found:
-        resource = resource_of(found.catalog, bootstrap_policy.GROUP, "clusterroles")
+        resource = resource_of(found.served_resources, bootstrap_policy.GROUP, "clusterroles")
         assert not (await found.reader.collection(resource)).entries
 
 
@@ -91,7 +91,7 @@ async def test_they_are_what_create_requests_make(plane: ControlPlane) -> None:
         name, namespace = manifest["metadata"]["name"], manifest["metadata"].get("namespace", "")
         if name in bootstrap_policy.AGGREGATED:
             continue  # the controller fills them in
-        resource = resource_of(plane.catalog, bootstrap_policy.GROUP, plural)
+        resource = resource_of(plane.served_resources, bootstrap_policy.GROUP, plural)
         other = copy(manifest)
         other["metadata"]["name"] = f"{name}x"
         options = Options(field_manager="kube-apiserver")
@@ -154,8 +154,8 @@ def test_what_an_existing_object_lacks_is_added(old: Object, wanted: Object, exp
 
 
 async def test_a_start_restores_what_is_missing(plane: ControlPlane) -> None:
-    bindings = resource_of(plane.catalog, bootstrap_policy.GROUP, "clusterrolebindings")
-    roles = resource_of(plane.catalog, bootstrap_policy.GROUP, "clusterroles")
+    bindings = resource_of(plane.served_resources, bootstrap_policy.GROUP, "clusterrolebindings")
+    roles = resource_of(plane.served_resources, bootstrap_policy.GROUP, "clusterroles")
 
     async def write(action: Action, resource: Any, name: str, value: Object | None = None) -> None:
         await plane.writer.write(WriteRequest(action, resource, name=name, body=Body(value or {})))

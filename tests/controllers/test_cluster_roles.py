@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.controllers.cluster_roles import aggregated
+from noxu.controllers.access_rules import aggregated
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.controllers.conftest import World, a_world, default_plane

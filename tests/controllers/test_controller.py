@@ -11,8 +11,7 @@ from noxu.api.errors import bad_request
 from noxu.control_plane import ControlPlane, resource_of
 from noxu.controllers import controller as engine
 from noxu.controllers.controller import Controller
-from noxu.registry.cache import Collection
-from noxu.registry.change import Change
+from noxu.registry.cache import Change, Collection
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.clocks import ManualClock
 from tests.control_planes import assemble
@@ -64,7 +63,7 @@ class Recorder(Controller[str]):
 
 def only_the_recorder(store: FlakyStore, clock: ManualClock) -> ControlPlane:
     plane = assemble(store, clock=clock)
-    recorder = Recorder(plane.reader, resource_of(plane.catalog, "", "namespaces"), clock)
+    recorder = Recorder(plane.reader, resource_of(plane.served_resources, "", "namespaces"), clock)
     recorder.prepare()
     plane.controllers[:] = [recorder]
     plane.background_controllers.clear()

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from conformance import corpus
 from noxu.api import codec
 from noxu.apply import manager
-from noxu.controllers import definition_status
-from noxu.controllers.definition_status import at_revision, to_change, with_status
-from noxu.controllers.definitions import advance
+from noxu.controllers import definitions
+from noxu.controllers.definitions import advance, at_revision, to_change, with_status
 from noxu.crd import types, update
 from noxu.crd.conditions import AcceptedNames
 from noxu.crd.types import default
 from noxu.go.text import compact_json
-from noxu.registry import entry as entries
 from noxu.registry import ownership
-from noxu.registry.definition import DefinitionBehaviour, definitions_resource
-from noxu.registry.entry import (
-    Entry,
+from noxu.registry import stored_object as entries
+from noxu.registry.builtin import DefinitionCodec, definitions_resource
+from noxu.registry.resource import Resource
+from noxu.registry.stored_object import (
+    StoredObject,
     body_at,
     key_of,
     new_entry,
@@ -33,7 +33,6 @@ from noxu.registry.entry import (
     served_bytes,
     taken_object,
 )
-from noxu.registry.resource import Resource
 from noxu.values import Json, Object
 from tests.clocks import StoppedClock
 from tests.optional import needs_data
@@ -54,7 +53,7 @@ def definition(schema: Json, **metadata: Any) -> Object:
     }  # fmt: skip
 
 
-def stored(crd: Object) -> Entry:
+def stored(crd: Object) -> StoredObject:
     """The entry of a new definition, as it is read again from a store."""
     decoded = types.decode(crd)
     assert not decoded.error
@@ -63,7 +62,7 @@ def stored(crd: Object) -> Entry:
     written = new_entry(key_of(RESOURCE, "", value["metadata"]["name"]), RESOURCE, value)
     assert identical(taken_object(written, RESOURCE), object_at(written, RESOURCE)), "also if it is not decoded"
     assert written.decoded is None
-    return Entry(written.key, written.stored, 7)
+    return StoredObject(written.key, written.stored, 7)
 
 
 class Whole:
@@ -71,17 +70,17 @@ class Whole:
 
     def __enter__(self) -> None:
         self._patch = pytest.MonkeyPatch()
-        self._patch.setattr(definition_status, "new_entry_with_spec", self._encode)
+        self._patch.setattr(definitions, "new_entry_with_spec", self._encode)
 
     def __exit__(self, *_: object) -> None:
         self._patch.undo()
 
     @staticmethod
-    def _encode(entry: Entry, live: Object, storage: Resource, value: Object) -> Entry:
+    def _encode(entry: StoredObject, live: Object, storage: Resource, value: Object) -> StoredObject:
         return new_entry(entry.key, storage, value)
 
 
-def seen(entry: Entry) -> tuple[Any, ...]:
+def seen(entry: StoredObject) -> tuple[Any, ...]:
     return entry.key, entry.stored, served_bytes(entry), entry.rendering.offset, entry.labels, body_at(entry, RESOURCE)
 
 
@@ -99,14 +98,14 @@ def identical(one: Json, other: Json) -> bool:
     return compact_json(one, sort_keys=True) == compact_json(other, sort_keys=True)
 
 
-def check_law(entry: Entry) -> None:
+def check_law(entry: StoredObject) -> None:
     """All status updates until the definition is established, spliced and encoded as a whole, are equal.
 
     The definition that comes with the entry is the one that is decoded from it.
     """
     steps = 0
     while True:
-        taken = taken_object(Entry(entry.key, entry.stored, entry.revision), RESOURCE)
+        taken = taken_object(StoredObject(entry.key, entry.stored, entry.revision), RESOURCE)
         live = object_at(entry, RESOURCE)
         assert identical(taken, live), "also if it is read for the first time"
         crd = to_change(live)
@@ -118,7 +117,7 @@ def check_law(entry: Entry) -> None:
         assert seen(found) == seen(expected)
         assert live == object_at(entry, RESOURCE)
         assert identical(at_revision(shown, found), object_at(found, RESOURCE))
-        entry, steps = Entry(found.key, found.stored, entry.revision + 1), steps + 1
+        entry, steps = StoredObject(found.key, found.stored, entry.revision + 1), steps + 1
     assert steps >= 2
 
 
@@ -175,9 +174,9 @@ def test_definitions_of_other_projects() -> None:
 
 def _encoded_specs(monkeypatch: pytest.MonkeyPatch) -> list[Json]:
     specs: list[Json] = []
-    write = DefinitionBehaviour.written
+    write = DefinitionCodec.written
     monkeypatch.setattr(
-        DefinitionBehaviour, "written", lambda self, value: specs.append(value.get("spec")) or write(self, value)
+        DefinitionCodec, "written", lambda self, value: specs.append(value.get("spec")) or write(self, value)
     )
     return specs
 
@@ -206,7 +205,7 @@ def _reordered(crd: Object) -> bytes:
 @pytest.mark.parametrize("form", [_respelled, _reordered])
 def test_bytes_of_another_form_are_encoded_as_a_whole(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     written = stored(definition(SPECS["nothing"]))
-    entry = Entry(written.key, form(codec.decode_stored(written.stored)), 7)
+    entry = StoredObject(written.key, form(codec.decode_stored(written.stored)), 7)
     live = object_at(entry, RESOURCE)
     crd = object_at(entry, RESOURCE)
     assert advance(crd, AcceptedNames(), NOW)

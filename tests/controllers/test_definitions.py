@@ -11,8 +11,8 @@ from noxu.controllers import definitions as controller
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
-from noxu.registry.entry import Entry, taken_object
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, taken_object
 from noxu.values import Json, Object
 from noxu_storage.types import Key, Unavailable
 from tests.clocks import ManualClock
@@ -39,8 +39,8 @@ async def conditions_of(world: World, name: str) -> dict[str, tuple[str, str]]:
 
 
 def served(world: World) -> list[str]:
-    """The kinds that the catalog serves from definitions."""
-    return sorted(versions.storage.kind for versions in world.plane.catalog.current.defined.values())
+    """The kinds that are served from definitions."""
+    return sorted(versions.storage.kind for versions in world.plane.served_resources.current.defined.values())
 
 
 async def test_a_definition_is_served_when_its_write_returns(world: World) -> None:
@@ -78,7 +78,7 @@ async def test_a_name_belongs_to_the_first_definition_of_a_group(
     assert found["Established"] == NOT_ACCEPTED
     assert await conditions_of(world, "widgets.example.com") == SERVED
     assert await conditions_of(world, "gadgets.other.example.com") == SERVED
-    assert sorted(world.plane.catalog.current.defined) == ["gadgets.other.example.com", "widgets.example.com"]
+    assert sorted(world.plane.served_resources.current.defined) == ["gadgets.other.example.com", "widgets.example.com"]
 
 
 async def test_a_deletion_frees_the_names(world: World) -> None:
@@ -87,7 +87,7 @@ async def test_a_deletion_frees_the_names(world: World) -> None:
     await world.until_deleted(definitions(world), "widgets.example.com")
     await world.settled()
     assert await conditions_of(world, "gadgets.example.com") == SERVED
-    assert list(world.plane.catalog.current.defined) == ["gadgets.example.com"]
+    assert list(world.plane.served_resources.current.defined) == ["gadgets.example.com"]
 
 
 async def test_an_update_that_resolves_the_conflict_establishes(world: World) -> None:
@@ -125,7 +125,7 @@ async def test_a_change_of_the_schema_is_served_when_its_write_returns(world: Wo
     changed = definition()
     changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["required"] = ["spec"]
     await world.apply(changed)
-    resource = world.plane.catalog.current.find("example.com", "v1", "widgets")
+    resource = world.plane.served_resources.current.find("example.com", "v1", "widgets")
     assert resource is not None
     assert resource.declared_schema is not None
     assert resource.declared_schema["required"] == ["spec"]
@@ -149,7 +149,7 @@ async def test_the_decoded_form_of_a_written_definition_is_not_kept(
 ) -> None:
     taken: list[bool] = []
 
-    def take(entry: Entry, resource: Resource) -> Object:
+    def take(entry: StoredObject, resource: Resource) -> Object:
         taken.append(bool(entry.decoded))
         return taken_object(entry, resource)
 
@@ -165,11 +165,11 @@ async def test_the_decoded_form_of_a_written_definition_is_not_kept(
 
 async def test_a_status_update_does_not_replace_what_is_served(world: World) -> None:
     await world.apply(definition())
-    before = world.plane.catalog.current.defined["widgets.example.com"]
+    before = world.plane.served_resources.current.defined["widgets.example.com"]
     labelled = definition()
     labelled["metadata"]["labels"] = {"a": "b"}
     await world.apply(labelled)
-    assert world.plane.catalog.current.defined["widgets.example.com"] is before
+    assert world.plane.served_resources.current.defined["widgets.example.com"] is before
 
 
 async def test_a_deleted_definition_is_not_served(world: World) -> None:
@@ -188,7 +188,7 @@ async def test_a_definition_that_was_deleted_before_a_reset_is_withdrawn_and_its
     assert stored is not None
     world.store.watch_fails = RuntimeError("planned")
     await world.store.delete(key, expected=stored.revision)
-    await eventually_async(lambda: list(world.plane.catalog.current.defined) == ["gadgets.example.com"])
+    await eventually_async(lambda: list(world.plane.served_resources.current.defined) == ["gadgets.example.com"])
     await world.settled()
     assert await conditions_of(world, "gadgets.example.com") == SERVED
 
@@ -201,7 +201,7 @@ async def test_after_a_restart_accepted_names_stay_with_their_definitions(
         await world.apply(definition("b", kind="Widget"), definition("a", kind="Widget"))
         store = await copy_of(world.store)
     async with a_world(store, clock) as world:
-        assert list(world.plane.catalog.current.defined) == ["b.example.com"]
+        assert list(world.plane.served_resources.current.defined) == ["b.example.com"]
         assert (await conditions_of(world, "a.example.com"))["NamesAccepted"] == ("False", "ListKindConflict")
         assert await conditions_of(world, "b.example.com") == SERVED
 

@@ -113,7 +113,7 @@ class Cluster:
         await self.world.settled()
         found: dict[str, list[str]] = {}
         for kind in PLURALS:
-            resource = self.world.plane.catalog.current.kinds.get((self.api_version(kind), kind))
+            resource = self.world.plane.served_resources.current.kinds.get((self.api_version(kind), kind))
             if resource is None:
                 continue
             collection = await self.world.plane.reader.collection(resource)

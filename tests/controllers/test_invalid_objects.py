@@ -18,11 +18,11 @@ from noxu.controllers.invalid_objects import INVALID, MANAGER, MAX_ERROR_TEXT, M
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.manifests import loading
 from noxu.process import server
-from noxu.registry.cpu_budget import MAX_LOOP_COST
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import Revalidation, revalidate
+from noxu.registry.stored_object import key_of
+from noxu.registry.turns import MAX_LOOP_COST
 from noxu.testing.sources import documents
 from noxu.values import Json, Object
 from tests.timing import eventually_async, hang_guard, loop_turns
@@ -57,7 +57,7 @@ class World:
         self.plane = plane
 
     def resource(self, group: str, plural: str) -> Resource:
-        return resource_of(self.plane.catalog, group, plural)
+        return resource_of(self.plane.served_resources, group, plural)
 
     async def apply(self, *objects: Object) -> None:
         for value in objects:

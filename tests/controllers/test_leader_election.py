@@ -12,7 +12,7 @@ from noxu.config import LeaderElection
 from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.controllers.leader_election import NAME, NAMESPACE, Election
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import key_of, object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.control_planes import assemble
@@ -65,7 +65,7 @@ class Server:
             await loop_turns()
 
     async def lease(self) -> Object | None:
-        leases = resource_of(self.plane.catalog, "coordination.k8s.io", "leases")
+        leases = resource_of(self.plane.served_resources, "coordination.k8s.io", "leases")
         found = (await self.plane.reader.collection(leases)).entries.get(key_of(leases, NAMESPACE, NAME))
         return None if found is None else object_at(found, leases)
 
@@ -77,17 +77,17 @@ class Server:
 
     async def write_lease(self, action: Action, lease: Object) -> None:
         """As a client does."""
-        leases = resource_of(self.plane.catalog, "coordination.k8s.io", "leases")
+        leases = resource_of(self.plane.served_resources, "coordination.k8s.io", "leases")
         body = Body({} if action is Action.DELETE else lease)
         await self.plane.writer.write(WriteRequest(action, leases, NAMESPACE, NAME, body=body))
 
     async def has_accounts(self, namespace: str) -> bool:
         """Whether the controller has done its work in a namespace."""
-        accounts = resource_of(self.plane.catalog, "", "serviceaccounts")
+        accounts = resource_of(self.plane.served_resources, "", "serviceaccounts")
         return key_of(accounts, namespace, "default") in (await self.plane.reader.collection(accounts)).entries
 
     async def create_namespace(self, name: str) -> None:
-        namespaces = resource_of(self.plane.catalog, "", "namespaces")
+        namespaces = resource_of(self.plane.served_resources, "", "namespaces")
         value: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await self.plane.writer.write(WriteRequest(Action.CREATE, namespaces, "", "", body=Body(value)))
 

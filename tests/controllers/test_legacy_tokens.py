@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from noxu.control_plane import ControlPlane
-from noxu.controllers.legacy_tokens import LAST_USED, LegacyTokenController, Used
-from noxu.registry.entry import object_at
+from noxu.controllers.account_tokens import LAST_USED, LegacyTokenController, Used
+from noxu.registry.stored_object import object_at
 from noxu.security.credentials import Token, Unloaded
 from noxu.values import Object
 from tests.clocks import ManualClock
@@ -41,7 +41,7 @@ async def secret_of(plane: ControlPlane, labels: dict[str, str]) -> str:
 
 
 async def stored(plane: ControlPlane) -> Object:
-    resource = plane.catalog.current.find("", "v1", "secrets")
+    resource = plane.served_resources.current.find("", "v1", "secrets")
     assert resource is not None
     collection = await plane.reader.collection(resource)
     (entry,) = [entry for key, entry in collection.entries.items() if key.name == "s"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.controllers import manager
+from noxu.controllers.constructors import MAKERS
 from noxu.controllers.manager import AVAILABLE, CONTROLLERS, check_controllers, check_profile, enabled
 from tests.rows import rows
 
@@ -76,3 +77,7 @@ def test_profiles() -> None:
     }
     for profile in manager.PROFILES:
         check_profile(profile)
+
+
+def test_every_controller_that_is_available_can_be_made() -> None:
+    assert sorted(MAKERS) == sorted(AVAILABLE)

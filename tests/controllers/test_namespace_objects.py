@@ -9,7 +9,7 @@ import pytest
 from noxu.api.errors import forbidden
 from noxu.control_plane import ControlPlane
 from noxu.controllers.default_objects import SYSTEM_NAMESPACES
-from noxu.controllers.root_ca import DESCRIBED, DESCRIPTION, RootCAPublisher
+from noxu.controllers.namespace_objects import DESCRIBED, DESCRIPTION, RootCAPublisher
 from noxu.registry.draft import Action, Draft, WriteRequest
 from noxu.registry.resource import Resource
 from noxu.values import Object

@@ -10,15 +10,13 @@ import pytest
 from noxu.api import codec
 from noxu.api.errors import ApiError, plain_error
 from noxu.controllers import namespaces as module
-from noxu.controllers.emptiness import EmptinessWatch
-from noxu.controllers.namespace_conditions import Remaining, set_conditions
-from noxu.controllers.namespaces import FINALIZERS_TAKE, NamespaceController
-from noxu.controllers.users import CONTROLLER_MANAGER as MANAGER
+from noxu.controllers.controller import CONTROLLER_MANAGER as MANAGER
+from noxu.controllers.namespaces import FINALIZERS_TAKE, EmptinessWatch, NamespaceController, Remaining, set_conditions
 from noxu.registry.access import User
 from noxu.registry.cache import Collection, Watcher
 from noxu.registry.draft import Draft
-from noxu.registry.entry import Entry
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
 from noxu_storage.types import Key, Unavailable
 from tests.clocks import ManualClock
@@ -296,7 +294,9 @@ PODS: list[tuple[str, list[Object], int]] = [
 @pytest.mark.parametrize(("pods", "seconds"), [row[1:] for row in PODS], ids=[row[0] for row in PODS])
 def test_the_longest_grace_period(pods: list[Object], seconds: int) -> None:
     key = Key("/pods", "n/", "p")
-    assert module._longest_grace([Entry(key, codec.encode(value, sort_keys=False), 1) for value in pods]) == seconds
+    assert (
+        module._longest_grace([StoredObject(key, codec.encode(value, sort_keys=False), 1) for value in pods]) == seconds
+    )
 
 
 # -- admission

@@ -22,7 +22,7 @@ from noxu.features import Features
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.entry import key_of
+from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import EVERYTHING
@@ -85,7 +85,7 @@ async def edit(plane: ControlPlane) -> None:
 
 
 async def delete(plane: ControlPlane) -> None:
-    crds = plane.catalog.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    crds = plane.served_resources.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     await plane.writer.write(WriteRequest(Action.DELETE, crds, "", "widgets.example.com"))
     entries = (await plane.reader.collection(crds)).entries

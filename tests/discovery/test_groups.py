@@ -1,4 +1,4 @@
-"""Discovery documents of a catalog: groups, versions, resources, and the aggregated form."""
+"""Discovery documents of served resources: groups, versions, resources, and the aggregated form."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from noxu.discovery import groups
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
-from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.custom import CODEC
 from noxu.registry.resource import Resource, ResourceType, Versions
+from noxu.registry.served_resources import ServedResources
 
 ADDRESS = "127.0.0.1:8001"
 ADDRESSES = [{"clientCIDR": "0.0.0.0/0", "serverAddress": ADDRESS}]
@@ -27,7 +27,7 @@ def widgets(version: str, **more: Any) -> Resource:
         "kind": "Widget",
         "list_kind": "WidgetList",
         "namespaced": True,
-        "behaviour": BEHAVIOUR,
+        "codec": CODEC,
         "short_names": ("wd",),
         "categories": ("all",),
     }
@@ -35,9 +35,9 @@ def widgets(version: str, **more: Any) -> Resource:
 
 
 @pytest.fixture
-def catalog() -> Catalog:
+def served_resources() -> ServedResources:
     versions = [widgets("v2", subresources=frozenset({"status", "scale"})), widgets("v1")]
-    return Catalog([*built_in_versions(), Versions(versions, versions[1])])
+    return ServedResources([*built_in_versions(), Versions(versions, versions[1])])
 
 
 def test_the_versions_of_the_core_group() -> None:
@@ -48,8 +48,8 @@ def test_the_versions_of_the_core_group() -> None:
     }
 
 
-def test_the_list_of_groups(catalog: Catalog) -> None:
-    document = groups.group_list(catalog, ADDRESS)
+def test_the_list_of_groups(served_resources: ServedResources) -> None:
+    document = groups.group_list(served_resources, ADDRESS)
     assert document["kind"] == "APIGroupList"
     assert "" not in [group["name"] for group in document["groups"]]
     [group] = [group for group in document["groups"] if group["name"] == "example.com"]
@@ -62,22 +62,22 @@ def test_the_list_of_groups(catalog: Catalog) -> None:
     assert group["serverAddressByClientCIDRs"] == ADDRESSES
 
 
-def test_one_group(catalog: Catalog) -> None:
-    group = groups.group(catalog, "example.com")
+def test_one_group(served_resources: ServedResources) -> None:
+    group = groups.group(served_resources, "example.com")
     assert group is not None
     assert (group["kind"], group["apiVersion"], group["name"]) == ("APIGroup", "v1", "example.com")
     assert "serverAddressByClientCIDRs" not in group
 
 
 @pytest.mark.parametrize("name", ["", "other.com"])
-def test_unknown_groups(catalog: Catalog, name: str) -> None:
-    assert groups.group(catalog, name) is None
-    assert groups.resource_list(catalog, "other.com", "v1") is None
-    assert groups.resource_list(catalog, "example.com", "v7") is None
+def test_unknown_groups(served_resources: ServedResources, name: str) -> None:
+    assert groups.group(served_resources, name) is None
+    assert groups.resource_list(served_resources, "other.com", "v1") is None
+    assert groups.resource_list(served_resources, "example.com", "v7") is None
 
 
-def test_the_resources_of_a_version(catalog: Catalog) -> None:
-    document = groups.resource_list(catalog, "example.com", "v2")
+def test_the_resources_of_a_version(served_resources: ServedResources) -> None:
+    document = groups.resource_list(served_resources, "example.com", "v2")
     assert document is not None
     assert (document["kind"], document["groupVersion"]) == ("APIResourceList", "example.com/v2")
     resource, status, scale = document["resources"]
@@ -103,17 +103,17 @@ def test_the_resources_of_a_version(catalog: Catalog) -> None:
     assert scale == {"name": "widgets/scale", "singularName": "", "namespaced": True, **autoscaling, "verbs": verbs}
 
 
-def test_all_versions_have_the_hash_of_the_storage_version(catalog: Catalog) -> None:
+def test_all_versions_have_the_hash_of_the_storage_version(served_resources: ServedResources) -> None:
     hashes = set()
     for version in ("v1", "v2"):
-        document = groups.resource_list(catalog, "example.com", version)
+        document = groups.resource_list(served_resources, "example.com", version)
         assert document is not None
         hashes.add(document["resources"][0]["storageVersionHash"])
     assert hashes == {"gIwvi5rymmg="}  # of example.com/v1/Widget
 
 
-def test_resources_of_built_in_kinds(catalog: Catalog) -> None:
-    document = groups.resource_list(catalog, "", "v1")
+def test_resources_of_built_in_kinds(served_resources: ServedResources) -> None:
+    document = groups.resource_list(served_resources, "", "v1")
     assert document is not None
     assert document["groupVersion"] == "v1"
     found = {entry["name"]: entry for entry in document["resources"]}
@@ -122,16 +122,16 @@ def test_resources_of_built_in_kinds(catalog: Catalog) -> None:
     assert found["serviceaccounts/token"]["kind"] == "TokenRequest"
 
 
-def test_virtual_resources_are_not_stored(catalog: Catalog) -> None:
-    document = groups.resource_list(catalog, "authorization.k8s.io", "v1")
+def test_virtual_resources_are_not_stored(served_resources: ServedResources) -> None:
+    document = groups.resource_list(served_resources, "authorization.k8s.io", "v1")
     assert document is not None
     assert all(entry["verbs"] == ["create"] and "storageVersionHash" not in entry for entry in document["resources"])
 
 
-def test_the_aggregated_document_has_all_groups(catalog: Catalog) -> None:
-    core, others = groups.aggregated(catalog, core=True), groups.aggregated(catalog, core=False)
+def test_the_aggregated_document_has_all_groups(served_resources: ServedResources) -> None:
+    core, others = groups.aggregated(served_resources, core=True), groups.aggregated(served_resources, core=False)
     assert [item["metadata"] for item in core["items"]] == [{}]
-    assert {item["metadata"]["name"] for item in others["items"]} == {name for name in catalog.groups if name}
+    assert {item["metadata"]["name"] for item in others["items"]} == {name for name in served_resources.groups if name}
     [item] = [item for item in others["items"] if item["metadata"]["name"] == "example.com"]
     assert [(version["version"], version["freshness"]) for version in item["versions"]] == [
         ("v2", "Current"),
@@ -147,8 +147,8 @@ def test_the_aggregated_document_has_all_groups(catalog: Catalog) -> None:
     assert "subresources" not in item["versions"][1]["resources"][0]
 
 
-def test_etags_differ_with_the_document(catalog: Catalog) -> None:
-    first, second = groups.aggregated(catalog, core=True), groups.aggregated(catalog, core=False)
-    assert groups.etag(first) == groups.etag(groups.aggregated(catalog, core=True))
+def test_etags_differ_with_the_document(served_resources: ServedResources) -> None:
+    first, second = groups.aggregated(served_resources, core=True), groups.aggregated(served_resources, core=False)
+    assert groups.etag(first) == groups.etag(groups.aggregated(served_resources, core=True))
     assert groups.etag(first) != groups.etag(second)
     assert groups.etag(first).startswith('"')

@@ -18,10 +18,9 @@ from noxu.discovery import openapi, openapi_paths
 from noxu.discovery.openapi import INDEX, VERSION, DocumentForm, DocumentKey, Published, PublishedDocument
 from noxu.discovery.openapi_schemas import V2, V3
 from noxu.go import protobuf
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
+from noxu.registry.served_resources import ServedResources
 from tests.optional import SHARED, skip_without_data
 from tests.timing import cpu_seconds
 
@@ -48,8 +47,10 @@ def crd(
     }
 
 
-def catalog_of(*crds: JsonObject) -> Catalog:
-    return Catalog(BUILT_IN, {definition["metadata"]["name"]: versions_of(definition, 0) for definition in crds})
+def catalog_of(*crds: JsonObject) -> ServedResources:
+    return ServedResources(
+        BUILT_IN, {definition["metadata"]["name"]: versions_of(definition, 0) for definition in crds}
+    )
 
 
 @pytest.fixture
@@ -126,10 +127,13 @@ def references(value: Any) -> set[str]:
 
 @pytest.mark.slow
 def test_every_reference_leads_somewhere(published: Published) -> None:
-    catalog = catalog_of(crd(), crd("Gadget", subresources={"status": {}}))
-    keys = [DocumentKey(V2), *(DocumentKey(V3, path) for path in read(published.build(catalog, INDEX))["paths"])]
+    served_resources = catalog_of(crd(), crd("Gadget", subresources={"status": {}}))
+    keys = [
+        DocumentKey(V2),
+        *(DocumentKey(V3, path) for path in read(published.build(served_resources, INDEX))["paths"]),
+    ]
     for key in keys:
-        found = read(published.build(catalog, key))
+        found = read(published.build(served_resources, key))
         for reference in references(found):
             target: Any = found
             for name in reference.removeprefix("#/").split("/"):
@@ -174,12 +178,12 @@ def test_the_order_of_keys_in_v2(published: Published) -> None:
 
 
 def test_the_index_names_each_document_by_its_hash(published: Published) -> None:
-    catalog = catalog_of(crd(), crd("Gadget", "other.com", ("v1beta1", "v1")))
-    found = read(published.build(catalog, INDEX))["paths"]
+    served_resources = catalog_of(crd(), crd("Gadget", "other.com", ("v1beta1", "v1")))
+    found = read(published.build(served_resources, INDEX))["paths"]
     assert list(found) == sorted(found)
     assert {"api/v1", "apis/example.com/v1", "apis/other.com/v1beta1", "apis/other.com/v1", "version"} <= found.keys()
     for path, entry in found.items():
-        document = published.build(catalog, DocumentKey(V3, path))
+        document = published.build(served_resources, DocumentKey(V3, path))
         assert re.fullmatch("[0-9A-F]{128}", document.hash)
         assert entry == {"serverRelativeURL": f"/openapi/v3/{path}?hash={document.hash}"}
     assert len({entry["serverRelativeURL"].rpartition("=")[2] for entry in found.values()}) == len(found)
@@ -211,9 +215,9 @@ def test_documents_with_another_content_have_another_hash(*, terminating: bool) 
     for definition in VARIANTS.values():
         versions = versions_of(definition, 0)
         versions.terminating = versions.deletes_instances = terminating
-        catalog = Catalog(BUILT_IN, {definition["metadata"]["name"]: versions})
+        served_resources = ServedResources(BUILT_IN, {definition["metadata"]["name"]: versions})
         for cbor in (False, True):
-            document = Published(lambda: START, cbor=cbor).build(catalog, at("example.com/v1"))
+            document = Published(lambda: START, cbor=cbor).build(served_resources, at("example.com/v1"))
             bodies.setdefault(document.hash, set()).add(document.body)
     assert all(len(found) == 1 for found in bodies.values())
     assert len(bodies) > len(VARIANTS)
@@ -221,9 +225,11 @@ def test_documents_with_another_content_have_another_hash(*, terminating: bool) 
 
 def test_the_index_of_thousands_of_versions_is_cheap(published: Published) -> None:
     """It needed 0.8 ms, and 30 KB, for each: it built all documents."""
-    catalog = catalog_of(*(crd(f"K{n}", versions=tuple(f"v{version}" for version in range(1, 151))) for n in range(20)))
-    assert len(read(published.build(catalog, INDEX))["paths"]) > 150
-    more = catalog.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
+    served_resources = catalog_of(
+        *(crd(f"K{n}", versions=tuple(f"v{version}" for version in range(1, 151))) for n in range(20))
+    )
+    assert len(read(published.build(served_resources, INDEX))["paths"]) > 150
+    more = served_resources.with_definition("gadgets.other.com", versions_of(crd("Gadget", "other.com"), 0))
     tracemalloc.start()
     try:
         assert cpu_seconds(lambda: Published(lambda: START).build(more, INDEX)) < 0.4
@@ -235,10 +241,10 @@ def test_the_index_of_thousands_of_versions_is_cheap(published: Published) -> No
 def test_versions_that_are_not_served_are_not_published(published: Published) -> None:
     hidden = crd(versions=("v1", "v2"))
     hidden["spec"]["versions"][1]["served"] = False
-    catalog = catalog_of(hidden)
-    assert published.exists(catalog, "apis/example.com/v1")
-    assert not published.exists(catalog, "apis/example.com/v2")
-    assert "com.example.v2.Widget" not in read(published.build(catalog, DocumentKey(V2)))["definitions"]
+    served_resources = catalog_of(hidden)
+    assert published.exists(served_resources, "apis/example.com/v1")
+    assert not published.exists(served_resources, "apis/example.com/v2")
+    assert "com.example.v2.Widget" not in read(published.build(served_resources, DocumentKey(V2)))["definitions"]
 
 
 @pytest.mark.parametrize("path", ["", "api", "apis", "apis/example.com", "apis/example.com/v9", "api/v2", "versions"])
@@ -261,35 +267,35 @@ def test_documents_do_not_depend_on_the_order_of_definitions() -> None:
     "key", [INDEX, DocumentKey(V2), at("example.com/v1"), at("example.com/v1", DocumentForm.PROTOBUF)]
 )
 def test_documents_are_built_on_demand_and_cached(published: Published, key: DocumentKey) -> None:
-    catalog = catalog_of(crd())
-    assert published.kept(catalog, key) is None
-    built = published.build(catalog, key)
-    assert published.kept(catalog, key) is built
-    assert published.build(catalog, key) is built
+    served_resources = catalog_of(crd())
+    assert published.kept(served_resources, key) is None
+    built = published.build(served_resources, key)
+    assert published.kept(served_resources, key) is built
+    assert published.build(served_resources, key) is built
 
 
 def test_the_index_builds_none_of_the_documents_it_names(published: Published) -> None:
-    catalog = catalog_of(crd())
-    published.build(catalog, INDEX)
+    served_resources = catalog_of(crd())
+    published.build(served_resources, INDEX)
     for path in ("apis/example.com/v1", "api/v1"):
         for form in DocumentForm:
-            assert published.kept(catalog, DocumentKey(V3, path, form)) is None
+            assert published.kept(served_resources, DocumentKey(V3, path, form)) is None
 
 
 def test_a_limited_number_of_bytes_is_kept(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
     """The documents that were used last, and the index."""
-    catalog = catalog_of(*(crd(f"K{n}", f"g{n}.com") for n in range(8)))
-    size = len(published.build(catalog, at("g0.com/v1")).body)
+    served_resources = catalog_of(*(crd(f"K{n}", f"g{n}.com") for n in range(8)))
+    size = len(published.build(served_resources, at("g0.com/v1")).body)
     monkeypatch.setattr(openapi, "MAX_KEPT", 3 * size + 10_000)
-    published.build(catalog, INDEX)
+    published.build(served_resources, INDEX)
     for n in range(8):
-        published.build(catalog, at(f"g{n}.com/v1"))
+        published.build(served_resources, at(f"g{n}.com/v1"))
         if n > 1:
-            assert published.kept(catalog, at("g1.com/v1")) is not None
-    kept = [n for n in range(8) if published.kept(catalog, at(f"g{n}.com/v1")) is not None]
-    assert (kept, published.kept(catalog, INDEX) is not None) == ([1, 6, 7], True)
+            assert published.kept(served_resources, at("g1.com/v1")) is not None
+    kept = [n for n in range(8) if published.kept(served_resources, at(f"g{n}.com/v1")) is not None]
+    assert (kept, published.kept(served_resources, INDEX) is not None) == ([1, 6, 7], True)
     monkeypatch.setattr(openapi, "MAX_KEPT", 0)
-    assert published.build(catalog, DocumentKey(V2)) is published.kept(catalog, DocumentKey(V2))
+    assert published.build(served_resources, DocumentKey(V2)) is published.kept(served_resources, DocumentKey(V2))
     assert [key for key in published._kept if key.path] == []
 
 
@@ -362,9 +368,9 @@ def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
     monkeypatch.setattr(openapi, "_blocks", lambda group: compressed.append(len(group)) or blocks(group))
     key, old = DocumentKey(V2, form=form), catalog_of(crd(), crd("Gadget", "other.com"))
     counts = []
-    for catalog in (old, old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "new.com"), 0))):
+    for served_resources in (old, old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "new.com"), 0))):
         compressed.clear()
-        document = published.build(catalog, key)
+        document = published.build(served_resources, key)
         assert document.compress is not None
         assert gzip.decompress(document.compress()) == document.body
         counts.append(sum(compressed))
@@ -373,19 +379,20 @@ def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
 
 
 def test_both_forms_have_one_hash(published: Published) -> None:
-    catalog = catalog_of(crd())
+    served_resources = catalog_of(crd())
     for key in (DocumentKey(V2), at("example.com/v1"), DocumentKey(V3, VERSION)):
-        plain = published.build(catalog, key)
-        protobuf = published.build(catalog, key._replace(form=DocumentForm.PROTOBUF))
+        plain = published.build(served_resources, key)
+        protobuf = published.build(served_resources, key._replace(form=DocumentForm.PROTOBUF))
         assert protobuf.body != plain.body
         assert (protobuf.hash, protobuf.made) == (plain.hash, plain.made)
 
 
 def test_many_threads_get_one_document(published: Published) -> None:
-    catalog = catalog_of(crd())
+    served_resources = catalog_of(crd())
     found: list[PublishedDocument] = []
     threads = [
-        threading.Thread(target=lambda: found.append(published.build(catalog, DocumentKey(V2)))) for _ in range(4)
+        threading.Thread(target=lambda: found.append(published.build(served_resources, DocumentKey(V2))))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -421,9 +428,9 @@ def children(data: bytes, number: int) -> list[bytes]:
 
 
 def test_v2_as_protobuf_has_the_same_paths_definitions_and_parameters(published: Published) -> None:
-    catalog = catalog_of(crd())
-    plain = read(published.build(catalog, DocumentKey(V2)))
-    body = published.build(catalog, DocumentKey(V2, form=DocumentForm.PROTOBUF)).body
+    served_resources = catalog_of(crd())
+    plain = read(published.build(served_resources, DocumentKey(V2)))
+    body = published.build(served_resources, DocumentKey(V2, form=DocumentForm.PROTOBUF)).body
     assert children(body, 1) == [b"2.0"]
     for number, inside, keyword in ((8, 2, "paths"), (9, 1, "definitions"), (10, 1, "parameters")):
         (message,) = children(body, number)
@@ -431,9 +438,9 @@ def test_v2_as_protobuf_has_the_same_paths_definitions_and_parameters(published:
 
 
 def test_v3_as_protobuf_has_the_same_paths_and_schemas(published: Published) -> None:
-    catalog = catalog_of(crd())
-    plain = read(published.build(catalog, at("example.com/v1")))
-    body = published.build(catalog, at("example.com/v1", DocumentForm.PROTOBUF)).body
+    served_resources = catalog_of(crd())
+    plain = read(published.build(served_resources, at("example.com/v1")))
+    body = published.build(served_resources, at("example.com/v1", DocumentForm.PROTOBUF)).body
     (paths,), (components,) = children(body, 4), children(body, 5)
     assert list(named(paths, 1)) == list(plain["paths"])
     (schemas,) = children(components, 1)

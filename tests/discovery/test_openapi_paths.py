@@ -10,8 +10,9 @@ import pytest
 from noxu.discovery import openapi_paths as paths
 from noxu.discovery.openapi_paths import camel_case
 from noxu.kinds import scheme
-from noxu.registry import builtin, definition
-from noxu.registry.custom import BEHAVIOUR
+from noxu.registry import builtin
+from noxu.registry.builtin import definitions_resource
+from noxu.registry.custom import CODEC
 from noxu.registry.resource import CUSTOM, Resource
 
 JsonObject = dict[str, Any]
@@ -40,13 +41,13 @@ def custom(**more: Any) -> Resource:
         "singular": "widget",
         "kind": "Widget",
     }
-    given |= {"type": CUSTOM, "list_kind": "WidgetList", "namespaced": True, "behaviour": BEHAVIOUR}
+    given |= {"type": CUSTOM, "list_kind": "WidgetList", "namespaced": True, "codec": CODEC}
     return Resource(**(given | more))
 
 
 def built_in(api_version: str, kind: str) -> Resource:
     found = scheme.by_group_kind()[api_version, kind]
-    return builtin.resource_of(found, builtin.BuiltIn(found))
+    return builtin.resource_of(found, builtin.BuiltInCodec(found))
 
 
 def operations(items: dict[str, JsonObject]) -> dict[tuple[str, str], JsonObject]:
@@ -133,7 +134,7 @@ def test_tags_and_operation_ids(resource: Resource, tag: str, operation_id: str)
 
 def test_no_two_operations_have_the_same_id() -> None:
     resources = [resource for versions in builtin.built_in_versions() for resource in versions.all]
-    resources += [*definition.definitions_resource().all, custom(subresources=frozenset({"status", "scale"}))]
+    resources += [*definitions_resource().all, custom(subresources=frozenset({"status", "scale"}))]
     ids = Counter(
         operation["operationId"] for resource in resources for operation in operations(paths.v3(resource)).values()
     )

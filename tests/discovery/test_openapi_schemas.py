@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from noxu.discovery import openapi_schemas as schemas
 from noxu.discovery.openapi_schemas import V2, V3, kind_schema, list_schema, lowered, published
-from noxu.registry.custom import BEHAVIOUR
+from noxu.registry.custom import CODEC
 from noxu.registry.resource import CUSTOM, Resource
 from tests.rows import rows
 
@@ -41,7 +41,7 @@ def resource(schema: Schema | None, **more: Any) -> Resource:
         "type": CUSTOM,
         "list_kind": "WidgetList",
         "namespaced": True,
-        "behaviour": BEHAVIOUR,
+        "codec": CODEC,
         "raw_schema": schema,
     }
     return Resource(**(given | more))

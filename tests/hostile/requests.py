@@ -19,9 +19,8 @@ from noxu.api import protobuf
 from noxu.go import cbor_writer
 from noxu.go.structs import decode
 from noxu.kinds import scheme
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
-from noxu.registry.definition import definitions_resource
+from noxu.registry.builtin import built_in_versions, definitions_resource
+from noxu.registry.served_resources import ServedResources
 from tests.hostile.built_in_objects import built_in_objects, strategic_patches
 from tests.hostile.raw_http import ANYTHING, GROUP, custom_resource, definition
 
@@ -75,14 +74,14 @@ class Request(NamedTuple):
 
 def _collections() -> list[tuple[str, bool, str]]:
     """(Group and version as in paths, whether it is namespaced, plural) of all resources."""
-    catalog = Catalog([definitions_resource(), *built_in_versions()])
+    served_resources = ServedResources([definitions_resource(), *built_in_versions()])
     found = [
         (
             f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1",
             resource.namespaced,
             resource.plural,
         )
-        for resource in catalog.by_path.values()
+        for resource in served_resources.by_path.values()
     ]
     return sorted(found) + [(f"/apis/{GROUP}/v1", True, "drops"), (f"/apis/{GROUP}/v1", False, "lakes")] * 8
 
@@ -347,9 +346,9 @@ def written(draw: st.DrawFn, value: Any, media_type: str) -> bytes:
 
 def _paths() -> dict[str, str]:
     """The collection of each kind, for namespaced ones that in the default namespace."""
-    catalog = Catalog([definitions_resource(), *built_in_versions()])
+    served_resources = ServedResources([definitions_resource(), *built_in_versions()])
     found = {"Drop": f"/apis/{GROUP}/v1/namespaces/default/drops", "Lake": f"/apis/{GROUP}/v1/lakes"}
-    for resource in catalog.by_path.values():
+    for resource in served_resources.by_path.values():
         prefix = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
         namespace = "/namespaces/default" if resource.namespaced else ""
         found[resource.kind] = f"{prefix}{namespace}/{resource.plural}"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.client import Client
-from noxu.registry.conversion import entries
+from noxu.registry.conversion import converters
 from noxu.registry.resource import Resource
 from noxu.testing.handle import Noxu
 from tests import definitions
@@ -265,13 +265,13 @@ def test_a_large_converted_object_is_not_processed_in_the_event_loop(
     client: Client, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[str] = []
-    prune = entries._prune
+    prune = converters._prune
 
     def recorded(value: Any, resource: Resource) -> None:
         threads.append(threading.current_thread().name)
         prune(value, resource)
 
-    monkeypatch.setattr(entries, "_prune", recorded)
+    monkeypatch.setattr(converters, "_prune", recorded)
     webhook.answer = inflating
     assert get(client, widgets("v2", "w1"))[0] == 200
     sent = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "metadata": {"name": "x"}}

@@ -17,10 +17,9 @@ from typing import Any
 
 import pytest
 
-from noxu.registry import cpu_budget
-from noxu.registry.cpu_budget import TOO_MUCH_WORK
+from noxu.registry import turns
 from noxu.registry.offload import SLOTS
-from noxu.registry.turns import THREADS
+from noxu.registry.turns import THREADS, TOO_MUCH_WORK
 from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor
 from tests.hostile.raw_http import JSON, Target, custom_resource, definition, path_of
@@ -90,7 +89,7 @@ def body(spec: object, name: str = "x") -> bytes:
 @pytest.fixture(scope="module")
 def noxu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_budget, "MAX_THREAD_SECONDS", SECONDS)
+        patch.setattr(turns, "MAX_THREAD_SECONDS", SECONDS)
         with Noxu(tmp_path_factory.mktemp("schema"), [definition("drops", SPEC), custom_resource("Drop", "p")]) as noxu:
             yield noxu
 
@@ -229,7 +228,7 @@ def start_endless_work(target: Target) -> socket.socket:
 @pytest.mark.parametrize("count", [1, 3 * THREADS], ids=["one", "more than there are threads, or slots"])
 def test_a_large_request_does_not_wait_for_others(target: Target, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Each of them is a client of its own, which takes turns with the others."""
-    monkeypatch.setattr(cpu_budget, "MAX_THREAD_SECONDS", 1000.0)
+    monkeypatch.setattr(turns, "MAX_THREAD_SECONDS", 1000.0)
     assert count == 1 or count > SLOTS
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(start_endless_work(target)) for _ in range(count)]
@@ -244,7 +243,7 @@ def test_a_large_request_does_not_wait_for_others(target: Target, monkeypatch: p
 def test_work_ends_with_its_request(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, leaves: str
 ) -> None:
-    monkeypatch.setattr(cpu_budget, "MAX_THREAD_SECONDS", 1000.0)
+    monkeypatch.setattr(turns, "MAX_THREAD_SECONDS", 1000.0)
     with Noxu(tmp_path_factory.mktemp("leaves"), [definition("drops", SPEC)]) as noxu:
         target = Target(noxu.url)
         connection = start_endless_work(target)

@@ -35,14 +35,18 @@ class Reply(NamedTuple):
 
 def backend_of(plane: ControlPlane, **parts: Any) -> Backend:
     """The backend of a control plane; `parts` replace some of it."""
-    names = ("reader", "writer", "persistence", "catalog", "clock", "features", "tokens", "authorize")
+    names = ("reader", "writer", "persistence", "served_resources", "clock", "features", "tokens", "authorize")
     found: dict[str, Any] = {name: getattr(plane, name) for name in names}
     return Backend(**found | {"large_requests": LargeRequests()} | parts)
 
 
 def documents_of(plane: ControlPlane, checks: health.Checks | None = None) -> Documents:
     return Documents(
-        lambda: plane.catalog.current, "127.0.0.1:1", lambda: "1.0", checks or health.Checks({}, {}), plane.clock.now
+        lambda: plane.served_resources.current,
+        "127.0.0.1:1",
+        lambda: "1.0",
+        checks or health.Checks({}, {}),
+        plane.clock.now,
     )
 
 

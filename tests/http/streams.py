@@ -20,7 +20,7 @@ import aiohttp
 import orjson
 
 from noxu.process.server import Server
-from noxu.registry.listing import Selection
+from noxu.registry.reader import Selection
 from noxu.registry.resource import Resource
 from noxu_storage.store import Store
 from noxu_storage.types import FIRST, Key, Prefix
@@ -339,7 +339,7 @@ def stored_thing(namespace: str, name: str, color: str, text: str = "") -> bytes
 
 
 def resource_of(server: Server) -> Resource:
-    found = server.plane.catalog.current.find(GROUP, "v1", "things")
+    found = server.plane.served_resources.current.find(GROUP, "v1", "things")
     assert found is not None
     return found
 

@@ -13,15 +13,14 @@ from noxu.http.answer import Answer
 from noxu.http.documents import Documents
 from noxu.http.request import parse_query
 from noxu.observability.health import Checks
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
+from noxu.registry.served_resources import ServedResources
 from tests.http.conftest import DEFINITION, GROUP
 from tests.timing import longest_block
 
 STATUS = {"acceptedNames": DEFINITION["spec"]["names"]}
-CATALOG = Catalog(
+CATALOG = ServedResources(
     [definitions_resource(), *built_in_versions()], {"things": versions_of(DEFINITION | {"status": STATUS}, 0)}
 )
 
@@ -133,7 +132,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 
 async def test_aggregated_discovery_is_kept_until_the_catalog_changes() -> None:
-    current: list[Catalog] = [CATALOG]
+    current: list[ServedResources] = [CATALOG]
     served = Documents(lambda: current[0], "127.0.0.1:1", lambda: "1.0", Checks({}, {}))
 
     async def get(**headers: str) -> tuple[int, Any]:
@@ -159,8 +158,8 @@ async def test_discovery_of_thousands_of_versions_does_not_block_the_loop(accept
         )
         for n in range(20)
     }
-    catalog = Catalog([definitions_resource(), *built_in_versions()], defined)
-    served = Documents(lambda: catalog, "127.0.0.1:1", lambda: "1.0", Checks({}, {}))
+    served_resources = ServedResources([definitions_resource(), *built_in_versions()], defined)
+    served = Documents(lambda: served_resources, "127.0.0.1:1", lambda: "1.0", Checks({}, {}))
     answers = []
     for _ in range(2):
         answer, blocked = await longest_block(lambda: ask("/apis", served=served, Accept=accept))

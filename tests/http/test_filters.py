@@ -30,7 +30,7 @@ from noxu.http.filters import (
 from noxu.http.traces import Traces
 from noxu.http.unsent import Unsent
 from noxu.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING
 from noxu.security.cors import AllowedOrigins
 from noxu.security.credentials import Credentials
@@ -89,7 +89,7 @@ def refusal(filter_: RequestFilter, exchange: Exchange) -> tuple[int, str] | Non
 
 def test_the_order_is_upstreams() -> None:
     assert [type(filter_).__name__ for filter_ in chain()] == [
-        "ParseTarget", "CheckOrigin", "SetDeadline", "Cors", "Authenticate", "RecordAudit", "Impersonate", "InFlight", "Fresh", "Authorize",
+        "ParseTarget", "CheckOrigin", "SetDeadline", "Cors", "Authenticate", "RecordAudit", "Impersonate", "InFlight", "ConsistentRead", "Authorize",
         "Tracing",
     ]  # fmt: skip
 
@@ -99,7 +99,7 @@ def test_without_an_audit_log_there_is_no_filter_for_it() -> None:
 
 
 def test_a_server_with_a_store_of_its_own_does_not_wait_for_others() -> None:
-    assert "Fresh" not in [type(filter_).__name__ for filter_ in chain(shares_store=False)]
+    assert "ConsistentRead" not in [type(filter_).__name__ for filter_ in chain(shares_store=False)]
 
 
 def test_without_allowed_origins_there_is_no_filter_for_them() -> None:

@@ -64,7 +64,7 @@ def exchange_of(
     """An exchange that filters and routing have seen."""
     plane = assemble(MemoryStore())
     status = {"acceptedNames": DEFINITION["spec"]["names"]}
-    plane.catalog.current = plane.catalog.current.with_definition(
+    plane.served_resources.current = plane.served_resources.current.with_definition(
         DEFINITION["metadata"]["name"], versions_of(DEFINITION | {"status": status}, 0)
     )
     sent = {"User-Agent": AGENT, "Content-Type": content_type, **headers}
@@ -76,7 +76,7 @@ def exchange_of(
         request, backend_of(plane, writer=Recorder(created)), "id", 0.0, user=User("eve"), deadline=60.0
     )
     ParseTarget().enter(exchange)
-    exchange.resource = find_resource(plane.catalog.current, method, exchange.path, exchange.info)
+    exchange.resource = find_resource(plane.served_resources.current, method, exchange.path, exchange.info)
     return exchange
 
 

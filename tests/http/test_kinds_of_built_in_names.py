@@ -16,8 +16,7 @@ from noxu.api.errors import ApiError
 from noxu.api.names import subdomain_name
 from noxu.crd import types
 from noxu.kinds import scheme
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.definition import definitions_resource
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.resource import Resource
 from noxu.testing.handle import Noxu
 from noxu_storage.types import EVERYTHING, KeyValue

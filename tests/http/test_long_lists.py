@@ -13,12 +13,11 @@ from conformance.client import Client
 from noxu.api.errors import ApiError
 from noxu.http import negotiation, responses
 from noxu.http.answer import Answer
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
-from noxu.registry.definition import definitions_resource
-from noxu.registry.entry import Entry
-from noxu.registry.listing import Listing
+from noxu.registry.builtin import built_in_versions, definitions_resource
+from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
+from noxu.registry.stored_object import StoredObject
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key
 
@@ -39,7 +38,7 @@ TEXT = 'tricky: "rows":[] "items":[] \\n items: []\n\nrows: []\n  ]'
 
 
 def config_maps() -> Resource:
-    found = Catalog([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
+    found = ServedResources([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
     assert found is not None
     return found
 
@@ -49,7 +48,7 @@ def listing(count: int) -> Listing:
     for n in range(count):
         value = '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"m%d","namespace":"d","uid":"u%d"},"data":{"t":%s}}'
         stored = (value % (n, n, json.dumps(TEXT))).encode()
-        entries.append(Entry(Key("/configmaps", "d/", f"m{n}"), stored, n + 5))
+        entries.append(StoredObject(Key("/configmaps", "d/", f"m{n}"), stored, n + 5))
     return Listing(entries, 999, "token" if count else "", 3 if count else None)
 
 

@@ -22,8 +22,8 @@ from noxu.http.documents import Documents
 from noxu.http.openapi import OpenAPI
 from noxu.observability.health import Checks
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
 from noxu.registry.custom import versions_of
+from noxu.registry.served_resources import ServedResources
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -40,14 +40,14 @@ CRD = {
 Ask = Callable[..., Answer]
 
 
-def catalog_of_one() -> Catalog:
-    return Catalog(built_in_versions(), {"widgets.example.com": versions_of(CRD, 0)})
+def catalog_of_one() -> ServedResources:
+    return ServedResources(built_in_versions(), {"widgets.example.com": versions_of(CRD, 0)})
 
 
 @pytest.fixture
 def ask() -> Ask:
-    catalog = catalog_of_one()
-    documents = Documents(lambda: catalog, "127.0.0.1:1", lambda: "0.1.0", Checks({}, {}), lambda: NOW)
+    served_resources = catalog_of_one()
+    documents = Documents(lambda: served_resources, "127.0.0.1:1", lambda: "0.1.0", Checks({}, {}), lambda: NOW)
 
     def ask(url: str, method: str = "GET", **headers: str) -> Answer:
         path, _, query = url.partition("?")
@@ -209,7 +209,7 @@ async def test_documents_are_built_in_a_thread_one_at_a_time(monkeypatch: pytest
     at_once: list[int] = []
     running = 0
 
-    def slow(self: Published, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
+    def slow(self: Published, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument:
         nonlocal running
         assert threading.current_thread() is not threading.main_thread()
         running += 1
@@ -219,16 +219,16 @@ async def test_documents_are_built_in_a_thread_one_at_a_time(monkeypatch: pytest
         return PublishedDocument(b"{}", "H", NOW)
 
     monkeypatch.setattr(Published, "build", slow)
-    catalog = catalog_of_one()
-    endpoints = OpenAPI(lambda: catalog, lambda: NOW)
+    served_resources = catalog_of_one()
+    endpoints = OpenAPI(lambda: served_resources, lambda: NOW)
     asked = [endpoints.answer(["openapi", "v2"], {}, {}), endpoints.answer(["openapi", "v3"], {}, {})]
     assert [answer.status for answer in await asyncio.gather(*asked)] == [200, 200]
     assert at_once == [1, 1]
 
 
 async def test_what_is_kept_is_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    catalog = catalog_of_one()
-    endpoints = OpenAPI(lambda: catalog, lambda: NOW)
+    served_resources = catalog_of_one()
+    endpoints = OpenAPI(lambda: served_resources, lambda: NOW)
     first = await endpoints.answer(["openapi", "v2"], {}, {})
     monkeypatch.setattr(Published, "build", None)
     again = await endpoints.answer(["openapi", "v2"], {}, {})
@@ -236,11 +236,11 @@ async def test_what_is_kept_is_answered_at_once(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_definition_is_published_as_soon_as_it_is_in_the_catalog() -> None:
-    catalog = Catalog(built_in_versions())
-    endpoints = OpenAPI(lambda: catalog, lambda: NOW)
+    served_resources = ServedResources(built_in_versions())
+    endpoints = OpenAPI(lambda: served_resources, lambda: NOW)
     before = await endpoints.answer(["openapi", "v3"], {}, {})
     assert "apis/example.com/v1" not in body(before)["paths"]
-    catalog = catalog.with_definition("widgets.example.com", versions_of(CRD, 0))
+    served_resources = served_resources.with_definition("widgets.example.com", versions_of(CRD, 0))
     after = await endpoints.answer(["openapi", "v3"], {}, {})
     assert "apis/example.com/v1" in body(after)["paths"]
 

@@ -14,7 +14,7 @@ from noxu.http.request import parse_query
 from noxu.registry.custom import versions_of
 from noxu.registry.delete_options import DeleteBody, delete_options
 from noxu.registry.draft import NO_DELETE_OPTIONS, DeleteOptions, Options, Preconditions
-from noxu.registry.listing import Window
+from noxu.registry.reader import Window
 from noxu.registry.resource import Resource
 from tests.http.conftest import DEFINITION
 

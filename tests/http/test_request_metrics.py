@@ -21,7 +21,7 @@ from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
 from tests.http.exchanges import MAPS
 
-CATALOG = assemble(MemoryStore()).catalog.current
+CATALOG = assemble(MemoryStore()).served_resources.current
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 MERGE = {"Content-Type": "application/merge-patch+json"}
 JOBS = "/apis/batch/v1/namespaces/a/jobs"

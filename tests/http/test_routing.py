@@ -13,10 +13,9 @@ from noxu.http import handlers, subresources
 from noxu.http.handlers import Handler
 from noxu.http.request import resource_info
 from noxu.http.routing import find_resource, handler_of, methods_of
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
+from noxu.registry.served_resources import ServedResources
 from noxu.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, widgets
 from tests.timing import eventually
@@ -69,13 +68,13 @@ PATHS: list[tuple[str, set[str] | None]] = [
 @pytest.mark.slow(every=10)
 @pytest.mark.parametrize(("path", "methods"), PATHS, ids=[path for path, _ in PATHS])
 def test_a_path_has_these_methods(path: str, methods: set[str] | None) -> None:
-    catalog = Catalog([definitions_resource(), *built_in_versions()])
-    assert methods_of(catalog, path, resource_info("GET", path)) == methods
+    served_resources = ServedResources([definitions_resource(), *built_in_versions()])
+    assert methods_of(served_resources, path, resource_info("GET", path)) == methods
 
 
 CUSTOM = f"/apis/{GROUP}/v1"
 IN_DEFAULT = f"{CUSTOM}/namespaces/default/things"
-SERVED = Catalog(
+SERVED = ServedResources(
     [definitions_resource(), *built_in_versions()],
     {
         definition["spec"]["names"]["plural"]: versions_of(

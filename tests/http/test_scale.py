@@ -53,7 +53,7 @@ REVISIONS = [("abc", 500), ("-1", 500), ("99999", 504), ("0", 200), ("1", 200), 
 def test_a_resource_version_is_the_oldest_state_that_may_be_shown(
     things: Things, monkeypatch: pytest.MonkeyPatch, path: str, revision: str, code: int
 ) -> None:
-    monkeypatch.setattr(reader, "FRESHNESS_DEADLINE", 0.05)
+    monkeypatch.setattr(reader, "BLOCK_TIMEOUT", 0.05)
     assert things.ask("GET", f"{path}?resourceVersion={revision}").code == code
 
 

@@ -10,17 +10,16 @@ import pytest
 from conformance.client import Client
 from noxu.http import responses, watch
 from noxu.http.responses import Summaries
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
-from noxu.registry.definition import definitions_resource
-from noxu.registry.entry import Entry
+from noxu.registry.builtin import built_in_versions, definitions_resource
+from noxu.registry.served_resources import ServedResources
+from noxu.registry.stored_object import StoredObject
 from noxu.tables.jsonpath import MAX_OF_REQUEST, CellBudget, Spent, limited_by
 from noxu.tables.table import custom_columns
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Key
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 
-RESOURCE = Catalog([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
+RESOURCE = ServedResources([definitions_resource(), *built_in_versions()]).find("", "v1", "configmaps")
 NAME_OF_ALL = {"name": "n", "type": "string", "jsonPath": ".metadata['name']"}
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -29,9 +28,9 @@ def as_(kind: str, version: str = "v1") -> dict[str, str]:
     return {"Accept": f"application/json;as={kind};g=meta.k8s.io;v={version}"}
 
 
-def entry(name: str, size: int = 0) -> Entry:
+def entry(name: str, size: int = 0) -> StoredObject:
     value = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "uid": "u"}, "data": {"t": "x" * size}}
-    return Entry(Key("/configmaps", "d/", name), json.dumps(value, separators=(",", ":")).encode(), 7)
+    return StoredObject(Key("/configmaps", "d/", name), json.dumps(value, separators=(",", ":")).encode(), 7)
 
 
 # -- what is kept -----------------------------------------------------------------------------------------------------
@@ -61,7 +60,7 @@ def test_a_summary_that_another_request_could_fill_is_not_kept() -> None:
 
 def test_a_new_schema_makes_a_new_one() -> None:
     kept, one = Summaries(), entry("a")
-    first, second = [Catalog([*built_in_versions()]).find("", "v1", "configmaps") for _ in range(2)]
+    first, second = [ServedResources([*built_in_versions()]).find("", "v1", "configmaps") for _ in range(2)]
     assert first is not None
     assert second is not None
     if first is second:

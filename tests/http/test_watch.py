@@ -18,7 +18,7 @@ from noxu.http.options import ListOptions
 from noxu.manifests.documents import Document
 from noxu.process.server import Server
 from noxu.registry import cache
-from noxu.registry.listing import Selection
+from noxu.registry.reader import Selection
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
 from tests.control_planes import assemble
@@ -288,7 +288,7 @@ async def test_r8_17247_catching_up_from_the_log_shows_no_event_twice(monkeypatc
     start = store.revision
     await _put_config_map(store, "early")
     plane = assemble(store)
-    config_maps = plane.catalog.current.find("", "v1", "configmaps")
+    config_maps = plane.served_resources.current.find("", "v1", "configmaps")
     assert config_maps is not None
     await plane.reader.collection(config_maps)
     await _put_config_map(store, "late")

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from noxu.api import selectors
 from noxu.http import watch
 from noxu.http.options import ListOptions
-from noxu.registry import cache, fanout
-from noxu.registry.listing import Selection
+from noxu.registry import cache
+from noxu.registry.reader import Selection
 from noxu_storage import log
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
@@ -89,7 +89,7 @@ class Machine(RuleBasedStateMachine):
             self.store = MemoryStore()
             self.plane = assemble(self.store)
             self.following = asyncio.create_task(self.plane.cache.follow())
-            found = self.plane.catalog.current.find("", "v1", "configmaps")
+            found = self.plane.served_resources.current.find("", "v1", "configmaps")
             assert found is not None
             self.resource = found
             await self.plane.reader.collection(found)
@@ -190,7 +190,7 @@ def test_r8_whatever_happens_streams_keep_their_promises(monkeypatch: Any, recor
     """Short memories of the cache and the log, and short steps, so that everything that can be overtaken is."""
     record_property("sequences", INTERLEAVINGS)
     monkeypatch.setattr(cache, "MAX_RECENT", 3)
-    monkeypatch.setattr(fanout, "STEP", 1)
+    monkeypatch.setattr(cache, "STEP", 1)
     monkeypatch.setattr(log, "TAIL_EVENTS", 4)
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.0005)
     run_state_machine_as_test(

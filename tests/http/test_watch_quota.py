@@ -10,7 +10,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.api.selectors import parse_fields, parse_labels
 from noxu.http.watch_requests import COMPARISON_BYTES, TARGET_COPIES, WatchQuota
-from noxu.registry.listing import Selection
+from noxu.registry.reader import Selection
 
 NO_RESOURCE: Any = None
 ALL = Selection(NO_RESOURCE)

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.client import DEFINITIONS
 from noxu.http.watch_requests import WatchQuota
-from noxu.registry.listing import Selection
+from noxu.registry.reader import Selection
 from tests.http.conftest import widgets
 from tests.http.exchanges import MAPS, ServedApp, serving_app
 from tests.timing import eventually_async, hang_guard

@@ -16,9 +16,9 @@ from noxu.http.watch_requests import _ChunkedPipe
 from noxu.http.websocket import WebSocketPipe
 from noxu.manifests.documents import Document
 from noxu.process.server import Server
-from noxu.registry import change
-from noxu.registry.change import Batch, Change
-from noxu.registry.listing import Selection
+from noxu.registry import cache
+from noxu.registry.cache import Change, Delivery
+from noxu.registry.reader import Selection
 from noxu_storage.types import Key
 from tests.http.streams import DEFINITION, THINGS, resource_of, stored_thing
 from tests.timing import eventually_async, loop_turns
@@ -178,8 +178,8 @@ async def test_threads_that_encode_an_event_at_the_same_time_keep_the_first_one(
 
 
 async def test_what_streams_derive_from_a_batch_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change, "MAX_SHARED_BYTES", 10)
-    batch = Batch([Change(Key(THINGS, "a/", "n"), 1, None, None)])
+    monkeypatch.setattr(cache, "MAX_SHARED_BYTES", 10)
+    batch = Delivery([Change(Key(THINGS, "a/", "n"), 1, None, None)])
     batch.share("first", "1", 6)
     batch.share("second", "2", 5)
     batch.share("third", "3", 4)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.go.structs import decode
-from noxu.kinds.authentication import (
-    TOKEN_REQUEST,
-    default_token_request,
-    validate_token_request,
-)
+from noxu.kinds.authorization import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.kinds.kind import VIRTUAL_VERBS, Context
 from noxu.kinds.scheme import by_group_kind, served
 from noxu.values import Object

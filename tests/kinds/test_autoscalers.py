@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from noxu.kinds.autoscaler_versions import to_v1, to_v2
+from noxu.kinds.autoscalers import to_v1, to_v2
 from noxu.kinds.kind import written
 from noxu.values import Object
 from tests.kinds.typed_objects import errors, filled, kind_of, typed

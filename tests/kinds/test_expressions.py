@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.kinds.expressions import Checker, Use, is_internal
+from noxu.kinds.kind import Checker, Use, is_internal
 from tests.rows import rows
 
 VARIABLES = (("n", "1"), ("text", "string(variables.n)"))

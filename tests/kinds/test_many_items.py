@@ -14,7 +14,7 @@ from noxu.go import protobuf
 from noxu.go.structs import decode
 from noxu.kinds.defaults import defaulter
 from noxu.kinds.scheme import struct_of
-from noxu.registry.cpu_budget import MAX_LOOP_COST, LoopBudget, LoopBudgetExceeded
+from noxu.registry.turns import MAX_LOOP_COST, LoopBudget, LoopBudgetExceeded
 from noxu.values import Json, Object, copy
 
 

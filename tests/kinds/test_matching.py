@@ -8,9 +8,8 @@ import pytest
 
 from noxu.api.field import FieldError
 from noxu.kinds import defaults
-from noxu.kinds.expressions import Use
+from noxu.kinds.kind import Unevaluable, Use
 from noxu.kinds.matching import (
-    Unevaluable,
     chosen,
     condition_errors,
     expression_errors,

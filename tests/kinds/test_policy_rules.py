@@ -8,7 +8,7 @@ import pytest
 
 from noxu.cpu_budget import limited_by
 from noxu.kinds.policy_rules import missing
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded
 from noxu.values import Object
 from tests.timing import cpu_seconds
 

@@ -9,7 +9,7 @@ import pytest
 
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import Context, Kind, prepare
-from noxu.kinds.options import ALL
+from noxu.kinds.meta import ALL
 from noxu.kinds.scheme import by_group_kind, served, struct_of
 from noxu.values import Object
 from tests.rows import rows

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.kinds.selectors import (
-    field_requirement_errors,
-    label_requirement_errors,
-    label_selector_errors,
-)
+from noxu.kinds.checks import field_requirement_errors, label_requirement_errors, label_selector_errors
 from noxu.values import Object
 from tests.rows import rows
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.go.structs import decode
-from noxu.kinds.expressions import Use
-from noxu.kinds.kind import Context, Kind, prepare, written
+from noxu.kinds.kind import Context, Kind, Use, prepare, written
 from noxu.kinds.scheme import by_group_kind
 from noxu.values import Object
 from tests.rows import rows

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.apply.lastapplied import ANNOTATION
+from noxu.apply.merging import ANNOTATION
 from noxu.config import Config
 from noxu.control_plane import ControlPlane, running
 from noxu.manifests import applying, loading, served_files
@@ -18,7 +18,7 @@ from noxu.manifests import documents as manifests
 from noxu.manifests.applying import Applying
 from noxu.manifests.documents import Document
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Json
 from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble

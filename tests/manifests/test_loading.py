@@ -16,8 +16,8 @@ from noxu.control_plane import resource_of, running
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
 from noxu.manifests.documents import Document
-from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.values import Json
 from noxu_storage import database
 from noxu_storage.memory import MemoryStore
@@ -274,5 +274,5 @@ async def test_what_runs_at_the_same_time_ends_with_the_loading() -> None:
 
     async with running(assemble(MemoryStore())) as plane:
         with pytest.raises(ZeroDivisionError):
-            await broken(resource_of(plane.catalog, "", "configmaps"))
+            await broken(resource_of(plane.served_resources, "", "configmaps"))
     assert running_writes == stopped == ["a", "b"]

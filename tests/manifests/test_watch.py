@@ -17,7 +17,7 @@ from noxu.control_plane import ControlPlane, running
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading, served_files
 from noxu.manifests.watch import FileWatch, WatchedPaths
-from noxu.registry.entry import object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Json
 from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
@@ -64,7 +64,7 @@ class Watched:
         self._log = log
 
     async def value_of(self, name: str) -> Json:
-        resource = self.plane.catalog.current.find("", "v1", "configmaps")
+        resource = self.plane.served_resources.current.find("", "v1", "configmaps")
         assert resource is not None
         return object_at(await self.plane.reader.get(resource, "default", name), resource)["data"]["value"]
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from noxu.api.errors import ApiError
 from noxu.apply.comparison import compare, same
-from noxu.apply.compiled import Unsure, accept
 from noxu.apply.fieldset import (
     MEMBER,
     SELF,
@@ -35,7 +34,7 @@ from noxu.apply.fieldset import (
 from noxu.apply.manager import Valid, apply, keep_times, update
 from noxu.apply.merging import merge, remove
 from noxu.apply.patch import json_patch, merge_patch
-from noxu.apply.typed import ensure_named, to_set, validate, whole
+from noxu.apply.typed import Unsure, accept, ensure_named, to_set, validate, whole
 from noxu.values import copy
 from tests.apply.widgets import BEFORE, MAIN, NOW, STATUS_ONLY, TYPES, V1, owners, widget
 

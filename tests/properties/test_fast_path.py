@@ -125,7 +125,7 @@ def test_accepted_objects_are_of_the_type_that_their_schema_implies(case: tuple[
     """Field ownership checks only the metadata of objects that the fast path has accepted."""
     raw, value = case
     schema = parse(raw)
-    value |= {"apiVersion": "example.com/v1", "kind": "Example"}  # others are refused before (`CustomResources.accept`)
+    value |= {"apiVersion": "example.com/v1", "kind": "Example"}  # others are refused before (`CustomCodec.accept`)
     accepted, is_implied = Compiled(schema, warm_up=0).accepts(value), types.is_implied_by(schema)
     event(f"accepted: {accepted}, implied: {is_implied}")
     if accepted and is_implied:

@@ -117,7 +117,7 @@ class Run:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.resource = resource_of(world.plane.catalog, "", "configmaps")
+        self.resource = resource_of(world.plane.served_resources, "", "configmaps")
         self.model = Model()
         self.numbers: dict[str, int] = {}  # the number in the model by uid
         self.resets = 0

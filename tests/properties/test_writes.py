@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.features import Features
-from noxu.registry import custom, reading, stages
-from noxu.registry.custom import CustomResources
+from noxu.registry import custom, stages, stored_object
+from noxu.registry.custom import CustomCodec
 from noxu.registry.draft import Body
-from noxu.registry.entry import key_of, new_entry, object_at
 from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
 from noxu.registry.resource import CUSTOM, Resource
+from noxu.registry.stored_object import key_of, new_entry, object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, equal
 from tests.drafts import draft_of, draft_of_patch, warm
@@ -59,7 +59,7 @@ def write(kind: Resource, old: Object | None, new: Object, *, subresource: str, 
     before = shown = None
     if old is not None:
         before = copy({**old, "metadata": STORED})
-        valid = reading.read(kind, before)
+        valid = stored_object.read(kind, before)
         shown = new_entry(key_of(kind, "default", "a"), kind, before, valid=valid)
     draft = draft_of(
         kind,
@@ -99,7 +99,7 @@ def test_the_fast_path_makes_no_difference(
     kind = resource(schema, has_status=has_status)
     write(kind, before, new, subresource=subresource, ratcheting=ratcheting)  # sets of fields recur the second time
     fast = write(kind, before, new, subresource=subresource, ratcheting=ratcheting)
-    with mock.patch.object(CustomResources, "accept", return_value=False):
+    with mock.patch.object(CustomCodec, "accept", return_value=False):
         kind = resource(schema, has_status=has_status)
         slow = write(kind, before, new, subresource=subresource, ratcheting=ratcheting)
     assert fast.messages == slow.messages
@@ -157,7 +157,7 @@ OWNER: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "x
 def patch(kind: Resource, old: Object, media_type: str, change: Json, *, subresource: str) -> Outcome:
     """Patch an object in all stages. Asserts that they do not change the old one."""
     value = copy({**old, "metadata": STORED})
-    valid = reading.read(kind, value)
+    valid = stored_object.read(kind, value)
     shown = new_entry(key_of(kind, "default", "a"), kind, value, valid=valid)
     shown.revision = 1
     body = Body(codec.encode(change, sort_keys=False), media_type)
@@ -180,7 +180,7 @@ def test_a_patched_object_that_shares_parts_with_the_stored_one_is_the_same(
     schema, old, media_type, change = case
     subresource = "status" if is_status else ""
     fast = patch(resource(schema, has_status=is_status), old, media_type, change, subresource=subresource)
-    with mock.patch.object(CustomResources, "accept", return_value=False):  # then nothing is shared
+    with mock.patch.object(CustomCodec, "accept", return_value=False):  # then nothing is shared
         kind = resource(schema, has_status=is_status)
         slow = patch(kind, old, media_type, change, subresource=subresource)
     assert fast.messages == slow.messages

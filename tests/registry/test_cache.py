@@ -10,9 +10,8 @@ from typing import Final
 import pytest
 
 from noxu.registry import cache
-from noxu.registry.cache import Collection, WatchCache
-from noxu.registry.change import Change
-from noxu.registry.entry import Entry
+from noxu.registry.cache import Change, Collection, WatchCache
+from noxu.registry.stored_object import StoredObject
 from noxu_storage.types import (
     Batch,
     Compacted,
@@ -163,7 +162,7 @@ def test_a_delete_of_an_unknown_object_is_a_change() -> None:
 
 def test_the_entry_that_its_writer_prepared_is_kept_if_the_bytes_are_equal() -> None:
     things = Collection(THINGS)
-    mine, other = Entry(A, b"1", 0), Entry(A, b"other", 0)
+    mine, other = StoredObject(A, b"1", 0), StoredObject(A, b"other", 0)
     things.apply(created(A, 2), mine)
     assert things.entries[A] is mine
     assert mine.revision == 2
@@ -527,7 +526,7 @@ async def test_the_watches_of_a_collection_can_be_ended(watch_cache: WatchCache,
 @pytest.mark.parametrize("limit", [0, 1, 2, 9])
 def test_a_page_is_the_beginning_of_what_is_selected(partition: str | None, after: Key | None, limit: int) -> None:
     collection = Collection(THINGS)
-    collection.fill([Entry(key(name, place), b"{}", 1) for place in ("a/", "c/") for name in "abc"])
+    collection.fill([StoredObject(key(name, place), b"{}", 1) for place in ("a/", "c/") for name in "abc"])
     selected = collection.select(partition, after)
     found, remaining = collection.page(partition, after, limit)
     assert [entry.key for entry in found] == (selected[:limit] if limit else selected)

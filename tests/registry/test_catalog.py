@@ -1,4 +1,4 @@
-"""The catalog: which resources are served, and in which order discovery lists them."""
+"""The served resources: which resources are served, and in which order discovery lists them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from noxu.registry import custom
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog, LiveCatalog
-from noxu.registry.definition import definitions_resource
-from noxu.registry.group_priorities import PRIORITIES
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.resource import Resource, Versions
+from noxu.registry.served_resources import PRIORITIES, LiveResources, ServedResources
 from tests.registry.world import version
 
 
@@ -24,8 +22,8 @@ def defined(plural: str, *names: str, group: str = "example.com", unserved: tupl
 
 
 @pytest.fixture
-def catalog() -> Catalog:
-    return Catalog(
+def served_resources() -> ServedResources:
+    return ServedResources(
         [definitions_resource(), *built_in_versions()],
         {
             "things": defined("things", "v1", "v1beta1", "v2", unserved=("v1beta1",)),
@@ -50,41 +48,47 @@ def catalog() -> Catalog:
     ],
     ids=lambda given: "/".join(given) if isinstance(given, tuple) else "",
 )
-def test_only_served_versions_are_found(catalog: Catalog, path: Any, kind: str | None) -> None:
-    found = catalog.find(*path)
+def test_only_served_versions_are_found(served_resources: ServedResources, path: Any, kind: str | None) -> None:
+    found = served_resources.find(*path)
     assert (found.kind if found else None) == kind
 
 
-def test_events_are_one_resource_in_two_groups(catalog: Catalog) -> None:
-    core, other = catalog.find("", "v1", "events"), catalog.find("events.k8s.io", "v1", "events")
+def test_events_are_one_resource_in_two_groups(served_resources: ServedResources) -> None:
+    core, other = served_resources.find("", "v1", "events"), served_resources.find("events.k8s.io", "v1", "events")
     assert core is not None
     assert other is not None
     assert core.versions is other.versions
     assert core.collection == other.collection
 
 
-def test_groups_are_in_the_order_of_their_priorities_and_versions_best_first(catalog: Catalog) -> None:
-    groups = list(catalog.groups)
+def test_groups_are_in_the_order_of_their_priorities_and_versions_best_first(served_resources: ServedResources) -> None:
+    groups = list(served_resources.groups)
     assert groups[:5] == ["apiregistration.k8s.io", "", "apps", "events.k8s.io", "authentication.k8s.io"]
     assert groups[13:15] == ["admissionregistration.k8s.io", "apiextensions.k8s.io"]
     assert groups[-2:] == ["a.example.com", "example.com"]
     assert "hidden.example.com" not in groups
-    assert catalog.groups["example.com"] == ["v10", "v2", "v1"]
+    assert served_resources.groups["example.com"] == ["v10", "v2", "v1"]
 
 
-def test_every_built_in_group_version_has_a_priority(catalog: Catalog) -> None:
-    built_in = {(group, version) for group in catalog.built_in_groups for version in catalog.groups[group]}
+def test_every_built_in_group_version_has_a_priority(served_resources: ServedResources) -> None:
+    built_in = {
+        (group, version) for group in served_resources.built_in_groups for version in served_resources.groups[group]
+    }
     assert built_in - {("apiregistration.k8s.io", "v1")} == PRIORITIES.keys()
 
 
-def test_the_group_versions_of_other_servers_survive_a_change_of_a_definition(catalog: Catalog) -> None:
+def test_the_group_versions_of_other_servers_survive_a_change_of_a_definition(
+    served_resources: ServedResources,
+) -> None:
     elsewhere = frozenset({("metrics.k8s.io", "v1beta1")})
-    assert catalog.with_elsewhere(elsewhere).with_definition("none", None).elsewhere == elsewhere
+    assert served_resources.with_elsewhere(elsewhere).with_definition("none", None).elsewhere == elsewhere
 
 
-def test_the_resources_of_a_version_are_in_the_order_in_which_they_were_defined(catalog: Catalog) -> None:
-    assert [found.plural for found in catalog.in_version("example.com", "v2")] == ["things", "others"]
-    assert catalog.in_version("example.com", "v1beta1") == []
+def test_the_resources_of_a_version_are_in_the_order_in_which_they_were_defined(
+    served_resources: ServedResources,
+) -> None:
+    assert [found.plural for found in served_resources.in_version("example.com", "v2")] == ["things", "others"]
+    assert served_resources.in_version("example.com", "v1beta1") == []
 
 
 @pytest.mark.parametrize(
@@ -98,8 +102,10 @@ def test_the_resources_of_a_version_are_in_the_order_in_which_they_were_defined(
         ("authentication.k8s.io/v1", "TokenReview", None),
     ],
 )
-def test_kinds_of_stored_objects_are_found(catalog: Catalog, api_version: str, kind: str, plural: str | None) -> None:
-    found = catalog.kinds.get((api_version, kind))
+def test_kinds_of_stored_objects_are_found(
+    served_resources: ServedResources, api_version: str, kind: str, plural: str | None
+) -> None:
+    found = served_resources.kinds.get((api_version, kind))
     assert (found.plural if found else None) == plural
 
 
@@ -115,35 +121,35 @@ def test_kinds_of_stored_objects_are_found(catalog: Catalog, api_version: str, k
     ],
 )
 def test_the_best_served_version_of_a_collection_is_preferred(
-    catalog: Catalog, collection: str, version: str | None
+    served_resources: ServedResources, collection: str, version: str | None
 ) -> None:
-    found = catalog.preferred.get(collection)
+    found = served_resources.preferred.get(collection)
     assert (found.version if found else None) == version
 
 
-def test_followers_are_called_after_the_catalog_was_replaced(catalog: Catalog) -> None:
-    live, seen = LiveCatalog(catalog), list[Catalog]()
+def test_followers_are_called_after_the_catalog_was_replaced(served_resources: ServedResources) -> None:
+    live, seen = LiveResources(served_resources), list[ServedResources]()
     live.followers.append(lambda: seen.append(live.current))
-    live.replace(without := catalog.with_definition("things", None))
+    live.replace(without := served_resources.with_definition("things", None))
     assert seen == [without]
 
 
-def test_a_change_of_a_definition_makes_another_catalog(catalog: Catalog) -> None:
-    live = LiveCatalog(catalog)
-    live.current = catalog.with_definition("things", defined("things", "v3"))
+def test_a_change_of_a_definition_makes_another_catalog(served_resources: ServedResources) -> None:
+    live = LiveResources(served_resources)
+    live.current = served_resources.with_definition("things", defined("things", "v3"))
     assert live.current.find("example.com", "v3", "things") is not None
     assert live.current.find("example.com", "v2", "things") is None
-    assert catalog.find("example.com", "v2", "things") is not None  # requests that have begun see this
+    assert served_resources.find("example.com", "v2", "things") is not None  # requests that have begun see this
     removed = live.current.with_definition("things", None)
     assert "things" not in removed.defined
-    assert removed.find("", "v1", "configmaps") is catalog.find("", "v1", "configmaps")
-    assert removed.built_in_groups == catalog.built_in_groups
+    assert removed.find("", "v1", "configmaps") is served_resources.find("", "v1", "configmaps")
+    assert removed.built_in_groups == served_resources.built_in_groups
 
 
 def test_a_built_in_resource_is_not_replaced_by_a_definition() -> None:
     built_in = defined("things", "v1")
-    catalog = Catalog([built_in], {"things": defined("things", "v1")})
-    assert catalog.find("example.com", "v1", "things") is built_in.storage
+    served_resources = ServedResources([built_in], {"things": defined("things", "v1")})
+    assert served_resources.find("example.com", "v1", "things") is built_in.storage
 
 
 CHANGES: dict[str, tuple[str, Versions | None]] = {
@@ -158,22 +164,24 @@ CHANGES: dict[str, tuple[str, Versions | None]] = {
 
 @pytest.mark.parametrize(("name", "versions"), CHANGES.values(), ids=CHANGES)
 def test_a_catalog_that_was_changed_is_equal_to_a_new_one(
-    catalog: Catalog, name: str, versions: Versions | None
+    served_resources: ServedResources, name: str, versions: Versions | None
 ) -> None:
-    changed = catalog.with_definition(name, versions)
-    definitions = {other: kept for other, kept in catalog.defined.items() if other != name}
-    new = Catalog(catalog._builtins, definitions if versions is None else {**definitions, name: versions})
+    changed = served_resources.with_definition(name, versions)
+    definitions = {other: kept for other, kept in served_resources.defined.items() if other != name}
+    new = ServedResources(
+        served_resources._builtins, definitions if versions is None else {**definitions, name: versions}
+    )
     assert list(changed.defined) == list(new.defined)
     assert list(changed.by_path.items()) == list(new.by_path.items())
 
 
 @pytest.mark.parametrize("disabled", [frozenset(), frozenset({("apps", "v1"), ("", "v1")})], ids=["all", "some"])
 def test_resources_are_found_by_the_kinds_that_clients_can_use(
-    catalog: Catalog, disabled: frozenset[tuple[str, str]]
+    served_resources: ServedResources, disabled: frozenset[tuple[str, str]]
 ) -> None:
     """If several have the same kind, the first one."""
     roles = defined("roles", "v1", group="rbac.authorization.k8s.io")
-    found = Catalog(catalog._builtins, {**catalog.defined, "roles": roles}, disabled=disabled)
+    found = ServedResources(served_resources._builtins, {**served_resources.defined, "roles": roles}, disabled=disabled)
     expected: dict[tuple[str, str], Resource] = {}
     for resource in found.resources:
         expected.setdefault((resource.api_version, resource.kind), resource)

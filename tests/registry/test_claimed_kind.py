@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noxu.kinds import scheme
-from noxu.registry import claimed_kind
-from noxu.registry.builtin import built_in_versions
-from noxu.registry.definition import definitions_resource
+from noxu.registry import builtin
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
 
@@ -26,7 +25,7 @@ def resource(plural: str) -> Resource:
 
 def decode(plural: str, value: Object) -> tuple[Object, list[str]]:
     of = resource(plural)
-    return of.behaviour.decode(of, value)
+    return of.codec.decode(of, value)
 
 
 REFUSED: list[tuple[str, str, Json, str, str]] = [
@@ -98,9 +97,6 @@ def test_unknown_fields_of_a_v1beta1_definition_are_those_of_v1beta1() -> None:
 def test_every_built_in_kind_decodes_itself() -> None:
     for kind in scheme.served():
         of = resource(f"{kind.group}/{kind.plural}")
-        assert (
-            of.behaviour.decode(of, {})[0]["apiVersion"]
-            == (f"{kind.group}/" if kind.group else "") + claimed_kind.INTERNAL
-        )
-        decoded, unknown = of.behaviour.decode(of, {"apiVersion": kind.api_version, "kind": kind.kind})
+        assert of.codec.decode(of, {})[0]["apiVersion"] == (f"{kind.group}/" if kind.group else "") + builtin.INTERNAL
+        decoded, unknown = of.codec.decode(of, {"apiVersion": kind.api_version, "kind": kind.kind})
         assert (decoded["apiVersion"], decoded["kind"], unknown) == (kind.api_version, kind.kind, [])

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.registry import collection_names
-from noxu.registry.builtin import built_in_versions
+from noxu.registry import storage_form
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
 from tests.definitions import version, widgets
 
 BUILT_IN = [versions.storage for versions in (definitions_resource(), *built_in_versions())]
 
 
 def test_a_collection_has_the_name_of_its_group_and_plural() -> None:
-    assert collection_names.of_custom("example.com", "widgets") == "example.com/widgets"
-    assert collection_names.of_custom("snapshot.storage.k8s.io", "volumesnapshots") == (
+    assert storage_form.custom_collection("example.com", "widgets") == "example.com/widgets"
+    assert storage_form.custom_collection("snapshot.storage.k8s.io", "volumesnapshots") == (
         "snapshot.storage.k8s.io/volumesnapshots"
     )
 
 
 def test_every_collection_of_a_built_in_kind_whose_names_a_definition_may_have_is_known() -> None:
     expected = {resource.collection for resource in BUILT_IN if resource.is_stored and "." in resource.group}
-    assert collection_names.beside_custom() == expected
+    assert storage_form.beside_custom() == expected
 
 
 @pytest.mark.parametrize("resource", BUILT_IN, ids=lambda resource: str(resource.group_resource))
@@ -34,4 +33,4 @@ def test_custom_resources_with_the_names_of_a_built_in_kind_have_a_collection_of
     found = versions_of(crd, since=0).collection
     if "." in resource.group:  # no definition has another group
         assert found not in collections
-        assert collection_names.without_suffix(found) == f"{resource.group}/{resource.plural}"
+        assert storage_form.group_and_plural(found) == f"{resource.group}/{resource.plural}"

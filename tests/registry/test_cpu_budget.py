@@ -9,9 +9,9 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.cel.evaluation import interpreter
 from noxu.cpu_budget import limited_by, require_imported
-from noxu.registry import cpu_budget, write
+from noxu.registry import turns, write
+from noxu.registry.builtin import definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
 from noxu.registry.draft import Draft
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.resource import Resource
@@ -96,30 +96,30 @@ async def test_rules_are_compiled_in_a_thread() -> None:
     assert second.weight == 200
 
 
-@pytest.mark.parametrize("budget", [cpu_budget.ThreadBudget, cpu_budget.RuleBudget])
+@pytest.mark.parametrize("budget", [turns.ThreadBudget, turns.RuleBudget])
 def test_the_loop_imports_nothing_that_no_thread_has_imported(
-    budget: type[cpu_budget.ThreadBudget | cpu_budget.RuleBudget], monkeypatch: pytest.MonkeyPatch
+    budget: type[turns.ThreadBudget | turns.RuleBudget], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_budget, "_imported", set())
-    with limited_by(cpu_budget.LoopBudget()), pytest.raises(cpu_budget.LoopBudgetExceeded):
+    monkeypatch.setattr(turns, "_imported", set())
+    with limited_by(turns.LoopBudget()), pytest.raises(turns.LoopBudgetExceeded):
         require_imported("noxu.cel", "SchemaRules")
     with limited_by(budget()):
         require_imported("noxu.cel", "SchemaRules")
-    with limited_by(cpu_budget.LoopBudget()):
+    with limited_by(turns.LoopBudget()):
         require_imported("noxu.cel", "SchemaRules")
-        with pytest.raises(cpu_budget.LoopBudgetExceeded):
+        with pytest.raises(turns.LoopBudgetExceeded):
             require_imported("noxu.cel", "Validator")
 
 
 def test_the_loop_does_not_begin_what_costs_much() -> None:
-    cpu_budget.LoopBudget().check(cpu_budget.MAX_LOOP_COST)
-    cpu_budget.RuleBudget().begin()
-    with pytest.raises(cpu_budget.LoopBudgetExceeded):
-        cpu_budget.LoopBudget().check(cpu_budget.MAX_LOOP_COST + 1)
+    turns.LoopBudget().check(turns.MAX_LOOP_COST)
+    turns.RuleBudget().begin()
+    with pytest.raises(turns.LoopBudgetExceeded):
+        turns.LoopBudget().check(turns.MAX_LOOP_COST + 1)
 
 
 async def test_a_validation_repeated_in_a_thread_reports_each_error_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_budget, "MAX_LOOP_SECONDS", -1.0)
+    monkeypatch.setattr(turns, "MAX_LOOP_SECONDS", -1.0)
     things = resource("self.all(n, n > 0) && self.size() > 1000")
     assert things.rules
     old = draft(things, 1, 200).new
@@ -140,7 +140,7 @@ async def test_a_call_that_costs_too_much_is_not_begun() -> None:
 
 async def test_finding_all_matches_of_a_pattern_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each match of this pattern takes a pass over the rest of the text."""
-    monkeypatch.setattr(cpu_budget, "MAX_RULE_SECONDS", 0.05)
+    monkeypatch.setattr(turns, "MAX_RULE_SECONDS", 0.05)
     rule = "self.map(n, 'aaaaaaaaaa').join('').findAll('a.*b|a').size() == 0"
     assert "operation interrupted" in await error_of(draft(resource(rule), 10_000, LOOP_LIMIT + 1))
 
@@ -169,7 +169,7 @@ async def test_a_rule_repeated_in_a_thread_fails_once() -> None:
 
 
 async def test_an_interpreted_rule_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_budget, "MAX_RULE_SECONDS", 0.05)
+    monkeypatch.setattr(turns, "MAX_RULE_SECONDS", 0.05)
     began = time.thread_time()
     message = await error_of(draft(resource(INTERPRETED_TRIPLES), 100, LOOP_LIMIT + 1))
     assert f"operation interrupted evaluating rule: {INTERPRETED_TRIPLES}" in message
@@ -180,13 +180,13 @@ async def test_a_generated_rule_ends_when_its_time_is_over(monkeypatch: pytest.M
     things = resource(TRIPLES)
     for _ in range(10):
         assert not await error_of(draft(things, 2, 200))
-    monkeypatch.setattr(cpu_budget, "MAX_RULE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "MAX_RULE_SECONDS", 0.0)
     monkeypatch.delattr(interpreter, "evaluate")
     assert "operation interrupted" in await error_of(draft(things, 200, LOOP_LIMIT + 1))
 
 
 async def test_no_rule_is_evaluated_after_one_that_took_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_budget, "MAX_RULE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "MAX_RULE_SECONDS", 0.0)
     things = resource(TRIPLES)
     assert things.raw_schema is not None
     things.raw_schema["properties"]["numbers"]["x-kubernetes-validations"].append({"rule": "self.size() < 2"})

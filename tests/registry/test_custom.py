@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.registry import reading
+from noxu.registry import stored_object
 from noxu.registry.custom import shape_stored, versions_of
 from noxu.registry.resource import Resource, ScalePaths, Versions
 from noxu.values import Object, copy
@@ -76,7 +76,7 @@ def test_an_object_is_pruned_by_the_schema_of_its_version(
     v1: Resource, value: Object, expected: Object, removed: list[str]
 ) -> None:
     value = copy(value)
-    assert v1.behaviour.prune(v1, value) == removed
+    assert v1.codec.prune(v1, value) == removed
     assert value == expected
 
 
@@ -96,9 +96,9 @@ def test_the_metadata_of_a_request_is_decoded(
     value = {**widget(), "metadata": metadata}
     if isinstance(unknown, str):
         with pytest.raises(ValueError, match=unknown):
-            v1.behaviour.decode(v1, value)
+            v1.codec.decode(v1, value)
         return
-    assert v1.behaviour.decode(v1, value) == ({**widget(), "metadata": expected}, unknown)
+    assert v1.codec.decode(v1, value) == ({**widget(), "metadata": expected}, unknown)
 
 
 def test_malformed_metadata_of_a_stored_object_is_dropped(v1: Resource) -> None:
@@ -128,7 +128,7 @@ def test_a_stored_object_is_read_by_the_schema_in_force(
     else:
         v1.__dict__["compiled"] = None
     value = copy(stored)
-    reading.read(v1, value)
+    stored_object.read(v1, value)
     assert value == expected
 
 
@@ -149,26 +149,26 @@ def test_a_stored_object_is_read_by_the_schema_in_force(
 def test_the_fast_path_accepts_clean_objects_only(v1: Resource, value: Object, accepted: bool) -> None:
     warm(v1)
     value = copy(value)
-    assert v1.behaviour.accept(v1, value) is accepted
+    assert v1.codec.accept(v1, value) is accepted
     if accepted:
         assert "size" in value["spec"]
 
 
 def test_the_fast_path_accepts_stored_objects_with_a_generation_only(v1: Resource) -> None:
     warm(v1)
-    assert not v1.behaviour.accept(v1, widget(), stored=True)
-    assert v1.behaviour.accept(v1, widget(metadata={"generation": 1}), stored=True)
+    assert not v1.codec.accept(v1, widget(), stored=True)
+    assert v1.codec.accept(v1, widget(metadata={"generation": 1}), stored=True)
 
 
 def test_a_version_without_schema_has_no_fast_path(v1: Resource) -> None:
     v1.__dict__["compiled"] = None
-    assert not v1.behaviour.accept(v1, widget())
+    assert not v1.codec.accept(v1, widget())
 
 
 def test_conversion_without_a_webhook_changes_the_version_and_prunes(versions: Versions) -> None:
     v2 = versions.find(f"{GROUP}/v2")
     assert v2 is not None
-    value = v2.behaviour.convert(v2, widget(size=1, color="red", metadata={"generation": 1}))
+    value = v2.codec.convert(v2, widget(size=1, color="red", metadata={"generation": 1}))
     assert value == widget(api_version=f"{GROUP}/v2", color="red", metadata={"generation": 1})
 
 
@@ -184,7 +184,7 @@ def test_the_fields_that_an_endpoint_cannot_change(
     subresources: Object, subresource: str, reset: tuple[str, ...]
 ) -> None:
     resource = widgets(version(subresources=subresources)).storage
-    assert resource.behaviour.reset_fields(resource, subresource) == reset
+    assert resource.codec.reset_fields(resource, subresource) == reset
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_selectable_fields_as_text(spec: Object, texts: tuple[str, ...]) -> None
     paths = (".spec.size", ".spec.color", ".spec.on")
     resource = widgets(version(selectableFields=[{"jsonPath": path} for path in paths])).storage
     expected = dict(zip(("spec.size", "spec.color", "spec.on"), texts, strict=True))
-    assert resource.behaviour.selectable(resource, widget(**spec)) == expected
-    assert resource.behaviour.unknown_field_label("spec.x") == "field label not supported: spec.x"
+    assert resource.codec.selectable(resource, widget(**spec)) == expected
+    assert resource.codec.unknown_field_label("spec.x") == "field label not supported: spec.x"
 
 
 def test_the_resources_of_a_definition() -> None:

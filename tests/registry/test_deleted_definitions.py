@@ -12,9 +12,9 @@ from weakref import ref
 import pytest
 
 from noxu.http.recent_requests import RecordedRequest
-from noxu.registry.change import Change
-from noxu.registry.entry import Entry
+from noxu.registry.cache import Change
 from noxu.registry.resource import Rendering
+from noxu.registry.stored_object import StoredObject
 from noxu.schema.structural import Structural
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Event, Key, KeyValue
@@ -28,7 +28,7 @@ PER_CYCLE = 10
 PER_DEFINITION = 40
 """Containers: twenty for the metrics of its requests, and a few for those of its writes, which are kept for a limited number
 of kinds of each. A schema has thousands."""
-WINDOWS = {Change, Entry, Event, Key, KeyValue, RecordedRequest, Rendering}
+WINDOWS = {Change, StoredObject, Event, Key, KeyValue, RecordedRequest, Rendering}
 """What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection.
 And the newest requests, which the handle shows.
 """
@@ -112,7 +112,7 @@ def test_documents_that_were_made_before_do_not_keep_it(tmp_path: Path) -> None:
         for path in ("/openapi/v2", "/openapi/v3", "/openapi/v3/apis/hostile.example.com/v1", path_of("olds"), "/apis"):
             assert target.send("GET", path, headers={"Accept": f"{TABLE}, {DISCOVERY}, application/json"}).status == 200
         name = "olds.hostile.example.com"
-        kept = [ref(resource) for resource in noxu._server.plane.catalog.current.defined[name].all]
+        kept = [ref(resource) for resource in noxu._server.plane.served_resources.current.defined[name].all]
         assert target.send("DELETE", f"{DEFINITIONS}/{name}").status == 200
         eventually(lambda: target.send("GET", f"{DEFINITIONS}/{name}").status == 404)
 

@@ -11,7 +11,7 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.kinds.kind import Propagation
 from noxu.registry import deletion
-from noxu.registry.builtin import BuiltIn, resource_of
+from noxu.registry.builtin import BuiltInCodec, resource_of
 from noxu.registry.deletion import delete_all, delete_keys
 from noxu.registry.draft import Action, DeleteOptions, Draft, Outcome, Preconditions, WriteRequest
 from noxu.registry.resource import Versions
@@ -145,7 +145,7 @@ async def test_without_a_propagation_policy_that_of_the_kind_counts(
     table = world.resource("configmaps").table
     assert table is not None
     kind = replace(table, propagation=policy)
-    resource = resource_of(kind, BuiltIn(kind))
+    resource = resource_of(kind, BuiltInCodec(kind))
     Versions([resource], resource)
     value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": before}}
     await world.create(value, resource=resource)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from noxu.api import codec
 from noxu.crd import types
-from noxu.registry import etcd_definitions
-from noxu.registry.etcd_definitions import from_etcd, to_etcd
+from noxu.registry import etcd_layout
+from noxu.registry.etcd_layout import from_etcd, to_etcd
 from noxu.values import Json, Object
 from tests.properties.structurals import roots
 
@@ -146,4 +146,4 @@ def test_reading_what_was_written_gives_the_same_bytes(crd: Object) -> None:
 
 
 def test_the_collection_is_that_of_definitions() -> None:
-    assert etcd_definitions.COLLECTION == "apiextensions.k8s.io/customresourcedefinitions"
+    assert etcd_layout.COLLECTION == "apiextensions.k8s.io/customresourcedefinitions"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.registry import collection_names, etcd_layout
+from noxu.registry import etcd_layout, storage_form
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.etcd_layout import KubernetesLayout, Written
 from noxu_storage.types import Key, Prefix
@@ -71,9 +71,9 @@ def test_what_upstream_has_among_built_in_objects_is_apart(key: Key, place: str)
     assert LAYOUT.key_of(place.encode()) == key
 
 
-@pytest.mark.parametrize("name", sorted(collection_names.beside_custom()))
+@pytest.mark.parametrize("name", sorted(storage_form.beside_custom()))
 def test_custom_resources_with_the_names_of_a_built_in_kind_have_other_keys(name: str) -> None:
-    built_in, custom = (Key(each, "", "a") for each in (name, collection_names.of_custom(*name.split("/"))))
+    built_in, custom = (Key(each, "", "a") for each in (name, storage_form.custom_collection(*name.split("/"))))
     assert LAYOUT.key(built_in) != LAYOUT.key(custom)
     assert LAYOUT.key_of(LAYOUT.key(custom)) == custom
     bounds = LAYOUT.range(Prefix(name))

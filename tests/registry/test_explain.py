@@ -111,7 +111,7 @@ async def test_what_is_known_about_a_refusal_without_a_trace() -> None:
         outcome = Outcome()
         request = WriteRequest(
             Action.CREATE,
-            world.catalog.current.by_path["example.com", "v1", "widgets"],
+            world.served_resources.current.by_path["example.com", "v1", "widgets"],
             "default",
             body=Body(widget(low=5, high=3, noet=1, anything={"a": 1})),
         )
@@ -143,7 +143,7 @@ async def test_errors_that_ratcheting_ignores_are_noted() -> None:
     async with world_of(defined=widgets(version(schema=loose))) as world:
         await world.create(widget(size=-1))
         tight = widgets()
-        world.catalog.current = world.catalog.current.with_definition("widgets.example.com", tight)
+        world.served_resources.current = world.served_resources.current.with_definition("widgets.example.com", tight)
         trace: Trace = []
         patch = {"spec": {"color": "red"}}
         await world.patch(patch, trace=trace, resource=tight.storage)

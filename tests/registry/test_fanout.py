@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu.registry.change import Change
-from noxu.registry.fanout import STEP, Fanout
+from noxu.registry.cache import STEP, Change, Fanout
 from noxu_storage.types import Key, Revision
 from tests.timing import loop_turns
 

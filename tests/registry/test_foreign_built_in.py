@@ -12,8 +12,8 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.control_plane import ControlPlane, resource_of, running
-from noxu.registry.entry import body_at, labels_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import body_at, labels_of
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
@@ -40,7 +40,7 @@ async def plane() -> AsyncIterator[ControlPlane]:
 
 @pytest.fixture
 def maps(plane: ControlPlane) -> Resource:
-    return resource_of(plane.catalog, "", "configmaps")
+    return resource_of(plane.served_resources, "", "configmaps")
 
 
 def changed(**fields: Json) -> Object:
@@ -99,6 +99,6 @@ async def test_what_cannot_be_decoded(plane: ControlPlane, maps: Resource, store
 
 async def test_a_store_of_one_server_has_only_what_was_decoded_when_it_was_written() -> None:
     async with running(assemble(MemoryStore())) as plane:
-        maps = resource_of(plane.catalog, "", "configmaps")
+        maps = resource_of(plane.served_resources, "", "configmaps")
         await plane.store.put(KEY, json.dumps(changed(more=1)).encode(), expected=0)
         assert b'"more":1' in body_at(await plane.reader.get(maps, "default", "a"), maps)

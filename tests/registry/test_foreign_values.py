@@ -13,7 +13,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.control_plane import ControlPlane, running
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import body_at
+from noxu.registry.stored_object import body_at
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
@@ -50,10 +50,10 @@ Serve = Callable[[bytes], Awaitable[Object]]
 @pytest.fixture
 async def plane() -> AsyncIterator[ControlPlane]:
     async with running(assemble(MemoryStore())) as plane:
-        definitions = plane.catalog.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        definitions = plane.served_resources.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert definitions is not None
         await plane.writer.write(WriteRequest(Action.CREATE, definitions, body=Body(CRD)))
-        await eventually_async(lambda: plane.catalog.current.find("example.com", "v1", "widgets") is not None)
+        await eventually_async(lambda: plane.served_resources.current.find("example.com", "v1", "widgets") is not None)
         yield plane
 
 
@@ -63,7 +63,7 @@ def serve(plane: ControlPlane) -> Serve:
 
     async def put(value: bytes) -> Object:
         await plane.store.put(KEY, value, expected=0)
-        resource = plane.catalog.current.find("example.com", "v1", "widgets")
+        resource = plane.served_resources.current.find("example.com", "v1", "widgets")
         assert resource is not None
         served: Object = json.loads(body_at(await plane.reader.get(resource, "default", "a"), resource))
         return served
@@ -126,7 +126,7 @@ async def test_what_cannot_be_read(serve: Serve, stored: bytes, message: str) ->
 
 async def test_an_empty_patch_stores_the_storage_version(plane: ControlPlane, serve: Serve) -> None:
     await serve(json.dumps({**WIDGET, "apiVersion": "example.com/v2", "spec": {}}).encode())
-    resource = plane.catalog.current.find("example.com", "v1", "widgets")
+    resource = plane.served_resources.current.find("example.com", "v1", "widgets")
     assert resource is not None
     patch = Body(b"{}", "application/merge-patch+json")
     await plane.writer.write(WriteRequest(Action.PATCH, resource, "default", "a", body=patch))
@@ -149,10 +149,10 @@ async def test_a_definition_that_cannot_be_read_does_not_disturb_others(stored: 
     store = MemoryStore()
     await store.put(Key(DEFINITIONS, "", "bad.example.com"), stored, expected=0)
     async with running(assemble(store)) as plane:
-        definitions = plane.catalog.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        definitions = plane.served_resources.current.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         assert definitions is not None
         await plane.writer.write(WriteRequest(Action.CREATE, definitions, body=Body(CRD)))
-        assert plane.catalog.current.find("example.com", "v1", "widgets") is not None
+        assert plane.served_resources.current.find("example.com", "v1", "widgets") is not None
         with pytest.raises(ApiError) as caught:
             body_at(await plane.reader.get(definitions, "", "bad.example.com"), definitions)
         assert (caught.value.code, caught.value.message) == (500, message)

@@ -11,10 +11,10 @@ import pytest
 
 from noxu.api import selectors
 from noxu.api.errors import ApiError
-from noxu.registry import listing, reader
-from noxu.registry.entry import Entry
-from noxu.registry.listing import Listing, Selection, Window, list_entries
+from noxu.registry import reader
+from noxu.registry.reader import Listing, Selection, Window, list_entries
 from noxu.registry.resource import Converted, Resource
+from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
 from tests.registry.world import GROUP, World, error_of, version, widget, widgets, world_of
 from tests.timing import loop_turns
@@ -141,7 +141,7 @@ async def test_an_exact_state_after_writes_to_other_collections_is_that_of_the_c
 
 
 async def test_history_is_read_in_parts_until_a_page_is_full(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "HISTORY_PAGE", 1)
+    monkeypatch.setattr(reader, "HISTORY_PAGE", 1)
     await filled.create(widget("new"), namespace="a")
     found = await list_(filled, revision=5, exact=True, labels="name=x", limit=2)
     assert names(found) == ["a-b/x", "a/x"]
@@ -150,7 +150,7 @@ async def test_history_is_read_in_parts_until_a_page_is_full(filled: World, monk
 
 
 async def test_a_page_of_history_is_never_longer_than_its_limit(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "HISTORY_PAGE", 2)
+    monkeypatch.setattr(reader, "HISTORY_PAGE", 2)
     await filled.create(widget("new"), namespace="a")
     found = await list_(filled, revision=5, exact=True, fields="metadata.namespace!=a-b", limit=2)
     assert names(found) == ["a/x", "a/y"]
@@ -165,7 +165,7 @@ async def test_a_page_that_ends_with_the_last_object_is_the_last(filled: World, 
 
 
 async def test_a_list_waits_for_a_future_revision(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "FRESHNESS_DEADLINE", 0.0)
+    monkeypatch.setattr(reader, "BLOCK_TIMEOUT", 0.0)
     with pytest.raises(ApiError) as caught:
         await list_(filled, revision=9)
     assert caught.value.message == "Timeout: Too large resource version: 9, current: 5"
@@ -233,12 +233,12 @@ class Costly:
 
 
 @pytest.mark.parametrize(
-    ("cost", "matched"), [(1, 4), (listing.MAX_COMPARISONS // 2, 2), (10 * listing.MAX_COMPARISONS, 1)]
+    ("cost", "matched"), [(1, 4), (reader.MAX_COMPARISONS // 2, 2), (10 * reader.MAX_COMPARISONS, 1)]
 )
 async def test_other_tasks_run_after_a_limited_number_of_comparisons(filled: World, cost: int, matched: int) -> None:
     labels = Costly(cost)
     entries = (await list_(filled)).entries
-    selecting = listing.select(entries, Selection(filled.widgets, labels=labels))
+    selecting = reader.select(entries, Selection(filled.widgets, labels=labels))
     selecting.send(None)  # until it waits
     assert labels.matched == matched
     selecting.close()
@@ -246,14 +246,14 @@ async def test_other_tasks_run_after_a_limited_number_of_comparisons(filled: Wor
 
 
 async def test_selecting_ends_when_the_limit_is_reached(filled: World) -> None:
-    labels = Costly(10 * listing.MAX_COMPARISONS)
+    labels = Costly(10 * reader.MAX_COMPARISONS)
     entries = (await list_(filled)).entries
-    assert len(await listing.select(entries, Selection(filled.widgets, labels=labels), 2)) == 2
+    assert len(await reader.select(entries, Selection(filled.widgets, labels=labels), 2)) == 2
     assert labels.matched == 2
 
 
 async def test_the_list_of_one_name_reads_one_entry(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Entry] = []
+    seen: list[StoredObject] = []
     matches = Selection.matches
     monkeypatch.setattr(Selection, "matches", lambda self, entry: seen.append(entry) or matches(self, entry))  # type: ignore[func-returns-value]
     assert names(await list_(filled, namespace="a", fields="metadata.name=x")) == ["a/x"]
@@ -263,13 +263,13 @@ async def test_the_list_of_one_name_reads_one_entry(filled: World, monkeypatch: 
 async def test_a_list_of_one_name_in_all_namespaces_reads_only_objects_of_this_name(
     filled: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Entry] = []
+    seen: list[StoredObject] = []
 
-    async def entries_at(entries: list[Entry], resource: Resource) -> list[Entry]:
+    async def entries_at(entries: list[StoredObject], resource: Resource) -> list[StoredObject]:
         seen.extend(entries)
         return entries
 
-    monkeypatch.setattr(listing, "entries_at", entries_at)
+    monkeypatch.setattr(reader, "entries_at", entries_at)
     assert names(await list_(filled, fields="metadata.name=y")) == ["a/y"]
     assert [entry.key.name for entry in seen] == ["y"]
 
@@ -283,7 +283,7 @@ async def test_selecting_by_name_finds_what_matching_each_object_finds(filled: W
     selection = Selection(filled.widgets, fields=selectors.parse_fields(text))
     entries = [await filled.entry(name, namespace) for namespace, name in PLACES]
     each = [entry for entry in entries if selection.matches(entry)]
-    assert await listing.select(entries, selection, limit) == (each[:limit] if limit else each)
+    assert await reader.select(entries, selection, limit) == (each[:limit] if limit else each)
 
 
 async def test_an_entry_is_indexed_when_a_selector_has_matched_it(filled: World) -> None:
@@ -291,7 +291,7 @@ async def test_an_entry_is_indexed_when_a_selector_has_matched_it(filled: World)
         filled.widgets, labels=selectors.parse_labels("name=x"), fields=selectors.parse_fields("metadata.name=x")
     )
     found = await filled.entry("x", "a")
-    entry = Entry(found.key, found.stored, found.revision)
+    entry = StoredObject(found.key, found.stored, found.revision)
     assert not selection.is_indexed(entry)
     assert selection.matches(entry)
     assert selection.is_indexed(entry)

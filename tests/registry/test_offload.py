@@ -16,7 +16,7 @@ import pytest
 from noxu.admission.expressions import run_within_budget
 from noxu.api.errors import ApiError
 from noxu.cpu_budget import spend
-from noxu.registry import cpu_budget, write
+from noxu.registry import turns, write
 from noxu.registry.offload import (
     LOOP_LIMIT,
     MEDIUM,
@@ -63,7 +63,7 @@ async def test_commands_do_without_threads(monkeypatch: pytest.MonkeyPatch) -> N
     with without_threads():
         task = asyncio.create_task(offload(LOOP_LIMIT + 1, thread_name))  # the tasks that are made meanwhile, too
         assert await offload(LOOP_LIMIT + 1, thread_name) == thread_name()
-        monkeypatch.setattr(cpu_budget, "MAX_THREAD_SECONDS", 0.01)
+        monkeypatch.setattr(turns, "MAX_THREAD_SECONDS", 0.01)
         with pytest.raises(ApiError, match="stopped working on this request"):
             await offload(LOOP_LIMIT + 1, endless)
     assert await task == thread_name()
@@ -76,7 +76,7 @@ def endless() -> None:
 
 
 async def test_work_in_a_thread_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_budget, "MAX_THREAD_SECONDS", 0.01)
+    monkeypatch.setattr(turns, "MAX_THREAD_SECONDS", 0.01)
     with pytest.raises(ApiError, match=r"stopped working on this request after 0\.01 s of processor time") as raised:
         await offload(LOOP_LIMIT + 1, endless)
     assert raised.value.reason == "Timeout"
@@ -113,7 +113,7 @@ async def test_a_coroutine_that_nobody_awaits_any_more_is_closed() -> None:
 
 async def test_a_single_step_that_takes_too_long_is_not_begun() -> None:
     with pytest.raises(ApiError, match="stopped working"):
-        await offload(LOOP_LIMIT + 1, lambda: spend(cpu_budget.MAX_THREAD_COST + 1))
+        await offload(LOOP_LIMIT + 1, lambda: spend(turns.MAX_THREAD_COST + 1))
 
 
 async def test_what_takes_long_in_the_loop_is_repeated_in_a_thread() -> None:
@@ -125,9 +125,9 @@ async def test_what_takes_long_in_the_loop_is_repeated_in_a_thread() -> None:
             spend(units)
         return thread_name()
 
-    assert await offload_if_long(0, work, cpu_budget.MAX_LOOP_COST) == thread_name()
+    assert await offload_if_long(0, work, turns.MAX_LOOP_COST) == thread_name()
     ran.clear()
-    assert await offload_if_long(0, work, cpu_budget.MAX_LOOP_COST + 1) != thread_name()
+    assert await offload_if_long(0, work, turns.MAX_LOOP_COST + 1) != thread_name()
     assert ran[0] == thread_name()
 
 
@@ -229,7 +229,7 @@ def spin() -> None:
     """12 ms of processor time, accounted for."""
     end = time.thread_time() + 0.012
     while time.thread_time() < end:
-        spend(cpu_budget.UNITS_PER_CHECK)
+        spend(turns.UNITS_PER_CHECK)
 
 
 HOWS: dict[str, Callable[[Callable[[], None]], Awaitable[None]]] = {
@@ -269,7 +269,7 @@ async def test_work_in_the_loop_has_its_share_of_the_interpreter(
     running: int, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """12 ms of processor time take 36 ms beside two threads: more than the 20 ms that the loop has for it."""
-    monkeypatch.setattr(cpu_budget, "TURNS", SimpleNamespace(running=running))
+    monkeypatch.setattr(turns, "TURNS", SimpleNamespace(running=running))
     ran: list[str] = []
 
     def work() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.kinds.autoscaling import SCALE
 from noxu.kinds.core import CONFIG_MAP
+from noxu.kinds.meta import SCALE
 from noxu.registry.patch import ObjectPatch, read_configuration
 from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 

@@ -13,9 +13,9 @@ from noxu.config import MAX_MUTATING_IN_FLIGHT
 from noxu.registry import persistence, server_leases
 from noxu.registry.cache import WatchCache
 from noxu.registry.draft import Action, WriteRequest, draft_of
-from noxu.registry.entry import Entry
 from noxu.registry.server_leases import ServerLeases
-from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.registry.storage_form import SERVER_LEASES
+from noxu.registry.stored_object import StoredObject
 from noxu.registry.subresources import pods
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
@@ -89,10 +89,10 @@ async def test_the_key_of_a_corrupt_object_is_not_free(flaky: World, store: Flak
 
 async def test_a_write_can_be_read_from_the_cache_when_it_returns(world: World) -> None:
     things = await world.reader.collection(world.widgets)
-    entry = Entry(world.key(), b"{}", 0)
+    entry = StoredObject(world.key(), b"{}", 0)
     await world.persistence.create(entry)
     assert (things.entries[entry.key], entry.revision) == (entry, world.store.revision)
-    new = Entry(entry.key, b'{"a":1}', 0)
+    new = StoredObject(entry.key, b'{"a":1}', 0)
     assert await world.persistence.replace(entry, new)
     assert things.entries[entry.key] is new
     assert await world.persistence.remove(new) == world.store.revision
@@ -116,18 +116,18 @@ async def test_a_write_returns_when_the_cache_has_followed() -> None:
     watch_cache = WatchCache(store)
     writes = persistence.Persistence(store, watch_cache)
     key = Key("c", "", "a")
-    first, second, third = (Entry(key, text, 0) for text in (b"1", b"2", b"3"))
+    first, second, third = (StoredObject(key, text, 0) for text in (b"1", b"2", b"3"))
     assert not await ended_without_the_cache(writes.create(first), watch_cache)
     assert not await ended_without_the_cache(writes.replace(first, second), watch_cache)
     revision = await store.put(key, b"4", expected=second.revision)
     assert not await ended_without_the_cache(writes.replace(second, third), watch_cache)
-    assert not await ended_without_the_cache(writes.remove(Entry(key, b"4", revision)), watch_cache)
+    assert not await ended_without_the_cache(writes.remove(StoredObject(key, b"4", revision)), watch_cache)
 
 
 async def test_an_entry_that_is_no_longer_stored_is_not_replaced_or_removed(world: World) -> None:
     """The cache has the state that won when the call returns."""
     things = await world.reader.collection(world.widgets)
-    first, second = Entry(world.key(), b"1", 0), Entry(world.key(), b"2", 0)
+    first, second = StoredObject(world.key(), b"1", 0), StoredObject(world.key(), b"2", 0)
     await world.persistence.create(first)
     revision = await world.store.put(first.key, b"2", expected=first.revision)
     assert not await world.persistence.replace(first, second)
@@ -140,19 +140,19 @@ async def test_an_entry_that_is_no_longer_stored_is_not_replaced_or_removed(worl
 
 
 async def test_a_key_that_exists_conflicts(world: World) -> None:
-    entry = Entry(world.key(), b"1", 0)
+    entry = StoredObject(world.key(), b"1", 0)
     await world.persistence.create(entry)
     with pytest.raises(Conflict) as caught:
-        await world.persistence.create(Entry(world.key(), b"2", 0))
+        await world.persistence.create(StoredObject(world.key(), b"2", 0))
     assert caught.value.current is not None
     assert caught.value.current.value == b"1"
 
 
 async def test_of_concurrent_writers_one_succeeds(world: World) -> None:
     things = await world.reader.collection(world.widgets)
-    entry = Entry(world.key(), b"0", 0)
+    entry = StoredObject(world.key(), b"0", 0)
     await world.persistence.create(entry)
-    candidates = [Entry(entry.key, str(n).encode(), 0) for n in range(1, 9)]
+    candidates = [StoredObject(entry.key, str(n).encode(), 0) for n in range(1, 9)]
     results = await asyncio.gather(*[world.persistence.replace(entry, new) for new in candidates])
     assert results.count(True) == 1
     winner = candidates[results.index(True)]

@@ -16,12 +16,11 @@ from noxu.crd import types
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.registry import offload
 from noxu.registry import resource as resource_module
-from noxu.registry.conversion.entries import entries_at
-from noxu.registry.custom import versions_of
-from noxu.registry.entry import key_of
+from noxu.registry.conversion.converters import entries_at
+from noxu.registry.custom import stored_schemas, versions_of
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.stored_schemas import stored_schemas
+from noxu.registry.stored_object import key_of
 from noxu.schema.pruning import prune_defaults
 from noxu.schema.structural import parse
 from noxu.values import Json, Object
@@ -138,7 +137,7 @@ async def test_definitions_of_other_projects(monkeypatch: pytest.MonkeyPatch) ->
     async with a_world(FlakyStore(), ManualClock()) as world:
         for found in list(corpus.definitions())[::40]:
             await world.apply(found.value)
-            versions = world.plane.catalog.current.defined[found.value["metadata"]["name"]]
+            versions = world.plane.served_resources.current.defined[found.value["metadata"]["name"]]
             stored = await stored_bytes(world, found.value["metadata"]["name"])
             assert all(is_part_of(resource._encoded_schema, stored) for resource in versions.all)
             assert not any(map(is_prepared, versions.all))
@@ -159,19 +158,19 @@ async def world() -> AsyncIterator[World]:
 
 async def test_a_schema_is_kept_once_also_after_its_definition_has_changed(world: World) -> None:
     await world.apply(definition())
-    versions = world.plane.catalog.current.defined["widgets.example.com"]
+    versions = world.plane.served_resources.current.defined["widgets.example.com"]
     before = await stored_bytes(world, "widgets.example.com")
     assert is_part_of(versions.storage._encoded_schema, before)
     await world.apply({**definition(), "metadata": {**definition()["metadata"], "labels": {"a": "b"}}})
     after = await stored_bytes(world, "widgets.example.com")
     assert after != before
-    assert world.plane.catalog.current.defined["widgets.example.com"] is versions
+    assert world.plane.served_resources.current.defined["widgets.example.com"] is versions
     assert is_part_of(versions.storage._encoded_schema, after)
 
 
 async def test_the_first_write_prepares_all_versions(world: World) -> None:
     await world.apply(with_schemas([SCHEMA, {"type": "object"}]))
-    versions = world.plane.catalog.current.defined["widgets.example.com"]
+    versions = world.plane.served_resources.current.defined["widgets.example.com"]
     assert [is_prepared(resource) for resource in versions.all] == [False, False]
     await world.apply(custom("a"))
     assert [is_prepared(resource) for resource in versions.all] == [True, True]
@@ -181,7 +180,7 @@ async def test_the_first_write_prepares_all_versions(world: World) -> None:
 async def test_objects_that_are_read_without_a_request_prepare_their_resource(world: World) -> None:
     await world.apply(definition(), custom("a"))
     await world.apply(with_schemas([LARGE]))
-    resource = world.plane.catalog.current.defined["widgets.example.com"].storage
+    resource = world.plane.served_resources.current.defined["widgets.example.com"].storage
     [entry] = (await world.plane.reader.collection(resource)).entries.values()
     assert not is_prepared(resource)
     assert (await entries_at([entry], resource))[0].key.name == "a"

@@ -56,7 +56,7 @@ async def test_a_future_revision_is_awaited(world: World) -> None:
 
 
 async def test_a_future_revision_is_awaited_for_a_limited_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "FRESHNESS_DEADLINE", 0.01)
+    monkeypatch.setattr(reader, "BLOCK_TIMEOUT", 0.01)
     await world.reader.reached(world.store.revision)
     with pytest.raises(ApiError) as caught:
         await world.reader.reached(99)

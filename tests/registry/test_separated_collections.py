@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.registry.collection_names import without_suffix
-from noxu.registry.separated_collections import separate
+from noxu.registry.rewriting import separate
+from noxu.registry.storage_form import group_and_plural
 from noxu.values import Object
 from noxu_storage.types import EVERYTHING, Key
 from tests.clocks import ManualClock
@@ -43,7 +43,7 @@ async def as_before(store: FlakyStore) -> FlakyStore:
     """A copy in which both have one collection."""
     copy = FlakyStore()
     for key, value, _ in (await store.list(EVERYTHING)).items:
-        await copy.put(key._replace(collection=without_suffix(key.collection)), value, expected=0)
+        await copy.put(key._replace(collection=group_and_plural(key.collection)), value, expected=0)
     return copy
 
 
@@ -77,7 +77,7 @@ async def test_they_are_moved_when_the_server_starts(old: FlakyStore, clock: Man
 
 async def check_serves(world: World) -> None:
     """The objects are read, and the end of the definition is the end of its objects only."""
-    v9 = world.plane.catalog.current.find(GROUP, "v9", "clusterroles")
+    v9 = world.plane.served_resources.current.find(GROUP, "v9", "clusterroles")
     assert v9 is not None
     assert (await world.get(v9, "a"))["apiVersion"] == f"{GROUP}/v9"
     assert await world.get(world.resource("widgets", "example.com"), "w", "default")
@@ -92,7 +92,7 @@ async def check_serves(world: World) -> None:
 async def test_dependents_of_what_is_moved_stay(clock: ManualClock) -> None:
     async with a_world(FlakyStore(), clock) as world:
         await world.apply(roles("v9"), role("a", "v9"))
-        v9 = world.plane.catalog.current.find(GROUP, "v9", "clusterroles")
+        v9 = world.plane.served_resources.current.find(GROUP, "v9", "clusterroles")
         assert v9 is not None
         uid = (await world.get(v9, "a"))["metadata"]["uid"]
         dependent = config_map("c")
@@ -104,7 +104,7 @@ async def test_dependents_of_what_is_moved_stay(clock: ManualClock) -> None:
     async with a_world(store, clock) as world:
         await world.settled()
         assert await world.find(world.resource("configmaps"), "c", "default") is not None
-        await world.delete(world.plane.catalog.current.find(GROUP, "v9", "clusterroles"), "a")  # type: ignore[arg-type]
+        await world.delete(world.plane.served_resources.current.find(GROUP, "v9", "clusterroles"), "a")  # type: ignore[arg-type]
 
         async def is_gone() -> bool:
             return await world.find(world.resource("configmaps"), "c", "default") is None
@@ -127,7 +127,7 @@ async def test_a_move_that_was_interrupted_is_completed(old: FlakyStore, clock: 
     async with a_world(old, clock) as world:
         assert await names(old, CUSTOM) == {"a", "b"}
         assert "a" not in await names(old, BUILT_IN)
-        assert await separate(world.store, world.plane.reader, world.plane.catalog.current) == 0
+        assert await separate(world.store, world.plane.reader, world.plane.served_resources.current) == 0
 
 
 async def test_a_definition_that_cannot_be_read_does_not_prevent_the_start(old: FlakyStore, clock: ManualClock) -> None:

@@ -10,7 +10,7 @@ from noxu.process import stores
 from noxu.registry import etcd_built_in
 from noxu.registry.etcd_layout import KubernetesLayout
 from noxu.registry.server_leases import ServerLeases
-from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.registry.storage_form import SERVER_LEASES
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
 

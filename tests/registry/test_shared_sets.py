@@ -7,14 +7,14 @@ from typing import Final
 import pytest
 
 from noxu.api import codec
-from noxu.apply import recurring
-from noxu.apply.entries import decode
-from noxu.registry import entry as entries
+from noxu.apply.managed_fields import decode
+from noxu.apply.recurring import RecurringSets
 from noxu.registry import stages
+from noxu.registry import stored_object as entries
 from noxu.registry.draft import Body
-from noxu.registry.entry import Entry, key_of, new_entry, object_at, shared_object_at
 from noxu.registry.patch_types import JSON_PATCH
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at, shared_object_at
 from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets
@@ -38,7 +38,9 @@ def owner(fields: Json, manager: str = "m", **more: Json) -> Object:
     return {"manager": manager, **entry} if manager else entry
 
 
-def stored(owners: list[Object] | None, *, valid: bool = True, labels: Object | None = None, **spec: Json) -> Entry:
+def stored(
+    owners: list[Object] | None, *, valid: bool = True, labels: Object | None = None, **spec: Json
+) -> StoredObject:
     """The entry of a Widget, whose schema allows anything."""
     metadata: Object = {"uid": "u", "generation": 1, "labels": labels or {"a": "b"}}
     value = widget(metadata=metadata | ({"managedFields": owners} if owners else {}), **spec)
@@ -48,15 +50,15 @@ def stored(owners: list[Object] | None, *, valid: bool = True, labels: Object | 
 
 
 @pytest.fixture(autouse=True)
-def known_sets() -> None:
-    recurring.forget()
+def known_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WIDGETS.versions, "recurring", RecurringSets())
     for fields in (KNOWN, ALSO_KNOWN, {"f:<": {}}):
         for _ in range(2):
-            decode([owner(codec.decode_stored(codec.encode(fields, sort_keys=True)))])
+            decode([owner(codec.decode_stored(codec.encode(fields, sort_keys=True)))], WIDGETS.versions.recurring)
 
 
 COPIED: Final = {"managedFields": [owner(KNOWN)]}
-CASES: Final[dict[str, tuple[Entry, bool]]] = {
+CASES: Final[dict[str, tuple[StoredObject, bool]]] = {
     "one owner": (stored([owner(KNOWN)]), True),
     "several owners": (stored([owner(KNOWN), owner(ALSO_KNOWN, "n", time="2026-01-01T00:00:00Z")]), True),
     "an owner of a subresource": (stored([owner(KNOWN, subresource="status")]), True),
@@ -76,13 +78,13 @@ CASES: Final[dict[str, tuple[Entry, bool]]] = {
 
 
 @pytest.mark.parametrize(("entry", "is_shared"), CASES.values(), ids=CASES)
-def test_the_object_is_the_stored_one(entry: Entry, is_shared: bool) -> None:
+def test_the_object_is_the_stored_one(entry: StoredObject, is_shared: bool) -> None:
     found = shared_object_at(entry, WIDGETS)
     assert codec.encode(found, sort_keys=False) == codec.encode(object_at(entry, WIDGETS), sort_keys=False)
     assert found["metadata"]["resourceVersion"] == "7"
     owners = found["metadata"].get("managedFields", [])
-    assert bool(owners and all(recurring.json_of(owner["fieldsV1"]) for owner in owners)) == is_shared
-    shared = entries._decode_sharing_owners(entry.stored)
+    assert bool(owners and all(WIDGETS.versions.recurring.json_of(owner["fieldsV1"]) for owner in owners)) == is_shared
+    shared = entries._decode_sharing_owners(entry.stored, WIDGETS.versions.recurring)
     assert (shared is not None) == (is_shared or not entry.rendering.valid)
 
 

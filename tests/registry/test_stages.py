@@ -11,10 +11,10 @@ from noxu.registry import stages
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.draft import Action, Body, Draft, Options, WriteRequest
 from noxu.registry.draft import draft_of as draft_of_request
-from noxu.registry.entry import new_entry
 from noxu.registry.limits import MAX_REQUEST
 from noxu.registry.resource import Resource
 from noxu.registry.stages import Stage
+from noxu.registry.stored_object import new_entry
 from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of
 from tests.registry.world import GROUP, Hooks, World, error_of, version, widget, widgets, world_of
@@ -237,7 +237,7 @@ MUTATED: Final[dict[str, tuple[Any, Object | None, str]]] = {
 
 @pytest.mark.parametrize(("metadata", "old", "message"), MUTATED.values(), ids=MUTATED)
 async def test_metadata_that_admission_malformed(world: World, metadata: Any, old: Object | None, message: str) -> None:
-    draft = draft_of(WIDGETS, {**widget(), "metadata": metadata}, old, name="a", environment=world.environment)
+    draft = draft_of(WIDGETS, {**widget(), "metadata": copy(metadata)}, old, name="a", environment=world.environment)
     draft.mutated = True
     found = refusal(stages.prune_mutated, draft)
     assert message in found

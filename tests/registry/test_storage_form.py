@@ -16,10 +16,10 @@ from noxu.features import Features
 from noxu.manifests import loading
 from noxu.registry.cache import entries_of
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, new_entry, object_at
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.resource import Resource
 from noxu.registry.storage_form import as_cbor, as_json, is_cbor
+from noxu.registry.stored_object import StoredObject, new_entry, object_at
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.sqlite import SqliteStore
@@ -42,7 +42,7 @@ async def plane_over(store: Store, features: Features) -> AsyncIterator[ControlP
 
 
 def resource_of(plane: ControlPlane) -> Resource:
-    found = plane.catalog.current.find("example.com", "v1", "widgets")
+    found = plane.served_resources.current.find("example.com", "v1", "widgets")
     assert found is not None
     return found
 
@@ -88,9 +88,9 @@ def test_entries() -> None:
     key = Key(storage.collection, "default/", "a")
     made = new_entry(key, storage, value, as_cbor=True)
     assert (is_cbor(made.written), made.is_cbor, made.stored) == (True, True, codec.encode(value, sort_keys=True))
-    read = Entry(key, made.written, 7)
+    read = StoredObject(key, made.written, 7)
     assert (read.stored, read.is_cbor, read.with_revision(8).is_cbor) == (made.stored, True, True)
-    assert object_at(read, storage) == object_at(Entry(key, made.stored, 7), storage)
+    assert object_at(read, storage) == object_at(StoredObject(key, made.stored, 7), storage)
     plain = new_entry(key, storage, value)
     assert (plain.written, plain.is_cbor) == (plain.stored, False)
 

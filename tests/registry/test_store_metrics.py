@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from noxu.registry.cache import WatchCache
-from noxu.registry.entry import Entry
 from noxu.registry.persistence import Persistence
 from noxu.registry.store_metrics import StoreMetrics
+from noxu.registry.stored_object import StoredObject
 from noxu_storage.types import Conflict, Key, Unavailable
 from tests.faults.flaky import FlakyStore
 
@@ -33,12 +33,12 @@ class Reached(WatchCache):
 
 async def test_writes_are_counted_by_operation_and_resource() -> None:
     writes = Persistence(store := FlakyStore(), Reached(store))
-    entry = Entry(POD, b"1", 0)
+    entry = StoredObject(POD, b"1", 0)
     await writes.create(entry)
-    new = Entry(POD, b"2", 0)
+    new = StoredObject(POD, b"2", 0)
     assert await writes.replace(entry, new)
     assert await writes.remove(new)
-    await writes.create(Entry(Key("example.com/widgets", "", "w"), b"1", 0))
+    await writes.create(StoredObject(Key("example.com/widgets", "", "w"), b"1", 0))
     counts, errors = numbers(writes.metrics)
     assert counts == {CREATE: 1, UPDATE: 1, DELETE: 1, ("create", "example.com", "widgets"): 1}
     assert errors == {}
@@ -46,9 +46,9 @@ async def test_writes_are_counted_by_operation_and_resource() -> None:
 
 async def test_a_conflict_is_a_request_and_no_failure() -> None:
     writes = Persistence(store := FlakyStore(), Reached(store))
-    await writes.create(Entry(POD, b"1", 0))
+    await writes.create(StoredObject(POD, b"1", 0))
     with pytest.raises(Conflict):
-        await writes.create(Entry(POD, b"1", 0))
+        await writes.create(StoredObject(POD, b"1", 0))
     assert numbers(writes.metrics) == ({CREATE: 2}, {})
 
 
@@ -56,5 +56,5 @@ async def test_a_failure_of_the_store_is_counted() -> None:
     writes = Persistence(store := FlakyStore(), Reached(store))
     store.fail("create", lambda _: True, error=Unavailable("planned"))
     with pytest.raises(Unavailable):
-        await writes.create(Entry(POD, b"1", 0))
+        await writes.create(StoredObject(POD, b"1", 0))
     assert numbers(writes.metrics) == ({CREATE: 1}, {CREATE: 1})

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from noxu.controllers.service_addresses import ADDRESSES, PORTS
-from noxu.registry.storage_form import as_cbor
-from noxu.registry.stored_objects import SERVER_LEASES, is_temporary, problem
+from noxu.registry.storage_form import SERVER_LEASES, as_cbor, is_temporary, problem
 from noxu_storage.types import Key, KeyValue
 
 WIDGET = {

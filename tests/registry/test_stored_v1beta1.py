@@ -10,8 +10,8 @@ import pytest
 from noxu.control_plane import ControlPlane, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import body_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import body_at
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
@@ -58,7 +58,7 @@ async def plane() -> AsyncIterator[ControlPlane]:
 
 
 def definitions(plane: ControlPlane) -> Resource:
-    resource = plane.catalog.current.find(GROUP, "v1", RESOURCE)
+    resource = plane.served_resources.current.find(GROUP, "v1", RESOURCE)
     assert resource is not None
     return resource
 
@@ -85,7 +85,7 @@ async def test_it_is_established_and_not_structural(plane: ControlPlane) -> None
         "Established": ("True", "InitialNamesAccepted"),
         "NonStructuralSchema": ("True", "Violations"),
     }
-    assert plane.catalog.current.find("example.com", "v1", "foos") is not None
+    assert plane.served_resources.current.find("example.com", "v1", "foos") is not None
 
 
 async def test_an_update_stores_it_as_v1(plane: ControlPlane) -> None:
@@ -98,8 +98,8 @@ async def test_an_update_stores_it_as_v1(plane: ControlPlane) -> None:
 
 
 async def test_its_objects_keep_unknown_fields(plane: ControlPlane) -> None:
-    await eventually_async(lambda: plane.catalog.current.find("example.com", "v1", "foos") is not None)
-    resource = plane.catalog.current.find("example.com", "v1", "foos")
+    await eventually_async(lambda: plane.served_resources.current.find("example.com", "v1", "foos") is not None)
+    resource = plane.served_resources.current.find("example.com", "v1", "foos")
     assert resource is not None
     sent = {
         "apiVersion": "example.com/v1",

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.entry import Entry, is_valid, render
+from noxu.registry.stored_object import StoredObject, is_valid, render
 from noxu.registry.trace import Trace
 from noxu.values import Object
 from tests.drafts import warm
@@ -25,7 +25,7 @@ SCHEMA: Final[Object] = {
 }
 
 
-async def patched(world: World, patch: bytes, subresource: str = "", **options: Any) -> Entry:
+async def patched(world: World, patch: bytes, subresource: str = "", **options: Any) -> StoredObject:
     request = WriteRequest(
         Action.PATCH, world.widgets, "default", "a", subresource, body=Body(patch, MERGE_PATCH), **options
     )
@@ -34,7 +34,7 @@ async def patched(world: World, patch: bytes, subresource: str = "", **options: 
     return written.entry
 
 
-async def created(world: World, trace: Trace | None = None) -> Entry:
+async def created(world: World, trace: Trace | None = None) -> StoredObject:
     request = WriteRequest(Action.CREATE, world.widgets, "default", body=Body(widget(size=1)))
     written = await world.writer.write(request, trace=trace)
     assert written.entry is not None
@@ -72,7 +72,7 @@ async def test_what_is_stored_with_an_error_is_not_valid_until_that_is_corrected
     async with world_of(defined=widgets(version(schema=SCHEMA))) as world:
         warm(world.widgets)
         entry = await created(world)
-        wrong = Entry(entry.key, entry.stored.replace(b'"size":1', b'"size":10'), 0)
+        wrong = StoredObject(entry.key, entry.stored.replace(b'"size":1', b'"size":10'), 0)
         assert await world.persistence.replace(entry, wrong)
         render(wrong, world.widgets.versions)
         assert not is_valid(wrong, world.widgets)
@@ -83,7 +83,7 @@ async def test_what_is_read_from_the_store_is_valid_if_the_fast_path_accepts_it(
     async with world_of(defined=widgets(version(schema=SCHEMA))) as world:
         warm(world.widgets)
         entry = await created(world)
-        again = Entry(entry.key, entry.stored, entry.revision)
+        again = StoredObject(entry.key, entry.stored, entry.revision)
         assert not is_valid(again, world.widgets)
         render(again, world.widgets.versions)
         assert is_valid(again, world.widgets)

@@ -27,7 +27,7 @@ async def plane() -> AsyncIterator[ControlPlane]:
 
 
 def config_maps(plane: ControlPlane) -> Resource:
-    resource = plane.catalog.current.find("", "v1", "configmaps")
+    resource = plane.served_resources.current.find("", "v1", "configmaps")
     assert resource is not None
     return resource
 

@@ -12,10 +12,8 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.identifiers import Identifiers
 from noxu.registry import custom
-from noxu.registry.builtin import built_in_versions
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
-from noxu.registry.catalog import Catalog, LiveCatalog
-from noxu.registry.definition import definitions_resource
 from noxu.registry.draft import (
     ADMIT_ALL,
     Action,
@@ -28,10 +26,11 @@ from noxu.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
+from noxu.registry.served_resources import LiveResources, ServedResources
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.values import Json, Object
@@ -132,14 +131,14 @@ class World:
         self.store = store
         self.cache = WatchCache(store)
         self.reader, self.persistence = Reader(store, self.cache), Persistence(store, self.cache)
-        self.catalog = LiveCatalog(
-            Catalog([definitions_resource(), *built_in_versions()], {f"widgets.{GROUP}": defined})
+        self.served_resources = LiveResources(
+            ServedResources([definitions_resource(), *built_in_versions()], {f"widgets.{GROUP}": defined})
         )
         self.widgets = defined.storage
         self.environment = Environment(
             self.reader,
             self.persistence,
-            self.catalog,
+            self.served_resources,
             clock=StoppedClock(),
             identifiers=CountedIdentifiers().identifiers,
         )
@@ -154,7 +153,7 @@ class World:
         self.environment = replace(self.environment, admission=admission, identifiers=identifiers, **parts)
 
     def resource(self, plural: str, group: str = "", version: str = "v1") -> Resource:
-        found = self.catalog.current.find(group, version, plural)
+        found = self.served_resources.current.find(group, version, plural)
         assert found is not None, plural
         return found
 
@@ -228,7 +227,7 @@ class World:
             )
         )
 
-    async def entry(self, name: str = "a", namespace: str = "default") -> Entry:
+    async def entry(self, name: str = "a", namespace: str = "default") -> StoredObject:
         return await self.reader.find(self.widgets, namespace, name)
 
     def key(self, name: str = "a", namespace: str = "default") -> Key:

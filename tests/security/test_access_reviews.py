@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from noxu.registry.access import Attributes, Decision, User
-from noxu.security.access_reviews import review, user_of
 from noxu.security.authorization import rules_of
 from noxu.security.rbac import MAX_LISTED, Policy
+from noxu.security.reviews import review, user_of
 from noxu.values import Object
 from tests.rows import rows
 

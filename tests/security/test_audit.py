@@ -10,8 +10,7 @@ import pytest
 
 from noxu.registry.access import Attributes, Decision, User
 from noxu.security import audit
-from noxu.security.audit import Body
-from noxu.security.audit_log import AuditLog, Record, annotations_of
+from noxu.security.audit import AuditLog, Body, Record, annotations_of
 from noxu.security.audit_policy import NO_USER, Level, Policy, Recording, Rule
 from tests.security.lines import Lines
 

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from noxu.security.bearer import (
+from noxu.security.credentials import (
     EXTRA_SPACE,
     NOT_A_TOKEN,
     PROTOCOL_PREFIX,
+    Rejected,
+    Token,
     in_authorization,
     in_subprotocol,
     subprotocols,
 )
-from noxu.security.credentials import Rejected, Token
 from tests.rows import rows
 from tests.timing import cpu_seconds
 

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from noxu.registry.access import User
-from noxu.security.client_certificates import CREDENTIAL_ID, MALFORMED, UID, ClientCertificates, read
+from noxu.security.client_certificates import CREDENTIAL_ID, MALFORMED, UID, ClientCertificates, FrontProxy, read
 from noxu.security.credentials import AUTHENTICATED, Credentials, Rejected
-from noxu.security.front_proxy import FrontProxy
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = (BEGIN + timedelta(hours=1)).timestamp()

@@ -9,15 +9,15 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.registry.access import ANONYMOUS, User
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.catalog import Catalog
 from noxu.registry.draft import Action, WriteRequest, draft_of
+from noxu.registry.served_resources import ServedResources
 from noxu.security.authentication import Authenticators
 from noxu.security.authorization import rules_of
 from noxu.security.rbac import Policy
 from noxu.security.reviews import Reviews
 from noxu.values import Object
 
-CATALOG = Catalog(built_in_versions())
+CATALOG = ServedResources(built_in_versions())
 ALL_RULES = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],

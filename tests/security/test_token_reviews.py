@@ -10,8 +10,8 @@ from noxu.api.errors import ApiError
 from noxu.control_plane import ControlPlane
 from noxu.registry.access import User
 from noxu.security.credentials import Token
+from noxu.security.reviews import review_token
 from noxu.security.settings import Settings
-from noxu.security.token_reviews import review_token
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.security.planes import ACCOUNT, create, delete, plane_with_account

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from noxu import Noxu
-from noxu.registry.catalog import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.testing import addresses
 from tests.testing.widgets import DEFINITION, widget
 
@@ -15,9 +15,9 @@ OTHER = DEFINITION.replace("example.com", "z.example.org")  # a group that comes
 
 
 @pytest.fixture(scope="module")
-def catalog() -> Iterator[Catalog]:
+def served_resources() -> Iterator[ServedResources]:
     with Noxu(None, [DEFINITION, OTHER]) as noxu:
-        yield noxu._server.plane.catalog.current
+        yield noxu._server.plane.served_resources.current
 
 
 KINDS = [
@@ -41,8 +41,8 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), KINDS, ids=[text for text, _ in KINDS])
-def test_a_kind(text: str, expected: str, catalog: Catalog) -> None:
-    found = addresses.find(catalog, text)
+def test_a_kind(text: str, expected: str, served_resources: ServedResources) -> None:
+    found = addresses.find(served_resources, text)
     assert f"{found.group}/{found.version}/{found.plural}" == expected
 
 
@@ -55,18 +55,18 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("text", "message"), UNKNOWN, ids=[text for text, _ in UNKNOWN])
-def test_an_unknown_kind(text: str, message: str, catalog: Catalog) -> None:
+def test_an_unknown_kind(text: str, message: str, served_resources: ServedResources) -> None:
     with pytest.raises(LookupError, match=message):
-        addresses.find(catalog, text)
+        addresses.find(served_resources, text)
 
 
-def test_an_object_is_its_own_address(catalog: Catalog) -> None:
-    assert addresses.of(catalog, widget("a")).path() == "/apis/example.com/v1/namespaces/default/widgets/a"
+def test_an_object_is_its_own_address(served_resources: ServedResources) -> None:
+    assert addresses.of(served_resources, widget("a")).path() == "/apis/example.com/v1/namespaces/default/widgets/a"
     value = {**widget("a"), "metadata": {"name": "a", "namespace": "b"}}
-    assert addresses.of(catalog, value).path("status") == "/apis/example.com/v1/namespaces/b/widgets/a/status"
-    assert str(addresses.of(catalog, value)) == "Widget b/a"
+    assert addresses.of(served_resources, value).path("status") == "/apis/example.com/v1/namespaces/b/widgets/a/status"
+    assert str(addresses.of(served_resources, value)) == "Widget b/a"
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
-    assert addresses.of(catalog, node).path() == "/api/v1/nodes/n"
+    assert addresses.of(served_resources, node).path() == "/api/v1/nodes/n"
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_an_object_is_its_own_address(catalog: Catalog) -> None:
         ),
     ],
 )
-def test_an_object_without_an_address(value: dict[str, str], message: str, catalog: Catalog) -> None:
+def test_an_object_without_an_address(value: dict[str, str], message: str, served_resources: ServedResources) -> None:
     with pytest.raises((LookupError, ValueError), match=message):
-        addresses.of(catalog, value)
+        addresses.of(served_resources, value)
 
 
-def test_names_are_escaped(catalog: Catalog) -> None:
-    assert addresses.of(catalog, "ClusterRole", "system:a/b").path().endswith("/clusterroles/system%3Aa%2Fb")
+def test_names_are_escaped(served_resources: ServedResources) -> None:
+    assert addresses.of(served_resources, "ClusterRole", "system:a/b").path().endswith("/clusterroles/system%3Aa%2Fb")

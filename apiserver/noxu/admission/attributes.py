@@ -2,6 +2,11 @@
 
 The draft keeps the object. A plug-in gets it, and the old one, at the version that its rules name; a change at that
 version is converted back when the next plug-in needs another version, and at the end of the chain.
+
+OwnerReferencesPermissionEnforcement (plugin/pkg/admission/gc): who may say whose dependents objects are.
+
+Who changes the owner references of an existing object may have it deleted by this, and needs the verb `delete` on it. Who
+sets blockOwnerDeletion keeps the owner from being deleted, and needs `update` on the finalizers of the owner.
 """
 
 from __future__ import annotations
@@ -15,15 +20,16 @@ from noxu.api.meta import GroupVersionKind
 from noxu.go import unstructured
 from noxu.go.structs import decode
 from noxu.go.text import quote
-from noxu.kinds.autoscaling import SCALE
-from noxu.registry import scale
+from noxu.kinds.meta import SCALE
+from noxu.registry import access, scale
+from noxu.registry.access import Decision
 from noxu.registry.conversion.converters import convert
 from noxu.registry.draft import Action, Draft
-from noxu.registry.entry import key_of, labels_of
 from noxu.registry.ownership import owned_scale
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, labels_of
 from noxu.registry.strategies import finalization_of
-from noxu.values import Json, Object
+from noxu.values import Json, Object, equal
 
 SCALE_KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
@@ -33,14 +39,14 @@ class Attributes:
     """One request. `name` and `namespace` are those of the request, "" if it has none."""
 
     __slots__ = (
-        "_new", "_old", "_validating", "catalog", "changed", "draft", "metrics", "name", "namespace", "operation", "plugin_state", "reader", "reinvoke",
-        "resource", "round", "subresource",
+        "_new", "_old", "_validating", "changed", "draft", "metrics", "name", "namespace", "operation", "plugin_state", "reader", "reinvoke",
+        "resource", "round", "served_resources", "subresource",
     )  # fmt: skip
 
     def __init__(self, draft: Draft, metrics: AdmissionMetrics | None = None) -> None:
         self.draft = draft
         self.metrics = metrics or AdmissionMetrics()
-        self.reader, self.catalog = draft.environment.reader, draft.environment.catalog.current
+        self.reader, self.served_resources = draft.environment.reader, draft.environment.served_resources.current
         self.resource = draft.request.target
         self.operation = draft.operation
         self.subresource = draft.request.subresource
@@ -160,7 +166,7 @@ class Attributes:
             return value if value.get("kind") == self.resource.kind else {**value, "kind": self.resource.kind}
         if value is self.draft.new:
             return value
-        return self.resource.behaviour.written(value)
+        return self.resource.codec.written(value)
 
     # -- labels
 
@@ -173,7 +179,7 @@ class Attributes:
         """The labels of the request's namespace, None if it does not exist."""
         if is_namespace(self.resource) and not self.subresource and self._new:
             return _labels(self._new[self.resource])
-        namespaces = self.catalog.find("", "v1", "namespaces")
+        namespaces = self.served_resources.find("", "v1", "namespaces")
         assert namespaces is not None
         entries = (await self.reader.collection(namespaces)).entries
         entry = entries.get(key_of(namespaces, "", self.namespace))
@@ -214,7 +220,7 @@ def _name_or_base(request: Attributes) -> str:
 async def converted(value: Object, resource: Resource, weight: int = 0) -> Object:
     """An object at another version of its resource, not pruned; `value` is not changed. Raises ApiError."""
     if not resource.is_custom:
-        return resource.behaviour.convert(resource, {**value})
+        return resource.codec.convert(resource, {**value})
     group, _, version = value.get("apiVersion", "").rpartition("/")
     if group != resource.group:
         kind = value.get("kind", "")
@@ -223,3 +229,56 @@ async def converted(value: Object, resource: Resource, weight: int = 0) -> Objec
     if all(version.api_version != value["apiVersion"] for version in resource.versions.all):
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value['apiVersion']}")
     return await convert(value, resource, weight)
+
+
+# -- owner references -------------------------------------------------------------------------------------------------
+
+
+def check(draft: Draft) -> None:
+    """Raises ApiError Forbidden."""
+    request, resource = draft.request, draft.request.target
+    if (resource.group, resource.plural, request.subresource) == ("", "pods", "status"):
+        return
+    new, old = _owners(draft.new), _owners(draft.old or {})
+    if equal(new, old):
+        return
+    if draft.operation != "CREATE":
+        _require(draft, request.asks_to("delete", resource), "cannot set an ownerRef on a resource you can't delete")
+    for reference in _newly_blocking(new, old):
+        _check_finalizers(draft, reference)
+
+
+def _owners(value: Object) -> list[Object]:
+    return (value.get("metadata") or {}).get("ownerReferences") or []
+
+
+def _newly_blocking(new: list[Object], old: list[Object]) -> list[Object]:
+    blocking = {reference.get("uid") for reference in old if reference.get("blockOwnerDeletion")}
+    return [one for one in new if one.get("blockOwnerDeletion") and one.get("uid") not in blocking]
+
+
+def _check_finalizers(draft: Draft, reference: Object) -> None:
+    request = draft.request
+    version, kind = reference.get("apiVersion", ""), reference.get("kind", "")
+    owner = draft.environment.served_resources.current.kinds.get((version, kind))
+    if owner is None:
+        why = f"cannot find RESTMapping for APIVersion {version} Kind {kind}: no matches for kind {quote(kind)} in version {quote(version)}"
+        raise refusal(Attributes(draft), f"cannot set blockOwnerDeletion in this case because {why}")
+    asked = access.Attributes(
+        request.user,
+        "update",
+        owner.group,
+        owner.version,
+        owner.plural,
+        "finalizers",
+        request.namespace if owner.namespaced else "",
+        reference.get("name", ""),
+    )
+    why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+    _require(draft, asked, why)
+
+
+def _require(draft: Draft, asked: access.Attributes, why: str) -> None:
+    decision: Decision = draft.request.authorize(asked)
+    if not decision.allowed:
+        raise refusal(Attributes(draft), f"{why}: {decision.reason}, {decision.error or '<nil>'}")

@@ -18,12 +18,12 @@ from noxu.api.errors import ApiError
 from noxu.api.selectors import label_selector
 from noxu.cel import Composition
 from noxu.go.text import compact_json
-from noxu.registry.catalog import Catalog
-from noxu.registry.conversion.entries import entries_at
-from noxu.registry.entry import Entry, key_of, object_at, packed_labels
+from noxu.registry.conversion.converters import entries_at
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
+from noxu.registry.stored_object import StoredObject, key_of, object_at, packed_labels
 from noxu.values import Object, cached_property
 
 _MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms
@@ -158,7 +158,7 @@ async def matching_invocations(request: Attributes, bound: Bound[P]) -> list[Inv
         resource = await matched(policy.criteria, request)
         if resource is None:
             return []
-        kind = None if policy.param_kind is None else _param_resource(request.catalog, policy.param_kind)
+        kind = None if policy.param_kind is None else _param_resource(request.served_resources, policy.param_kind)
     except (ConfigurationError, ApiError) as error:
         return [_unusable(policy, None, error)]
     for binding in bound.bindings:
@@ -174,9 +174,9 @@ async def matching_invocations(request: Attributes, bound: Bound[P]) -> list[Inv
 # -- params -----------------------------------------------------------------------------------------------------------
 
 
-def _param_resource(catalog: Catalog, kind: Object) -> Resource:
+def _param_resource(served_resources: ServedResources, kind: Object) -> Resource:
     group, _, version = kind["apiVersion"].rpartition("/")
-    for resource in catalog.in_version(group, version):
+    for resource in served_resources.in_version(group, version):
         if resource.kind == kind["kind"] and resource.is_stored:
             return resource
     name = f"{group}/{version}, Kind={kind['kind']}"
@@ -211,7 +211,7 @@ def _namespace_of_params(kind: Resource, reference: Object, namespace: str) -> s
     return explicit or namespace
 
 
-def _selected(entries: list[Entry], namespace: str, reference: Object) -> list[Entry]:
+def _selected(entries: list[StoredObject], namespace: str, reference: Object) -> list[StoredObject]:
     try:
         selector = label_selector(reference.get("selector"))
     except ValueError as error:

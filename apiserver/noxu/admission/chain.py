@@ -6,6 +6,8 @@
 If a mutating plug-in requests it, all of them are called again (upstream's reinvoker). Policies are not subject to
 admission themselves, webhook configurations not to webhooks. Plug-ins about built-in kinds (`builtin.table`) are only
 consulted for their resources, and cost other writes nothing.
+
+Namespaced objects need an existing namespace (upstream's NamespaceLifecycle).
 """
 
 from __future__ import annotations
@@ -15,21 +17,98 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.admission.builtin.table import Consulted
 from noxu.admission.metrics import AdmissionMetrics
-from noxu.admission.namespaces import NamespaceLifecycle
-from noxu.api.errors import Qualified
+from noxu.api import errors
+from noxu.api.errors import ApiError, Qualified
 from noxu.api.meta import OBJECT_META
 from noxu.features import ADMISSION_GROUP
 from noxu.go import unstructured
 from noxu.registry.cache import Collection
-from noxu.registry.catalog import Catalog
 from noxu.registry.draft import Action, Draft
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Json, copy
+from noxu_storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.admission.attributes import Attributes
-    from noxu.admission.hooks import Hook
+    from noxu.admission.reviews import Hook
+
+IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_ACCESS_REVIEWS: Final = frozenset({Qualified("authorization.k8s.io", "localsubjectaccessreviews")})
+"""They are answered for every namespace: a refusal would say which namespaces exist."""
+
+
+class NamespaceLifecycle:
+    """Refuses creation in a missing or terminating namespace, and deletion of three namespaces."""
+
+    def __init__(self, namespaces: Resource) -> None:
+        self._namespaces = namespaces
+
+    def admit(self, draft: Draft) -> Awaitable[None] | None:
+        """Check a write; the result is awaitable if the namespaces are not loaded yet. Raises ApiError to refuse."""
+        resource = draft.resource
+        if resource is self._namespaces:
+            if draft.operation == "DELETE" and draft.name in IMMORTAL:
+                raise errors.forbidden(resource.group_resource, draft.name, "this namespace may not be deleted")
+            return None
+        if draft.operation != "CREATE" or not resource.namespaced or resource.group_resource in _ACCESS_REVIEWS:
+            return None
+        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+        if collection is None:
+            return self._load_and_check(draft)
+        self._check(draft, collection)
+        return None
+
+    async def _load_and_check(self, draft: Draft) -> None:
+        self._check(draft, await draft.environment.reader.collection(self._namespaces))
+
+    def check_again(self, draft: Draft) -> None:
+        """Check right before a new object is stored: the namespace may have changed since `admit`. Raises ApiError.
+
+        Nothing waits between this and the write's place in the store's queue. So everything that was admitted before a
+        namespace became terminating is stored before what its controller writes, which therefore finds it.
+        """
+        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+        if draft.resource.namespaced and collection is not None:  # None: the cache was reset meanwhile
+            self._check(draft, collection)
+
+    def _namespace(self, draft: Draft, collection: Collection) -> StoredObject | None:
+        return collection.entries.get(Key(collection.name, "", draft.request.namespace))
+
+    def _check(self, draft: Draft, collection: Collection) -> None:
+        entry = self._namespace(draft, collection)
+        if entry is None:
+            raise errors.not_found(self._namespaces.group_resource, draft.request.namespace)
+        if is_terminating(entry, self._namespaces):
+            raise _terminating(draft)
+
+
+def is_terminating(entry: StoredObject, namespaces: Resource) -> bool:
+    """Whether a namespace is being deleted."""
+    if b"Terminating" not in entry.stored:
+        return False
+    return bool(object_at(entry, namespaces).get("status", {}).get("phase") == "Terminating")
+
+
+def _terminating(draft: Draft) -> ApiError:
+    namespace = draft.request.namespace
+    metadata = draft.new.get("metadata") or {}
+    name = draft.name or metadata.get("name") or metadata.get("generateName") or "Unknown"  # NewForbidden's order
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    error = errors.forbidden(draft.request.target.group_resource, name, why)
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    error.details = {**(error.details or {}), "causes": [cause]}
+    return error
+
+
+# -- chain ------------------------------------------------------------------------------------------------------------
+
 
 OWNER_REFERENCES: Final = "OwnerReferencesPermissionEnforcement"
 _MANAGED_FIELDS: Final = OBJECT_META.fields["managedFields"].type
@@ -76,15 +155,17 @@ P = TypeVar("P", bound=Plugin)
 class Chain:
     """The `Admission` of a server."""
 
-    def __init__(self, catalog: Catalog, enabled: Container[str]) -> None:
+    def __init__(self, served_resources: ServedResources, enabled: Container[str]) -> None:
         """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
         lifecycle = "NamespaceLifecycle" in enabled
-        self._lifecycle = NamespaceLifecycle(_find(catalog, "", "namespaces")) if lifecycle else None
+        self._lifecycle = NamespaceLifecycle(_find(served_resources, "", "namespaces")) if lifecycle else None
         self._consulted = Consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
-        self._kinds = [kind for kind in catalog.resources if kind.group == ADMISSION_GROUP and not kind.is_custom]
+        self._kinds = [
+            kind for kind in served_resources.resources if kind.group == ADMISSION_GROUP and not kind.is_custom
+        ]
         if "ResourceQuota" in enabled:
-            self._kinds.append(_find(catalog, "", "resourcequotas"))
+            self._kinds.append(_find(served_resources, "", "resourcequotas"))
         self.metrics = AdmissionMetrics()
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
@@ -160,10 +241,10 @@ class Chain:
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
         if self._checks_owners and draft.operation in ("CREATE", "UPDATE"):
-            from noxu.admission import owner_references  # few servers enable it
+            from noxu.admission import attributes  # few servers enable it
 
             with self.metrics.plugin(OWNER_REFERENCES, "validate", draft.operation):
-                owner_references.check(draft)
+                attributes.check(draft)
         is_consulted = self._consults(draft)
         if draft.resource.group != ADMISSION_GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
@@ -238,7 +319,7 @@ def _owners(draft: Draft) -> Json:
 
 def _keep_readable(draft: Draft, before: Json) -> None:
     """Restore managedFields that admission has made unreadable (fieldmanager's admission controller)."""
-    from noxu.apply.entries import InvalidEntries, decode  # with the first change by admission
+    from noxu.apply.managed_fields import InvalidEntries, decode  # with the first change by admission
 
     after = _owners(draft)
     if after is None or unstructured.mismatch(_MANAGED_FIELDS, after):
@@ -253,7 +334,7 @@ def _keep_readable(draft: Draft, before: Json) -> None:
         draft.new = {**draft.new, "metadata": {**draft.new["metadata"], "managedFields": before or []}}
 
 
-def _find(catalog: Catalog, group: str, plural: str) -> Resource:
-    resource = catalog.find(group, "v1", plural)
+def _find(served_resources: ServedResources, group: str, plural: str) -> Resource:
+    resource = served_resources.find(group, "v1", plural)
     assert resource is not None
     return resource

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from noxu.registry.cache import Collection
-from noxu.registry.entry import object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 from noxu_storage.types import Key, Revision
 

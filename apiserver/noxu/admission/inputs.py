@@ -15,9 +15,9 @@ from noxu.api import errors
 from noxu.api.errors import Qualified
 from noxu.registry import access
 from noxu.registry.access import User
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 
 
@@ -102,7 +102,7 @@ async def namespace_of(request: Attributes) -> Object | None:
     """The namespace of the request for expressions, None for a cluster-scoped object. Raises ApiError NotFound."""
     if not request.namespace or is_namespace(request.resource):
         return None
-    namespaces = request.catalog.find("", "v1", "namespaces")
+    namespaces = request.served_resources.find("", "v1", "namespaces")
     assert namespaces is not None
     entry = (await request.reader.collection(namespaces)).entries.get(key_of(namespaces, "", request.namespace))
     if entry is None:

@@ -317,7 +317,7 @@ class MutatingPolicies:
                 return result
             new: Object = copy(result.object)  # it shares parts with objects in use
             if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:
-                resource.behaviour.default(resource, new)
+                resource.codec.default(resource, new)
             return Mutated(new, result.growth)
 
         return await run_within_budget(policy.weight(request), work)

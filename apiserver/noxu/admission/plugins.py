@@ -7,18 +7,18 @@ after a restart by the first write that they have to check.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from noxu.features import ADMISSION_GROUP
-from noxu.registry import corrupt_objects
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 
 if TYPE_CHECKING:
     from noxu.admission.attributes import Attributes
-    from noxu.admission.hooks import Hook
+    from noxu.admission.reviews import Hook
     from noxu.webhook.client import Caller
 
 
@@ -72,7 +72,7 @@ class _Deferred(Generic[P]):
         found = [await reader.collection(kind) for kind in self._kinds]
         for kind, collection in zip(self._kinds, found, strict=True):
             if collection.corrupt:
-                raise corrupt_objects.unlistable(kind, collection.corrupt)
+                raise unlistable(kind, collection.corrupt)
         return bool(self._own) or all(collection.entries for collection in found)
 
 
@@ -95,72 +95,54 @@ class DeferredQuotas(DeferredValidating):
         return not self.is_idle(reader)
 
 
-def _validating_policies(policies: Resource, bindings: Resource) -> _Validating:
-    from noxu.admission.policies import ValidatingPolicies
+def _load(place: str, *more: object) -> Callable[..., Any]:
+    """What makes a plug-in, from the kinds of its configurations; its class is at this place in the package."""
 
-    return ValidatingPolicies(policies, bindings)
+    def make(*kinds: Resource) -> Any:
+        module, _, name = place.rpartition(".")
+        return getattr(import_module(f"{__package__}.{module}"), name)(*kinds, *more)
 
-
-def _mutating_policies(policies: Resource, bindings: Resource) -> _Mutating:
-    from noxu.admission.mutations import MutatingPolicies
-
-    return MutatingPolicies(policies, bindings)
+    return make
 
 
-def mutating_policies(catalog: Catalog) -> DeferredMutating:
+def mutating_policies(served_resources: ServedResources) -> DeferredMutating:
     """MutatingAdmissionPolicy."""
-    return DeferredMutating("MutatingAdmissionPolicy", _kinds(catalog, "mutatingadmissionpolicies"), _mutating_policies)
+    kinds = _kinds(served_resources, "mutatingadmissionpolicies")
+    return DeferredMutating("MutatingAdmissionPolicy", kinds, _load("mutations.MutatingPolicies"))
 
 
-def validating_policies(catalog: Catalog) -> DeferredValidating:
+def validating_policies(served_resources: ServedResources) -> DeferredValidating:
     """ValidatingAdmissionPolicy."""
-    return DeferredValidating(
-        "ValidatingAdmissionPolicy", _kinds(catalog, "validatingadmissionpolicies"), _validating_policies
-    )
+    kinds = _kinds(served_resources, "validatingadmissionpolicies")
+    return DeferredValidating("ValidatingAdmissionPolicy", kinds, _load("policies.ValidatingPolicies"))
 
 
-def mutating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredMutating:
+def mutating_webhooks(served_resources: ServedResources, caller: Caller, local: Sequence[Hook]) -> DeferredMutating:
     """MutatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
-
-    def make(configurations: Resource) -> _Mutating:
-        from noxu.admission.webhooks import MutatingWebhooks
-
-        return MutatingWebhooks(configurations, caller, local)
-
-    return DeferredMutating("MutatingAdmissionWebhook", (_kind(catalog, "mutatingwebhookconfigurations"),), make, local)
+    kinds = (_kind(served_resources, "mutatingwebhookconfigurations"),)
+    make = _load("webhooks.MutatingWebhooks", caller, local)
+    return DeferredMutating("MutatingAdmissionWebhook", kinds, make, local)
 
 
-def validating_webhooks(catalog: Catalog, caller: Caller, local: Sequence[Hook]) -> DeferredValidating:
+def validating_webhooks(served_resources: ServedResources, caller: Caller, local: Sequence[Hook]) -> DeferredValidating:
     """ValidatingAdmissionWebhook. `caller` reaches webhooks; `local` are webhooks in this process."""
-
-    def make(configurations: Resource) -> _Validating:
-        from noxu.admission.webhooks import ValidatingWebhooks
-
-        return ValidatingWebhooks(configurations, caller, local)
-
-    return DeferredValidating(
-        "ValidatingAdmissionWebhook", (_kind(catalog, "validatingwebhookconfigurations"),), make, local
-    )
+    kinds = (_kind(served_resources, "validatingwebhookconfigurations"),)
+    make = _load("webhooks.ValidatingWebhooks", caller, local)
+    return DeferredValidating("ValidatingAdmissionWebhook", kinds, make, local)
 
 
-def resource_quotas(catalog: Catalog) -> DeferredQuotas:
+def resource_quotas(served_resources: ServedResources) -> DeferredQuotas:
     """ResourceQuota."""
-
-    def make(quotas: Resource) -> _Validating:  # noqa: ARG001
-        from noxu.admission.builtin.resource_quotas import ResourceQuotas
-
-        return ResourceQuotas()
-
-    quotas = catalog.find("", "v1", "resourcequotas")
+    quotas = served_resources.find("", "v1", "resourcequotas")
     assert quotas is not None
-    return DeferredQuotas("ResourceQuota", (quotas,), make)
+    return DeferredQuotas("ResourceQuota", (quotas,), lambda _: _load("builtin.resource_quotas.ResourceQuotas")())
 
 
-def _kinds(catalog: Catalog, policies: str) -> tuple[Resource, Resource]:
-    return _kind(catalog, policies), _kind(catalog, policies.replace("policies", "policybindings"))
+def _kinds(served_resources: ServedResources, policies: str) -> tuple[Resource, Resource]:
+    return _kind(served_resources, policies), _kind(served_resources, policies.replace("policies", "policybindings"))
 
 
-def _kind(catalog: Catalog, plural: str) -> Resource:
-    found = catalog.find(ADMISSION_GROUP, "v1", plural)
+def _kind(served_resources: ServedResources, plural: str) -> Resource:
+    found = served_resources.find(ADMISSION_GROUP, "v1", plural)
     assert found is not None
     return found

@@ -1,15 +1,22 @@
 """AdmissionReview: the request to a webhook, and its answer (admission.k8s.io; plugin/webhook/request).
 
 Both versions have the same fields. An answer in v1 must have the uid, apiVersion and kind; one in v1beta1 need not.
+
+One configured webhook (admissionregistration.k8s.io/v1 MutatingWebhook and ValidatingWebhook), compiled.
+
+Errors in a configuration are kept in its hook: they are reported to the requests that it matches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes
+from noxu.admission.expressions import MatchConditions
 from noxu.admission.inputs import document
+from noxu.admission.matching import Criteria, criteria_of_webhook
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.api.json_patches import MAX_JSON_PATCH_OPERATIONS
@@ -20,8 +27,8 @@ from noxu.go.structs import BOOL, BYTES, JSON, STRING, UID, Field, List, Map, St
 from noxu.go.text import quote
 from noxu.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
 from noxu.registry.resource import Resource
-from noxu.values import Json, Object
-from noxu.webhook.client import CallFailed, Reply, ReviewKind, read_review
+from noxu.values import Json, Object, cached_property
+from noxu.webhook.client import Caller, CallFailed, Endpoint, Reply, ReviewKind, Unusable, endpoint_of, read_review
 
 GROUP: Final = "admission.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1")
@@ -201,8 +208,77 @@ def _typed(request: Attributes, resource: Resource, value: Json) -> Object:
         value = {**value, "kind": kind or resource.kind, "apiVersion": value.get("apiVersion") or resource.api_version}
         if (value["kind"], value["apiVersion"]) != (resource.kind, resource.api_version):
             raise ValueError(errors.no_kind_registered(value["kind"], value["apiVersion"]))
-        value, _ = resource.behaviour.decode(resource, value)
+        value, _ = resource.codec.decode(resource, value)
     typed: Object = value
     if typed.get("kind") == resource.kind and request.subresource != "scale":
-        resource.behaviour.default(resource, typed)
+        resource.codec.default(resource, typed)
     return typed
+
+
+# -- hooks ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Hook:
+    """One configured webhook. It is called by `caller`, over the network if that is None."""
+
+    uid: str
+    configuration: str
+    name: str
+    criteria: Criteria
+    endpoint: Endpoint | None = None
+    client_error: str = ""
+    """The error of its client configuration, if it has no endpoint."""
+    selector_error: str = ""
+    """The error of its selectors: a request that matches its rules fails."""
+    caller: Caller | None = None
+    conditions: Sequence[Object] = ()
+    fails_closed: bool = True
+    """failurePolicy Fail."""
+    side_effects: str | None = "None"
+    timeout: int = 10
+    versions: Sequence[str] = VERSIONS
+    reinvoke: bool = False
+    """reinvocationPolicy IfNeeded."""
+
+    @cached_property
+    def compiled(self) -> MatchConditions:
+        return MatchConditions(self.conditions)
+
+
+def hooks_of(configuration: Object) -> list[Hook]:
+    """Compile the webhooks of a decoded and defaulted configuration."""
+    name, count_of = configuration["metadata"]["name"], dict[str, int]()
+    hooks = []
+    for hook in configuration.get("webhooks") or ():
+        n = count_of[hook["name"]] = count_of.get(hook["name"], -1) + 1
+        hooks.append(_hook(hook, name, f"{name}/{hook['name']}/{n}"))
+    return hooks
+
+
+def _hook(hook: Object, configuration: str, uid: str) -> Hook:
+    endpoint, client_error, selector_error = None, "", ""
+    try:
+        endpoint = endpoint_of(hook["clientConfig"])
+    except Unusable as error:
+        client_error = error.text
+    try:
+        criteria = criteria_of_webhook(hook)
+    except ValueError as error:
+        selector_error = str(error)
+        criteria = criteria_of_webhook({**hook, "namespaceSelector": {}, "objectSelector": {}})
+    return Hook(
+        uid,
+        configuration,
+        hook["name"],
+        criteria,
+        endpoint,
+        client_error,
+        selector_error,
+        conditions=hook.get("matchConditions") or (),
+        fails_closed=hook.get("failurePolicy") != "Ignore",
+        side_effects=hook.get("sideEffects"),
+        timeout=hook.get("timeoutSeconds", 10),
+        versions=hook.get("admissionReviewVersions") or (),
+        reinvoke=hook.get("reinvocationPolicy") == "IfNeeded",
+    )

@@ -20,11 +20,10 @@ from noxu.admission import reviews
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.configured import Configured
 from noxu.admission.expressions import ConditionError
-from noxu.admission.hooks import Hook, hooks_of
 from noxu.admission.inputs import for_conditions, inputs_of
 from noxu.admission.matching import matched
 from noxu.admission.metrics import CALL_FAILED, INTERNAL, NO_ERROR, WebhookType
-from noxu.admission.reviews import Response
+from noxu.admission.reviews import Hook, Response, hooks_of
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.api.names import qualified_name

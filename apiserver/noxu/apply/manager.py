@@ -15,10 +15,8 @@ from typing import Final, NamedTuple
 from noxu.api import errors
 from noxu.api.errors import MAX_REPORTED_ERRORS, ApiError
 from noxu.api.meta import MANAGED_FIELDS_ENTRY
-from noxu.apply import lastapplied
+from noxu.apply import merging
 from noxu.apply.comparison import Comparison, same
-from noxu.apply.compiled import Unsure, accept
-from noxu.apply.entries import InvalidEntries, Manager, Managers, Owned, decode, encode
 from noxu.apply.fieldset import (
     EMPTY,
     SELF,
@@ -34,9 +32,10 @@ from noxu.apply.fieldset import (
     union,
     united,
 )
+from noxu.apply.managed_fields import InvalidEntries, Manager, Managers, Owned, decode, encode
 from noxu.apply.merging import merge, remove
 from noxu.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
-from noxu.apply.typed import ensure_named, join_errors, reconcile, to_set, validate
+from noxu.apply.typed import Unsure, accept, ensure_named, join_errors, reconcile, to_set, validate
 from noxu.go import unstructured
 from noxu.values import Json, Object, copy, equal
 
@@ -91,7 +90,7 @@ def update(
     if live is None and tracker.custom and _entries(new) is None:
         created = _created_fast(new, tracker, manager or UNKNOWN, now, is_valid=valid.new)
         if created is not None:
-            return _with_entries(new, encode(created))
+            return _with_entries(new, encode(created, tracker.recurring))
     managers = _initial_managers(live, new, tracker)
     if live is not None and not managers:
         return _with_entries(new, None)
@@ -107,7 +106,7 @@ def update(
             managers = _updated(bare_live, tracked, tracker, managers, manager or UNKNOWN, now, valid)
     except (Failed, ApiError):
         return _with_entries(bare, _entries(live))
-    return _with_entries(bare, encode(managers, in_order=not tracker.custom))
+    return _with_entries(bare, encode(managers, tracker.recurring, in_order=not tracker.custom))
 
 
 def _is_tracked(value: Object, tracker: Tracker) -> bool:
@@ -122,14 +121,14 @@ def _initial_managers(live: Object | None, new: Object, tracker: Tracker) -> Man
         sent = _entries(new)
         if sent in ([], [{}]):
             return {}
-        if managers := _decoded(sent):
+        if managers := _decoded(sent, tracker):
             return managers
-    return _decoded(_entries(live))
+    return _decoded(_entries(live), tracker)
 
 
-def _decoded(entries: Json) -> Managers:
+def _decoded(entries: Json, tracker: Tracker) -> Managers:
     try:
-        return decode(entries)
+        return decode(entries, tracker.recurring)
     except InvalidEntries:
         return {}
 
@@ -354,7 +353,7 @@ def apply(
     """
     live = copy(tracker.blank) if live is None else live
     try:
-        managers = decode(_entries(live))
+        managers = decode(_entries(live), tracker.recurring)
     except InvalidEntries as error:
         raise errors.plain_error(f"failed to decode managed fields: {error}") from None
     live = _with_entries(live, None)
@@ -374,9 +373,9 @@ def apply(
     except _Conflicts as conflicts:
         raise _conflict_error(conflicts.found) from None
     changed = new is not live
-    if manager == lastapplied.KUBECTL:
-        new = lastapplied.renewed(new, config)
-    return Applied(_with_entries(new, encode(managers, in_order=not tracker.custom)), changed)
+    if manager == merging.KUBECTL:
+        new = merging.renewed(new, config)
+    return Applied(_with_entries(new, encode(managers, tracker.recurring, in_order=not tracker.custom)), changed)
 
 
 def _before_first_apply(live: Object, tracker: Tracker, now: str, valid: Valid) -> Managers:
@@ -453,8 +452,8 @@ def _conflict_error(found: list[_Conflict]) -> ApiError:
 def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, manager: str) -> None:
     """kubectl may take over fields that it applied client-side. Raises the remaining conflicts."""
     allowed = None
-    if manager == lastapplied.KUBECTL:
-        allowed = lastapplied.applied_client_side(live, tracker.version, tracker.type)
+    if manager == merging.KUBECTL:
+        allowed = merging.applied_client_side(live, tracker.version, tracker.type)
     if allowed is None:
         raise conflicts
     left = [conflict for conflict in conflicts.found if not contains(allowed, conflict.path)]

@@ -3,15 +3,24 @@
 `merge` never removes anything; of two leaves the configuration's wins. Parts that the configuration does not change are
 shared with the live object, not copied, so that identity shows what is unchanged. `remove` shares as well. Recursion
 follows the type; where types end, loops follow the data.
+
+The server's handling of kubectl's annotation kubectl.kubernetes.io/last-applied-configuration.
+
+It concerns only applies by the field manager `kubectl`: objects that were applied client-side before may be taken over
+without `--force-conflicts`, and the annotation is kept up to date for older clients.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from noxu.apply.fieldset import SELF, Element, FieldSet, is_member
-from noxu.apply.typed import identified
+import orjson
+
+from noxu.apply.comparison import compare
+from noxu.apply.fieldset import SELF, Element, FieldSet, difference, is_member
+from noxu.apply.typed import identified, to_set, validate
 from noxu.apply.types import DEDUCED, ListType, MapType, Type
+from noxu.go.text import compact_json
 from noxu.values import Json, Object, equal
 
 _ABSENT: Final = object()
@@ -200,3 +209,58 @@ def _remove_deduced(value: Object, fields: FieldSet) -> Object | None:
     for _, _, kept, parent, place in reversed(frames[1:]):
         parent[place] = kept or None
     return frames[0][2] or None
+
+
+# -- lastapplied ------------------------------------------------------------------------------------------------------
+
+
+KUBECTL: Final = "kubectl"
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_ANNOTATIONS: Final = 256 * 1024  # upstream's TotalAnnotationSizeLimitB
+
+
+def _annotation(value: Object) -> str:
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def applied_client_side(live: Object, version: str, kind: Type) -> FieldSet | None:
+    """The fields with the values of the annotation. None if there is no annotation of this version."""
+    try:
+        config = orjson.loads(_annotation(live))
+    except ValueError:
+        return None
+    if not isinstance(config, dict) or not config.get("kind") or config.get("apiVersion") != version:
+        return None
+    if validate(config, kind) or validate(live, kind):
+        return None
+    change = compare(config, live, kind)
+    fields = to_set(config, kind)
+    for differing in change:
+        fields = difference(fields, differing)
+    return fields
+
+
+def renewed(value: Object, config: Object) -> Object:
+    """The object with the annotation updated to the applied configuration, if it has the annotation."""
+    if not _annotation(value):
+        return value
+    metadata = value["metadata"]
+    annotations = metadata["annotations"] | {ANNOTATION: compact_json(_plain(config)) + "\n"}
+    if sum(len(name.encode()) + len(text.encode()) for name, text in annotations.items()) > MAX_ANNOTATIONS:
+        del annotations[ANNOTATION]
+    return {**value, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _plain(config: Object) -> Object:
+    """The configuration without the annotation."""
+    metadata = config.get("metadata")
+    if not isinstance(metadata, dict) or "annotations" not in metadata:
+        return config
+    rest = {name: value for name, value in metadata.items() if name != "annotations"}
+    if isinstance(metadata["annotations"], dict):
+        annotations = {name: text for name, text in metadata["annotations"].items() if name != ANNOTATION}
+        rest["annotations"] = annotations
+    return {**config, "metadata": rest}

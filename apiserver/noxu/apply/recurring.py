@@ -19,67 +19,63 @@ FieldSet: TypeAlias = dict[str, Any]  # of `fieldset`, which servers import with
 
 MAX_KEPT: Final = 256
 MAX_KEPT_BYTES: Final = 8 * 1024
-"""The number of sets that are kept, and the length of their JSON."""
-
-_sets: Final[dict[bytes, FieldSet]] = {}
-"""By their JSON, with its keys in any order."""
-_texts: Final[dict[int, tuple[FieldSet, bytes]]] = {}
-"""The JSON, with sorted keys, of those that have recurred; by the set's id, which the set itself keeps in use."""
+"""The number of sets that are kept of one resource, and the length of their JSON."""
 
 
-def recurring(fields: Json, read: Callable[[Json], FieldSet]) -> FieldSet:
-    """fieldsV1 as a set, the same dict for equal JSON of canonical sets.
+class RecurringSets:
+    """The sets of one resource, in all its versions. Threads may use it at the same time: at worst a set is not kept."""
 
-    `read` makes the set, which is `fields` itself if that is canonical, and raises what this raises.
-    """
-    known = _known(fields, lambda given: read(given) is given)
-    return read(fields) if known is None else known
+    __slots__ = ("_sets", "_texts")
 
+    def __init__(self) -> None:
+        self._sets: dict[bytes, FieldSet] = {}
+        """By their JSON, with its keys in any order."""
+        self._texts: dict[int, tuple[FieldSet, bytes]] = {}
+        """The JSON, with sorted keys, of those that have recurred; by the set's id, which the set itself keeps in use."""
 
-def recurring_set(fields: FieldSet, is_canonical: Callable[[FieldSet], bool]) -> FieldSet:
-    """The same for a set that a write has made. If it is not canonical (`v:-0`), it is read as another one (`v:0`)."""
-    known = _known(fields, is_canonical)
-    return fields if known is None else known
+    def read(self, fields: Json, parse: Callable[[Json], FieldSet]) -> FieldSet:
+        """fieldsV1 as a set, the same dict for equal JSON of canonical sets.
 
+        `parse` makes the set, which is `fields` itself if that is canonical, and raises what this raises.
+        """
+        known = self._known(fields, lambda given: parse(given) is given)
+        return parse(fields) if known is None else known
 
-def _known(fields: Json, is_canonical: Callable[[Json], bool]) -> FieldSet | None:
-    """The set with the JSON of `fields`, which is kept as that set if it is new. None if it is not kept."""
-    if json_of(fields) is not None:
-        return fields  # type: ignore[no-any-return]
-    try:
-        written = orjson.dumps(fields)
-    except TypeError:  # too deep
-        return None
-    known = _sets.get(written)
-    if known is None:
-        if len(written) > MAX_KEPT_BYTES or not is_canonical(fields):
+    def written(self, fields: FieldSet, is_canonical: Callable[[FieldSet], bool]) -> FieldSet:
+        """The same for a set that a write has made. If it is not canonical (`v:-0`), it is read as another one (`v:0`)."""
+        known = self._known(fields, is_canonical)
+        return fields if known is None else known
+
+    def _known(self, fields: Json, is_canonical: Callable[[Json], bool]) -> FieldSet | None:
+        """The set with the JSON of `fields`, which is kept as that set if it is new. None if it is not kept."""
+        if self.json_of(fields) is not None:
+            return fields  # type: ignore[no-any-return]
+        try:
+            written = orjson.dumps(fields)
+        except TypeError:  # too deep
             return None
-        if len(_sets) >= MAX_KEPT:
-            forget()
-        known = _sets[written] = fields
-    elif id(known) not in _texts:
-        _texts[id(known)] = known, codec.encode(known, sort_keys=True)
-    return known
+        known = self._sets.get(written)
+        if known is None:
+            if len(written) > MAX_KEPT_BYTES or not is_canonical(fields):
+                return None
+            if len(self._sets) >= MAX_KEPT:
+                self._sets.clear()
+                self._texts.clear()
+            known = self._sets[written] = fields  # from now on many objects share this dict
+        elif id(known) not in self._texts:
+            self._texts[id(known)] = known, codec.encode(known, sort_keys=True)
+        return known
 
+    def json_of(self, fields: Json) -> bytes | None:
+        """The JSON of fieldsV1 with sorted keys, as `codec.encode` writes it; None if it is not known."""
+        known = self._texts.get(id(fields))
+        return known[1] if known is not None and known[0] is fields else None
 
-def json_of(fields: Json) -> bytes | None:
-    """The JSON of fieldsV1 with sorted keys, as `codec.encode` writes it; None if it is not known."""
-    known = _texts.get(id(fields))
-    return known[1] if known is not None and known[0] is fields else None
+    def set_of(self, text: bytes) -> FieldSet | None:
+        """The set with that JSON, if its JSON is known; else None."""
+        known = self._sets.get(text)
+        return known if known is not None and self.json_of(known) == text else None
 
-
-def set_of(text: bytes) -> FieldSet | None:
-    """The set with that JSON, if its JSON is known; else None."""
-    known = _sets.get(text)
-    return known if known is not None and json_of(known) == text else None
-
-
-def kept() -> dict[bytes, FieldSet]:
-    """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""
-    return dict(_sets)
-
-
-def forget() -> None:
-    """Keep none of the sets that are kept now."""
-    _sets.clear()
-    _texts.clear()
+    def kept(self) -> dict[bytes, FieldSet]:
+        """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""
+        return dict(self._sets)

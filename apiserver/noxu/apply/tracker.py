@@ -3,18 +3,38 @@
 Fields are owned at the version at which they were written, so objects are compared at that version. The upstream server
 knows the versions in a CRD's spec; with an entry for another version it gives up (see `manager`). Built-in kinds drop
 such entries.
+
+Owners of a custom resource's replicas in its /scale subresource.
+
+In a Scale, a manager owns `.spec.replicas` of an autoscaling/v1 Scale; in the custom resource that is the field at
+specReplicasPath. (apimachinery's managedfields/scalehandler.go.) As there, an updater that owns the replicas in the
+custom resource is a different manager in the Scale, because the apiVersion is part of its identity: any write to /scale
+removes the field from its entry and, if it is still the owner, puts it into a new one without a time.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from typing import Final
 
 from noxu.apply.comparison import Comparison, compare
-from noxu.apply.compiled import accept
-from noxu.apply.fieldset import EMPTY, FieldSet, is_member, matching, recursive_difference
-from noxu.apply.typed import join_errors, to_set, validate
-from noxu.apply.types import Type
+from noxu.apply.fieldset import (
+    EMPTY,
+    FieldSet,
+    Path,
+    contains,
+    difference,
+    field,
+    is_member,
+    matching,
+    of,
+    recursive_difference,
+)
+from noxu.apply.managed_fields import Managers, Owned, decode, encode
+from noxu.apply.recurring import RecurringSets
+from noxu.apply.typed import accept, join_errors, to_set, validate
+from noxu.apply.types import SCALE, Type
 from noxu.values import Json, Object
 
 
@@ -36,7 +56,7 @@ def unchanged(value: Object) -> Object:
     return value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Tracker:
     """One resource (or subresource) at the version of the request.
 
@@ -46,7 +66,7 @@ class Tracker:
     create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with sorted keys.
     `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives an object without
     the empty fields that Go leaves out, which have no owner. `created` does so for an object that is created, of which whole
-    atomic lists are owned; None: `written`.
+    atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of the resource share.
     """
 
     version: str
@@ -54,14 +74,17 @@ class Tracker:
     types: Mapping[str, Type]
     convert: Callable[[Object, str], Object] = relabel
     subresource: str = ""
-    resets: Mapping[str, FieldSet] = field(default_factory=dict)
+    resets: Mapping[str, FieldSet] = dataclasses.field(default_factory=dict)
     only: FieldSet | None = None
-    empty: Object = field(default_factory=dict)
+    empty: Object = dataclasses.field(default_factory=dict)
     custom: bool = True
     implied: bool = False
     written: Callable[[Object], Object] = unchanged
     created: Callable[[Object], Object] | None = None
-    _known_ignored: dict[str, tuple[frozenset[str], bool]] = field(init=False, default_factory=dict, repr=False)
+    recurring: RecurringSets = dataclasses.field(default_factory=RecurringSets, repr=False)
+    _known_ignored: dict[str, tuple[frozenset[str], bool]] = dataclasses.field(
+        init=False, default_factory=dict, repr=False
+    )
 
     @property
     def type(self) -> Type:
@@ -186,3 +209,61 @@ def group_version_kind(value: Json) -> str:
     if version.count("/") > 1:
         return "/, Kind="
     return f"{version if '/' in version else '/' + version}, Kind={kind if isinstance(kind, str) else ''}"
+
+
+# -- scale ------------------------------------------------------------------------------------------------------------
+
+
+VERSION: Final = "autoscaling/v1"
+REPLICAS: Final[Path] = ("f:spec", "f:replicas")
+
+TRACKER: Final = Tracker(VERSION, "Scale", {VERSION: SCALE}, subresource="scale")
+"""For `update` and `apply` of a Scale."""
+
+
+def path_of(json_path: str) -> Path:
+    """A specReplicasPath, `.spec.replicas`, as a path of elements."""
+    return tuple(map(field, json_path.removeprefix(".").split(".")))
+
+
+def to_scale(entries: Json, replicas: Mapping[str, Path | None]) -> list[Object]:
+    """The managedFields of a Scale. `replicas` are the paths by apiVersion, None at a version without /scale."""
+    found: Managers = {}
+    for manager, owned in decode(entries).items():
+        path = replicas.get(owned.version)
+        if path and contains(owned.fields, path):
+            found[manager] = Owned(of(REPLICAS), VERSION, owned.time)
+    return encode(found)
+
+
+def to_parent(
+    entries: Json,
+    scale_entries: Json,
+    version: str,
+    replicas: Mapping[str, Path | None],
+    recurring: RecurringSets | None = None,
+) -> list[Object]:
+    """The managedFields of a custom resource, formerly `entries`, after its Scale was written at that apiVersion.
+
+    `recurring` are the sets of fields that the custom resources share.
+    """
+    parents = decode(entries, recurring)
+    scales = decode(scale_entries)
+    found: Managers = {}
+    for manager, owned in parents.items():
+        if owned.version not in replicas:
+            continue  # the version does not exist any more
+        path = replicas[owned.version]
+        if not path or not contains(owned.fields, path):
+            found[manager] = owned
+        elif manager in scales:
+            found[manager] = owned
+            del scales[manager]
+        elif fields := difference(owned.fields, of(path)):
+            found[manager] = Owned(fields, owned.version, owned.time)
+    written = replicas[version]
+    for manager, owned in scales.items():
+        if written and contains(owned.fields, REPLICAS):
+            before = parents.get(manager)
+            found[manager] = Owned(of(written), version, before.time if before else "")
+    return encode(found, recurring)

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from noxu.commands import progress
 from noxu.config import DEFAULT_EVENT_TTL, Etcd, StartError
 from noxu.process import stores
-from noxu.registry import stored_objects
-from noxu.registry.stored_objects import is_temporary
+from noxu.registry import storage_form
+from noxu.registry.storage_form import is_temporary
 from noxu_storage.check import Problem, check
 from noxu_storage.snapshot import Snapshot, snapshot
 from noxu_storage.state_file import existing_file, new_file
@@ -266,7 +266,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def _check_file(path: Path, quiet: bool) -> Sequence[Problem]:
     with progress.shown("check", "rows", quiet=quiet) as show:
-        report = check(path / stores.FILE if path.is_dir() else path, show, stored_objects.problem)
+        report = check(path / stores.FILE if path.is_dir() else path, show, storage_form.problem)
     print(
         f"{report.path}: format {report.version}, revision {report.revision}, compacted to {report.compacted}, "
         f"{report.keys} keys, {report.rows} rows"
@@ -280,7 +280,7 @@ def _check_etcd(options: Etcd, quiet: bool) -> Sequence[Problem]:
     from noxu_storage import etcd_check
 
     with progress.shown("check", "keys", quiet=quiet) as show:
-        report = asyncio.run(etcd_check.check(*access, verify=stored_objects.problem, progress=show))
+        report = asyncio.run(etcd_check.check(*access, verify=storage_form.problem, progress=show))
     for remark in report.remarks:
         print(f"noxu: {remark}", file=sys.stderr)
     print(

@@ -24,13 +24,11 @@ from noxu.commands.places import ApiClient, RequestError, StoreState, UnusablePl
 from noxu.config import StartError
 from noxu.control_plane import WITHOUT_CONTROLLERS, assemble, running
 from noxu.crd import conditions
-from noxu.registry.builtin import built_in_versions
+from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.storage_form import as_json
-from noxu.registry.stored_objects import is_temporary
+from noxu.registry.storage_form import as_json, is_temporary
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.schema.structural import NoStructuralForm
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
@@ -199,7 +197,7 @@ async def _made() -> Made:
     """The objects that a server makes when it starts, and for every namespace, cleaned."""
     found: Made = {}
     async with running(assemble(WITHOUT_CONTROLLERS, MemoryStore())) as plane:
-        for resource in plane.catalog.current.resources:
+        for resource in plane.served_resources.current.resources:
             if not resource.is_stored or resource.versions.storage is not resource:
                 continue
             for entry in (await plane.reader.collection(resource)).entries.values():
@@ -283,14 +281,14 @@ class StoredState:
     def _of(self, resource: Resource) -> Iterator[Object]:
         for key, stored, revision in self._state.values(Prefix(resource.collection)):
             try:
-                value = _decoded(Entry(key, stored, revision), resource)
+                value = _decoded(StoredObject(key, stored, revision), resource)
             except (ValueError, LookupError, TypeError, AttributeError, ApiError):  # what another program has written
                 self._refused.append(f"{' '.join(key)}: cannot be decoded; see `noxu check`")
             else:
                 yield value
 
 
-def _decoded(entry: Entry, resource: Resource) -> Object:
+def _decoded(entry: StoredObject, resource: Resource) -> Object:
     """An object in the storage version, or in its own if a webhook converts it, which is not called."""
     if resource.versions.converter is None:
         value = object_at(entry, resource)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.apply.lastapplied import ANNOTATION
+from noxu.apply.merging import ANNOTATION
 from noxu.files import write_whole
 from noxu.values import Json, Object, copy
 

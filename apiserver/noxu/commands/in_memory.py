@@ -25,9 +25,9 @@ from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, in_order, is_crd
 from noxu.registry import draft, explain
 from noxu.registry.draft import Options
-from noxu.registry.entry import object_at
 from noxu.registry.offload import without_threads
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import object_at
 from noxu.schema.narrowing import Narrowing
 from noxu.schema.structural import keeping
 from noxu.values import Object
@@ -176,7 +176,7 @@ def _as_v1(document: Document, warnings: list[str]) -> Document:
 
 async def _not_served(plane: ControlPlane, resource: Resource, document: Document) -> list[str]:
     """The reasons why an accepted CRD is not served, for example a conflict of names."""
-    if loading.name_of(document.value) in plane.catalog.current.defined:
+    if loading.name_of(document.value) in plane.served_resources.current.defined:
         return []
     crd = object_at(await plane.reader.get(resource, "", loading.name_of(document.value)), resource)
     if conditions.is_true(crd, conditions.ESTABLISHED):

@@ -33,9 +33,9 @@ from noxu.http.webhooks import WebhookClient
 from noxu.manifests import loading
 from noxu.process import stores
 from noxu.registry.draft import Action, Options, WriteRequest
-from noxu.registry.entry import object_at
 from noxu.registry.resource import Resource
 from noxu.registry.rewriting import outdated, rewrite
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 from noxu_storage.store import Store
 from noxu_storage.types import EVERYTHING, Progress, StoreError
@@ -173,12 +173,12 @@ async def _migrate_store(config: Config, names: list[str], show: Show) -> list[M
     """Raises MigrationError, StartError or StoreError."""
     done = []
     async with _open_control_plane(config) as plane:
-        definitions = plane.catalog.current.find(types.GROUP, types.VERSION, types.RESOURCE)
+        definitions = plane.served_resources.current.find(types.GROUP, types.VERSION, types.RESOURCE)
         assert definitions is not None
         entries = (await plane.reader.collection(definitions)).entries.values()
         for crd, migration in _chosen([object_at(entry, definitions) for entry in entries], names):
             done.append(migration)
-            versions = plane.catalog.current.defined.get(migration.crd)
+            versions = plane.served_resources.current.defined.get(migration.crd)
             if versions is None:
                 migration.failures.append("it is not established")
                 continue

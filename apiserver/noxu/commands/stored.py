@@ -25,13 +25,13 @@ from noxu.crd import conditions, types
 from noxu.crd.types import served_versions, storage_version
 from noxu.manifests import loading
 from noxu.manifests.documents import LoadError, checked, is_crd, read_paths
-from noxu.registry import collection_names
+from noxu.registry import storage_form
+from noxu.registry.builtin import definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.definition import definitions_resource
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.resource import Versions
 from noxu.registry.revalidation import revalidate
 from noxu.registry.storage_form import as_json
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.schema.structural import NoStructuralForm
 from noxu.values import Json, Object
 from noxu_storage.types import (
@@ -158,7 +158,7 @@ class StoredCustomResources:
     def definitions(self) -> Iterator[Object]:
         resource = definitions_resource().storage
         for key, value, revision in self._snapshot.values(Prefix(resource.collection)):
-            yield object_at(Entry(key, value, revision), resource)
+            yield object_at(StoredObject(key, value, revision), resource)
 
     def objects(self, crd: Object) -> Iterator[Object]:
         for key, stored, revision in self._snapshot.values(_prefix(crd)):
@@ -185,7 +185,7 @@ class StoredCustomResources:
 
 def _prefix(crd: Object) -> Prefix:
     """That of the keys of a CRD's custom resources."""
-    return Prefix(collection_names.of_custom(crd["spec"]["group"], crd["spec"]["names"]["plural"]))
+    return Prefix(storage_form.custom_collection(crd["spec"]["group"], crd["spec"]["names"]["plural"]))
 
 
 class ServedCustomResources:

@@ -1,7 +1,7 @@
 """Updates as clients send them: what becomes of an object that exists when a file with its name is written.
 
 `kubectl apply` changes what the file has, and removes what only the file before had; what admission and the server have added
-stays: addresses, generated names, the volumes of service accounts (see `apply.three_way`). The file before is the former
+stays: addresses, generated names, the volumes of service accounts (see `apply.patch`). The file before is the former
 document of `--old`, or the one that was written last in this run. An exported object is none: what was applied last is in
 its annotation, if it has one, and else nothing is known to be removed. An exported object that updates an exported one was
 edited: its client would send it as a whole, by `kubectl replace`.
@@ -22,8 +22,8 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.apply.lastapplied import ANNOTATION
-from noxu.apply.three_way import three_way
+from noxu.apply.merging import ANNOTATION
+from noxu.apply.patch import three_way
 from noxu.commands.findings import Verb
 from noxu.control_plane import ControlPlane
 from noxu.go.structs import Struct
@@ -31,8 +31,8 @@ from noxu.go.time import format_time
 from noxu.kinds.kind import Context, prepare
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, is_crd
-from noxu.registry.entry import key_of, new_entry, object_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, new_entry, object_at
 from noxu.values import Json, Object, copy, equal
 from noxu_storage.types import Conflict, Key
 
@@ -159,9 +159,9 @@ async def _create(plane: ControlPlane, document: Document) -> None:
     if isinstance(status, dict) and status and not equal(created.get("status"), status):
         entry = await plane.reader.get(resource, namespace, name)
         storage = resource.versions.storage
-        stored, _ = resource.behaviour.decode(resource, {**object_at(entry, resource), "status": copy(status)})
+        stored, _ = resource.codec.decode(resource, {**object_at(entry, resource), "status": copy(status)})
         if storage is not resource:
-            stored = storage.behaviour.convert(storage, stored)
+            stored = storage.codec.convert(storage, stored)
         await plane.writer.environment.persistence.replace(
             entry, new_entry(entry.key, storage, stored, served_as_stored=False)
         )
@@ -175,9 +175,9 @@ async def _restore(plane: ControlPlane, document: Document) -> None:
     namespace = loading.namespace_of(resource, value)
     await loading.ensure_namespace(plane, namespace)
     storage, environment = resource.versions.storage, plane.writer.environment
-    value, _ = resource.behaviour.decode(resource, value)
+    value, _ = resource.codec.decode(resource, value)
     if storage is not resource:
-        value = storage.behaviour.convert(storage, value)
+        value = storage.codec.convert(storage, value)
     metadata = value["metadata"]
     metadata["uid"] = environment.identifiers.new_uid()
     metadata["creationTimestamp"] = format_time(environment.clock.now())

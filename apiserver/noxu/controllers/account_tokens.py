@@ -3,25 +3,34 @@
 A Secret of the type `kubernetes.io/service-account-token` names its account in an annotation. The controller adds a token that
 never expires, the CA of the server and the namespace, and annotates the uid of the account. When the account does not
 exist, or is another one of the same name, the Secret is deleted.
+
+Records on which day the token of a Secret was last used: its label `kubernetes.io/legacy-token-last-used`
+(pkg/serviceaccount/legacy.go).
+
+Upstream writes the label while it authenticates the request. Here requests do not wait for it: the authenticator calls
+`used`, which adds the Secret to the queue. `tokens` does so once a day for each token.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
-from typing import Final
+from datetime import timedelta
+from typing import Final, NamedTuple
 
+from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import users
-from noxu.controllers.controller import Controller
+from noxu.controllers import controller
+from noxu.controllers.controller import Controller, Reconciler
 from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.registry.access import User
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
+from noxu.registry.patch_types import MERGE_PATCH
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -79,7 +88,7 @@ class TokenController(Controller[Key]):
         if account is None:
             request = self._deletion(secret)
         elif (completed := self._completed(secret, account)) is not None:
-            options = Options(field_manager=users.CONTROLLER_MANAGER)
+            options = Options(field_manager=controller.CONTROLLER_MANAGER)
             request = WriteRequest(
                 Action.REPLACE,
                 self.resource,
@@ -132,6 +141,63 @@ class TokenController(Controller[Key]):
         )
 
 
-def _may_have_token(entry: Entry) -> bool:
+def _may_have_token(entry: StoredObject) -> bool:
     """Whether it may be a Secret with a token: a search in its bytes is cheaper than decoding it."""
     return _IN_STORE in entry.stored
+
+
+# -- legacy tokens ----------------------------------------------------------------------------------------------------
+
+
+LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
+
+
+class Used(NamedTuple):
+    """A Secret whose token was used."""
+
+    namespace: str
+    name: str
+
+
+class LegacyTokenController(Reconciler[Used]):
+    """Writes the label. It follows nothing: its keys come from `used`."""
+
+    name = "legacy-token-tracking-controller"
+
+    def __init__(self, reader: Reader, writer: Writer, secrets: Resource, clock: Clock) -> None:
+        super().__init__(reader, clock, "nothing")
+        self._writer = writer
+        self._secrets = secrets
+
+    def used(self, namespace: str, name: str) -> None:
+        """The token of this Secret was used."""
+        self.queue.add(Used(namespace, name))
+
+    async def _synchronise(self) -> None:
+        self._set_synchronised()
+
+    async def reconcile(self, key: Used) -> None:
+        found = await self.reader.stored(self._secrets, *key)
+        if found is None:
+            return
+        now = self.clock.now()
+        metadata = object_at(found, self._secrets)["metadata"]
+        days = [(now + timedelta(days=n)).date().isoformat() for n in (0, 1)]  # clocks of other servers may be ahead
+        if (metadata.get("labels") or {}).get(LAST_USED) in days:
+            return
+        patch = codec.encode({"metadata": {"uid": metadata["uid"], "labels": {LAST_USED: days[0]}}}, sort_keys=False)
+        request = WriteRequest(
+            Action.PATCH,
+            self._secrets,
+            key.namespace,
+            key.name,
+            body=Body(patch, MERGE_PATCH),
+            options=Options(field_manager=controller.APISERVER_MANAGER),
+            user=controller.APISERVER,
+            weight=len(patch),
+        )
+        try:
+            await self._writer.write(request)
+        except ApiError as error:
+            if error.reason not in ("NotFound", "Conflict"):  # the Secret is gone, or is another one
+                raise

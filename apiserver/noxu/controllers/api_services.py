@@ -5,7 +5,7 @@ group version of a definition has an APIService with the label `automanaged: tru
 changes are reverted. An APIService without the label belongs to a client. Those of built-in group versions are created by
 `bootstrap`, once.
 
-An APIService with a service asks for requests to be forwarded, which is not supported. The catalog has its group version, so
+An APIService with a service asks for requests to be forwarded, which is not supported. The served resources have its group version, so
 that such requests are refused instead of not being found.
 """
 
@@ -16,16 +16,15 @@ from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
-from noxu.registry.group_priorities import AGGREGATOR, CUSTOM, PRIORITIES
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES, LiveResources
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -37,27 +36,29 @@ _CONFLICTS: Final = ("AlreadyExists", "Conflict", "NotFound")
 
 
 class APIServiceController(Controller[str]):
-    """Keeps these APIServices, and the catalog's group versions of other servers. Keys are names of APIServices."""
+    """Keeps these APIServices, and the group versions of other servers. Keys are names of APIServices."""
 
     name = "kube-apiserver-autoregistration"
 
-    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, resource: Resource, clock: Clock) -> None:
+    def __init__(
+        self, reader: Reader, writer: Writer, served_resources: LiveResources, resource: Resource, clock: Clock
+    ) -> None:
         super().__init__(reader, resource, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._served: dict[str, GroupVersion] = {}  # by name of the APIService: the group versions of definitions
         self._elsewhere: dict[str, GroupVersion] = {}  # likewise: those of other servers
-        catalog.followers.append(self._follow)
+        served_resources.followers.append(self._follow)
 
     def _follow(self) -> None:
-        """The catalog has changed."""
+        """The served resources have changed."""
         if self.is_synchronised:
             for name in self._update_served():
                 self.queue.add(name)
 
     def _update_served(self) -> set[str]:
         """The names of the APIServices whose group versions have come or gone."""
-        defined = self.catalog.current.defined.values()
+        defined = self.served_resources.current.defined.values()
         found = {
             f"{version}.{group}": (group, version)
             for group, version in frozenset().union(*(versions.group_versions for versions in defined))
@@ -82,7 +83,7 @@ class APIServiceController(Controller[str]):
         self._update_served()
         return {*self._served, *(key.name for key, entry in entries.items() if _FOLLOWS in entry.stored)}
 
-    def _note(self, name: str, entry: Entry | None) -> None:
+    def _note(self, name: str, entry: StoredObject | None) -> None:
         """Remember whether an APIService asks for another server."""
         self._elsewhere.pop(name, None)
         if entry is not None and _SERVICE in entry.stored:
@@ -92,14 +93,14 @@ class APIServiceController(Controller[str]):
 
     def _publish(self) -> None:
         elsewhere = frozenset(self._elsewhere.values())
-        if elsewhere != self.catalog.current.elsewhere:
-            self.catalog.replace(self.catalog.current.with_elsewhere(elsewhere))
+        if elsewhere != self.served_resources.current.elsewhere:
+            self.served_resources.replace(self.served_resources.current.with_elsewhere(elsewhere))
 
     async def reconcile(self, name: str) -> None:
         """Create, revert or delete one APIService (checkAPIService)."""
         entry = self.collection.entries.get(key_of(self.resource, "", name))
         found = None if entry is None else object_at(entry, self.resource)
-        wanted = api_service(*self._served[name], CUSTOM, ALWAYS) if name in self._served else None
+        wanted = api_service(*self._served[name], CUSTOM_PRIORITY, ALWAYS) if name in self._served else None
         if found is None:
             if wanted is not None:
                 await self._write(Action.CREATE, "", wanted)
@@ -121,8 +122,8 @@ class APIServiceController(Controller[str]):
             "",
             name,
             body=Body({} if value is None else value),
-            options=Options(field_manager=users.APISERVER_MANAGER),
-            user=users.APISERVER,
+            options=Options(field_manager=controller.APISERVER_MANAGER),
+            user=controller.APISERVER,
         )
         try:
             await self.writer.write(request)

@@ -6,7 +6,7 @@ systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease
 extension-apiserver-authentication exists only if the server authenticates clients by certificates.) Identity leases that
 servers have left behind are deleted when they expire (controller/apiserverleasegc).
 
-The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together (first_objects.py);
+The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together (`default_objects.create`);
 later they are created as clients do.
 
 No collection is loaded for this: an object is read by its key.
@@ -30,18 +30,17 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import default_objects, users
+from noxu.controllers import controller, default_objects
 from noxu.controllers.controller import Controller
-from noxu.controllers.default_objects import SERVICE_RANGE, SYSTEM_NAMESPACES, first_address
-from noxu.controllers.first_objects import NOW, FirstObject, template
+from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPACES, FirstObject, first_address, template
 from noxu.go.time import MICRO, format_time, unix_nanos
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.server_leases import ServerLeases
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Corrupt, KeyValue, Prefix, StoreError
@@ -290,7 +289,7 @@ DEFAULTS: Final = {
 def _namespaces() -> list[tuple[str, Object, bytes]]:
     """(The name, the manifest and the template of each system namespace.)"""
     manifests = {name: _namespace(name) for name in SYSTEM_NAMESPACES}
-    return [(name, manifest, template(manifest, users.APISERVER_MANAGER)) for name, manifest in manifests.items()]
+    return [(name, manifest, template(manifest, controller.APISERVER_MANAGER)) for name, manifest in manifests.items()]
 
 
 @lru_cache(maxsize=4)
@@ -312,7 +311,7 @@ class BootstrapController(Controller[str]):
         self,
         reader: Reader,
         writer: Writer,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         namespaces: Resource,
         clock: Clock,
         facts: Facts | None,
@@ -320,7 +319,7 @@ class BootstrapController(Controller[str]):
         """Without facts, which only a server has, there are only the namespaces."""
         super().__init__(reader, namespaces, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.facts = facts
         self._leases: ServerLeases | None = None
         if facts is not None and facts.address and reader.store.shared:
@@ -359,7 +358,7 @@ class BootstrapController(Controller[str]):
         for key, row in OBJECTS.items():
             if self._leases is None or key not in (ENDPOINTS, ENDPOINT_SLICE):
                 manifest = row.make(self.facts, self.clock)
-                made = template(manifest, users.APISERVER_MANAGER)
+                made = template(manifest, controller.APISERVER_MANAGER)
                 yield FirstObject(key, self._resource(row.group, row.plural), manifest, made, row.every)
         resources = {key: self._resource(kind.group, kind.plural) for key, kind in DEFAULTS.items()}
         for key, manifest, made in _default_templates(self.facts.services):
@@ -386,7 +385,7 @@ class BootstrapController(Controller[str]):
         resource, now = self._resource("coordination.k8s.io", "leases"), self.clock.now().timestamp()
         for item in await self._stored_in(resource, "kube-system"):
             try:
-                lease = object_at(Entry(item.key, item.value, item.revision), resource)
+                lease = object_at(StoredObject(item.key, item.value, item.revision), resource)
                 if item.key.name != own and _is_expired_identity(lease, now):
                     await self._delete(resource, lease)
             except ApiError as error:  # it cannot be decoded, or another server was faster
@@ -404,7 +403,7 @@ class BootstrapController(Controller[str]):
                 metadata["name"],
                 delete_options=DeleteOptions(preconditions=Preconditions(resource_version=version)),
                 options_sent={"preconditions": {"resourceVersion": version}},
-                user=users.APISERVER,
+                user=controller.APISERVER,
             )
         )
 
@@ -439,7 +438,7 @@ class BootstrapController(Controller[str]):
             await self._write(Action.REPLACE, resource, value)
 
     def _resource(self, group: str, plural: str) -> Resource:
-        found = self.catalog.current.find(group, "v1", plural)
+        found = self.served_resources.current.find(group, "v1", plural)
         assert found is not None, plural
         return found
 
@@ -454,7 +453,7 @@ class BootstrapController(Controller[str]):
         """Group versions that clients cannot use have no APIService."""
         if manifest["kind"] != "APIService":
             return True
-        return self.catalog.current.serves(manifest["spec"].get("group", ""), manifest["spec"]["version"])
+        return self.served_resources.current.serves(manifest["spec"].get("group", ""), manifest["spec"]["version"])
 
     async def _create_missing(self, resource: Resource, manifest: Object) -> None:
         if await self.reader.stored(resource, "", manifest["metadata"]["name"]) is None:
@@ -478,6 +477,6 @@ class BootstrapController(Controller[str]):
                 name,
                 body=Body(copy(value)),
                 options=Options(field_manager=default_objects.manager_of(value["kind"])),
-                user=users.APISERVER,
+                user=controller.APISERVER,
             )
         )

@@ -16,18 +16,18 @@ from functools import cache
 from typing import Final
 
 from noxu.clock import Clock
-from noxu.controllers import bootstrap_policy, default_objects, users
+from noxu.controllers import bootstrap_policy, controller, default_objects
 from noxu.controllers.bootstrap_policy import AUTOUPDATE
 from noxu.controllers.controller import Controller
-from noxu.controllers.first_objects import FirstObject, template
+from noxu.controllers.default_objects import FirstObject, template
 from noxu.go.time import format_time
 from noxu.kinds.policy_rules import missing
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, equal
 from noxu_storage.types import Conflict
@@ -70,7 +70,7 @@ def _rules(old: list[Object] | None, wanted: list[Object] | None) -> list[Object
 def _templates() -> list[tuple[str, Object, bytes]]:
     """(The plural, the manifest and the template of each object): the same for all servers."""
     manifests = bootstrap_policy.manifests()
-    return [(name, manifest, template(manifest, users.APISERVER_MANAGER)) for name, manifest in manifests]
+    return [(name, manifest, template(manifest, controller.APISERVER_MANAGER)) for name, manifest in manifests]
 
 
 class BootstrapRoleController(Controller[str]):
@@ -106,7 +106,7 @@ class BootstrapRoleController(Controller[str]):
         entry = (await self.reader.collection(resource)).entries.get(key)
         if entry is None:
             uid = self.writer.environment.identifiers.new_uid()
-            value = default_objects.stored(manifest, uid, format_time(self.clock.now()), users.APISERVER_MANAGER)
+            value = default_objects.stored(manifest, uid, format_time(self.clock.now()), controller.APISERVER_MANAGER)
             with suppress(Conflict):
                 await self.persistence.create(self.persistence.complete(key, value))
             return
@@ -123,9 +123,9 @@ class BootstrapRoleController(Controller[str]):
     async def _write(self, action: Action, resource: Resource, value: Object) -> None:
         metadata = value["metadata"]
         body = Body({} if action is Action.DELETE else value)
-        options = Options(field_manager=users.APISERVER_MANAGER)
+        options = Options(field_manager=controller.APISERVER_MANAGER)
         where = metadata.get("namespace", "")
         request = WriteRequest(
-            action, resource, where, metadata["name"], body=body, options=options, user=users.APISERVER
+            action, resource, where, metadata["name"], body=body, options=options, user=controller.APISERVER
         )
         await self.writer.write(request)

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from noxu.api import errors
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.go import base64
 from noxu.go.time import format_time
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Key
@@ -34,7 +36,7 @@ class SigningController(Controller[Key]):
     """Signs what is approved. `authority` gives the CA, which may change, when a request needs it."""
 
     name = "certificatesigningrequest-signing-controller"
-    user = users.controller("certificate-controller")
+    user = controller.controller("certificate-controller")
 
     def __init__(
         self,
@@ -58,8 +60,6 @@ class SigningController(Controller[Key]):
         entry = self.collection.entries.get(key)
         if entry is None:
             return
-        from noxu.controllers.certificate_issuing import Refused  # with the first request
-
         value = copy(object_at(entry, self.resource))
         if not is_to_sign(value):
             return
@@ -67,13 +67,13 @@ class SigningController(Controller[Key]):
         try:
             # in a thread: the first request imports cryptography, and a key may be a large one of RSA
             status["certificate"] = base64.encode(await asyncio.to_thread(self._issue, value["spec"]))
-        except Refused as refusal:
+        except _issuing().Refused as refusal:
             failed = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": str(refusal)}
             now = format_time(self.clock.now())
             status.setdefault("conditions", []).append({**failed, "lastUpdateTime": now})
         except (ValueError, OSError) as error:
             raise errors.plain_error(f"cannot sign the request: {error}") from None
-        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        options = Options(field_manager=controller.CONTROLLER_MANAGER)
         request = WriteRequest(
             Action.REPLACE,
             self.resource,
@@ -86,22 +86,26 @@ class SigningController(Controller[Key]):
         await self.writer.write(request)
 
     def _issue(self, spec: Object) -> bytes:
-        from noxu.controllers.certificate_issuing import issue
-
         now = self.clock.now()
         asked = base64.decode(spec.get("request") or "")
         seconds = spec.get("expirationSeconds")
-        return issue(asked, spec["signerName"], spec.get("usages") or (), seconds, self._authority(), now)
+        certificate: bytes = _issuing().issue(
+            asked, spec["signerName"], spec.get("usages") or (), seconds, self._authority(), now
+        )
+        return certificate
 
 
-def _may_be_approved(entry: Entry) -> bool:
+def _issuing() -> ModuleType:
+    """What issues certificates; imported with the first request, because it imports cryptography."""
+    return import_module("noxu.controllers.certificate_issuing")
+
+
+def _may_be_approved(entry: StoredObject) -> bool:
     return b'"Approved"' in entry.stored
 
 
 def is_to_sign(value: Object) -> bool:
     """Whether a request is approved, is for one of these signers, and has neither a certificate nor failed."""
-    from noxu.controllers.certificate_issuing import SIGNERS
-
     status = value.get("status") or {}
     conditions = {(each.get("type"), each.get("status")) for each in status.get("conditions") or ()}
     types = {kind for kind, _ in conditions}
@@ -110,5 +114,5 @@ def is_to_sign(value: Object) -> bool:
         is_approved
         and ("Failed", "True") not in conditions
         and not status.get("certificate")
-        and value["spec"].get("signerName") in SIGNERS
+        and value["spec"].get("signerName") in _issuing().SIGNERS
     )

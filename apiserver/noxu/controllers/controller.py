@@ -10,6 +10,8 @@ controller defines which keys a change affects (`observe`), which keys to reconc
 - Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails. They start
   when there is something to do: in many servers most controllers never have a key.
 - `stop` cancels everything that was started. It can be started again then.
+
+The users as whom the server itself writes: admission sees them.
 """
 
 from __future__ import annotations
@@ -18,21 +20,37 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock
 from noxu.containment import Contained
+from noxu.controllers.default_objects import APISERVER_MANAGER as APISERVER_MANAGER
+from noxu.controllers.default_objects import FirstObject
 from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
-from noxu.registry.cache import Collection
-from noxu.registry.change import Change
+from noxu.registry.access import User
+from noxu.registry.cache import Change, Collection
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.turns import own_context
 from noxu_storage.types import Revision, StoreError
 
-if TYPE_CHECKING:
-    from noxu.controllers.first_objects import FirstObject
+APISERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
+"""kube-apiserver's loopback client."""
+CONTROLLER_MANAGER: Final = "kube-controller-manager"
+"""The field manager of the controllers of kube-controller-manager."""
+KUBE_CONTROLLER_MANAGER: Final = User("system:kube-controller-manager", groups=("system:authenticated",))
+"""kube-controller-manager itself."""
+
+
+def controller(name: str) -> User:
+    """A controller of kube-controller-manager, which has a service account of its own (--use-service-account-credentials)."""
+    groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
+    return User(f"system:serviceaccount:kube-system:{name}", groups=groups)
+
+
+# -- controller -------------------------------------------------------------------------------------------------------
+
 
 RESYNC_DELAY: Final = 0.01  # seconds before the second attempt to synchronise; doubled with each further one
 LONGEST_RESYNC_DELAY: Final = 1.0  # seconds
@@ -98,7 +116,7 @@ class Reconciler(ABC, Generic[K]):
         """
 
     def first_objects(self) -> Iterable[FirstObject]:
-        """What it creates in a new store, as far as that is known before it starts. See first_objects.py."""
+        """What it creates in a new store, as far as that is known before it starts. See default_objects.py."""
         return ()
 
     # -- start and stop

@@ -5,19 +5,42 @@ They are those of k8s.io/kubernetes: pkg/apis/scheduling/helpers.go, apiserver's
 pkg/controlplane/controller/defaultservicecidr, the allocator of IP addresses in pkg/registry/core/service, and kube-
 aggregator's autoregistration. Manifests have their defaults and the order of declaration, so `stored` can make of them what
 a create request would, without the costs of one; a test compares both.
+
+The objects that a new store has from the start: what controllers would create one by one, stored together.
+
+In a new store no webhook and no policy can refuse or change objects, and there is nothing that was written before. So a controller
+that knows what it will create says so (`Reconciler.first_objects`), with manifests that have all defaults, in the order of
+declaration. `create` stores what a create request would make of them, in one transaction where the store has transactions.
+What this skips is the pipeline of a write. A test compares the result with that of writes, byte by byte.
+
+A manifest may contain NOW for the time. What is stored of one is a template, made once in a process, in which the uid and
+the times are filled in:
+
+    {"kind":"Namespace",…,"uid":"{uid}","creationTimestamp":"{now}",…,"time":"{now}","fieldsType":"FieldsV1",…}
+
+A key of a controller whose objects are all stored is `fresh`: it is reconciled when its time comes. Objects that could not
+be stored, because another server was faster or the store failed, are created as always: by reconciling their key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from ipaddress import IPv4Network
-from typing import Final
+from typing import Any, Final, NamedTuple, Protocol
 
 from noxu.api import codec
-from noxu.controllers import users
-from noxu.registry.group_priorities import PRIORITIES, Priority
+from noxu.clock import Clock
+from noxu.go.time import format_time
+from noxu.identifiers import Identifiers
+from noxu.registry.persistence import Persistence
+from noxu.registry.resource import Resource
+from noxu.registry.served_resources import PRIORITIES, Priority
+from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object, copy
+from noxu_storage.types import Key
 
+APISERVER_MANAGER: Final = "kube-apiserver"
+"""The field manager of what kube-apiserver itself writes."""
 SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 SERVICE_RANGE: Final = "10.0.0.0/24"
 """The addresses of services, unless the configuration has another network."""
@@ -264,7 +287,7 @@ def api_services(now: str, _services: str) -> list[Object]:
 def manager_of(kind: str) -> str:
     """The field manager of the objects of a kind."""
     is_of_flow_control = kind in ("FlowSchema", "PriorityLevelConfiguration")
-    return _FLOW_CONTROL_MANAGER if is_of_flow_control else users.APISERVER_MANAGER
+    return _FLOW_CONTROL_MANAGER if is_of_flow_control else APISERVER_MANAGER
 
 
 def sent(manifest: Object) -> Object:
@@ -327,3 +350,62 @@ def _field(name: str, value: Json, lists: Mapping[str, Sequence[str]]) -> Object
 def _item(value: Object, keys: Sequence[str]) -> str:
     """The name of an item: k:{"type":"Ready"}."""
     return "k:" + codec.encode({key: value[key] for key in keys}, sort_keys=True).decode()
+
+
+# -- first objects ----------------------------------------------------------------------------------------------------
+
+
+NOW: Final = "{now}"
+_UID: Final = "{uid}"
+_UID_BYTES, _NOW_BYTES = _UID.encode(), NOW.encode()
+
+
+class FirstObject(NamedTuple):
+    """An object, and the key of the controller that keeps it. `template` is that of its manifest.
+
+    `every`: after so many seconds the key is reconciled; None: after a change.
+    """
+
+    key: Hashable
+    resource: Resource
+    manifest: Object
+    template: bytes
+    every: float | None = None
+
+
+class Creating(Protocol):
+    """Of a controller, what it creates in a new store, and the keys whose objects are stored, with their times."""
+
+    fresh: dict[Any, float | None]
+
+    def first_objects(self) -> Iterable[FirstObject]: ...
+
+
+def template(manifest: Object, manager: str) -> bytes:
+    """What is stored of a complete manifest by a field manager."""
+    return codec.encode(stored(manifest, _UID, NOW, manager), sort_keys=False)
+
+
+async def create(
+    controllers: Iterable[Creating], persistence: Persistence, clock: Clock, identifiers: Identifiers
+) -> None:
+    """Store the first objects of controllers that are not started yet. Their keys become fresh."""
+    wanted = [(controller, first) for controller in controllers for first in controller.first_objects()]
+    now, new_uid = format_time(clock.now()).encode(), identifiers.new_uid
+    stored = await persistence.create_all(
+        [
+            (_key(first), first.template.replace(_UID_BYTES, new_uid().encode()).replace(_NOW_BYTES, now))
+            for _, first in wanted
+        ]
+    )
+    missing = {
+        (controller, first.key) for (controller, first), is_stored in zip(wanted, stored, strict=True) if not is_stored
+    }
+    for controller, first in wanted:
+        if (controller, first.key) not in missing:
+            controller.fresh[first.key] = first.every
+
+
+def _key(first: FirstObject) -> Key:
+    metadata = first.manifest["metadata"]
+    return key_of(first.resource, metadata.get("namespace", ""), metadata["name"])

@@ -13,19 +13,19 @@ from typing import Final
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
-from noxu.controllers.definition_status import now, to_change, with_status
-from noxu.controllers.emptiness import EmptinessWatch
+from noxu.controllers.definitions import now, to_change, with_status
+from noxu.controllers.namespaces import EmptinessWatch
 from noxu.crd import conditions
 from noxu.crd.conditions import Condition
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -44,14 +44,14 @@ class DefinitionFinalizer(Controller[str]):
         reader: Reader,
         writer: Writer,
         persistence: Persistence,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         resource: Resource,
         clock: Clock,
     ) -> None:
         super().__init__(reader, resource, clock)
         self.writer = writer
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._watches: dict[str, EmptinessWatch] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}  # by name: the end of IN_PROGRESS_FOR
 
@@ -71,7 +71,7 @@ class DefinitionFinalizer(Controller[str]):
         crd = await self._terminating(name)
         if crd is None:
             return
-        versions = self.catalog.current.defined.get(name)
+        versions = self.served_resources.current.defined.get(name)
         if versions is None:
             await self._mark(name, conditions.NEVER_ESTABLISHED, done=True)
             return
@@ -141,7 +141,7 @@ class DefinitionFinalizer(Controller[str]):
                 return
 
 
-def _may_be_terminating(entry: Entry) -> bool:
+def _may_be_terminating(entry: StoredObject) -> bool:
     return b'"deletionTimestamp":' in entry.stored
 
 

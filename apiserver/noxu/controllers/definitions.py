@@ -1,8 +1,15 @@
 """Definitions: names accepted, established, served, withdrawn (upstream's apiextensions controllers).
 
 A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and the
-catalog is replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
+served resources are replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
 definitions with the same name, the first one gets it.
+
+Status updates by the controllers of definitions, with the effect of upstream's updates through /status.
+
+The condition KubernetesAPIApprovalPolicyConformant of definitions in protected groups (upstream's apiapproval).
+
+A write that changes the approval annotation is answered before the condition changes. The condition does not affect what
+is served, and a client that updates a definition twice in a row can use the resourceVersion of the first answer.
 """
 
 from __future__ import annotations
@@ -10,34 +17,125 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.containment import Contained
 from noxu.controllers.controller import Controller
-from noxu.controllers.definition_status import Updated, at_revision, now, to_change, with_status
 from noxu.crd import conditions
 from noxu.crd.conditions import AcceptedNames, Condition
 from noxu.crd.internal import same
 from noxu.crd.types import NAMES, storage_version
 from noxu.features import Features
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.go.time import format_time
+from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
-from noxu.registry.entry import Entry, key_of, stored_spec, taken_object
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
-from noxu.values import Object
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, key_of, new_entry_with_spec, object_at, stored_spec, taken_object
+from noxu.values import Object, copy
+
+MANAGER: Final = "kube-apiserver"
+
+
+class Updated(NamedTuple):
+    """The entry of a definition that is about to be written, and the definition as it is decoded from it.
+
+    That has no resourceVersion: the entry gets its revision when it is written.
+    """
+
+    entry: StoredObject
+    crd: Object
+
+
+def with_status(entry: StoredObject, live: Object, crd: Object, resource: Resource, clock: Clock) -> Updated:
+    """A definition with the metadata and status of `crd`; `live` is what the entry has. Both have the spec of the entry.
+
+    The field manager is that of upstream's controllers.
+    """
+    from noxu.apply import manager  # with the first definition
+    from noxu.registry import ownership
+
+    tracker = ownership.tracker(resource, "status")
+    owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))
+    changed = {**crd, "metadata": owned["metadata"]}
+    updated = new_entry_with_spec(entry, live, resource, changed)
+    return Updated(updated, {**resource.codec.written(_without_spec(changed)), "spec": crd["spec"]})
+
+
+def to_change(crd: Object) -> Object:
+    """A copy of a definition in which metadata and status can be changed. The spec, nearly all of it, is shared."""
+    return {name: value if name == "spec" else copy(value) for name, value in crd.items()}
+
+
+def at_revision(crd: Object, entry: StoredObject) -> Object:
+    """A definition with the resourceVersion of its entry, as `object_at` returns it."""
+    return {**crd, "metadata": {**crd["metadata"], "resourceVersion": str(entry.revision)}}
+
+
+def now(clock: Clock) -> str:
+    return format_time(clock.now())
+
+
+def _without_spec(crd: Object) -> Object:
+    return {name: value for name, value in crd.items() if name != "spec"}
+
+
+# -- definition approval ----------------------------------------------------------------------------------------------
+
+
+DELAY: Final = 0.004  # seconds after a change
+
+
+class ApprovalController(Controller[str]):
+    """Keeps the condition up to date. Keys are names."""
+
+    name = "crd-api-approval-controller"
+
+    def __init__(self, reader: Reader, persistence: Persistence, resource: Resource, clock: Clock) -> None:
+        super().__init__(reader, resource, clock)
+        self.persistence = persistence
+
+    def observe(self, change: Change) -> Iterable[str]:
+        if change.entry is not None and _may_be_approved(change.entry):
+            self.queue.add_after(change.key.name, DELAY)
+        return ()
+
+    def resync(self) -> Iterable[str]:
+        return [key.name for key, entry in self.collection.entries.items() if _may_be_approved(entry)]
+
+    async def reconcile(self, name: str) -> None:
+        while (entry := self.collection.entries.get(key_of(self.resource, "", name))) is not None:
+            crd = await offload(len(entry.stored), object_at, entry, self.resource)
+            approved = conditions.approved(crd)
+            if approved is None or conditions.find(crd, conditions.APPROVED) is None:
+                return  # the establishing controller sets it first
+            if conditions.is_set(crd, approved):
+                return
+            new = to_change(crd)
+            conditions.set_condition(new, approved, now(self.clock))
+            updated = await offload(len(entry.stored), with_status, entry, crd, new, self.resource, self.clock)
+            if await self.persistence.replace(entry, updated.entry):
+                return
+
+
+def _may_be_approved(entry: StoredObject) -> bool:
+    """Whether a definition may have the condition, which the establishing controller sets first."""
+    return conditions.APPROVED.encode() in entry.stored
+
+
+# -- definitions ------------------------------------------------------------------------------------------------------
 
 
 class _Parsed(NamedTuple):
     """A definition, a digest of the parts of it that determine what is served (None: nothing is), and its versions.
 
-    `versions` is None if nothing is served, or if the catalog has these versions already.
+    `versions` is None if nothing is served, or if the served resources have these versions already.
     """
 
     crd: Object
@@ -46,7 +144,7 @@ class _Parsed(NamedTuple):
 
 
 class DefinitionController(Controller[str]):
-    """Keeps the catalog and the conditions of definitions up to date. Keys are names."""
+    """Keeps the served resources and the conditions of definitions up to date. Keys are names."""
 
     name = "crd-establishing-controller"
 
@@ -54,7 +152,7 @@ class DefinitionController(Controller[str]):
         self,
         reader: Reader,
         persistence: Persistence,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         conversions: Conversions,
         resource: Resource,
         clock: Clock,
@@ -64,14 +162,14 @@ class DefinitionController(Controller[str]):
         super().__init__(reader, resource, clock)
         self.features = features
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.conversions = conversions
-        self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what the catalog has
+        self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what is served
         self._names: dict[str, tuple[str, Object]] = {}  # by definition: its group and accepted names
         self._accepted: dict[str, AcceptedNames] = {}  # by group: the same names
         self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
         self._naming = 0  # how often `_names` has changed
-        self._reconciled: dict[str, tuple[Entry, int]] = {}  # by definition: the state, and `_naming` then
+        self._reconciled: dict[str, tuple[StoredObject, int]] = {}  # by definition: the state, and `_naming` then
         self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -114,7 +212,7 @@ class DefinitionController(Controller[str]):
             written = await offload(len(entry.stored), with_status, entry, live, crd, self.resource, self.clock)
             await self.persistence.replace(entry, written.entry)  # after a conflict, the newest state is read
 
-    async def _set_structure(self, name: str, entry: Entry, crd: Object) -> bool:
+    async def _set_structure(self, name: str, entry: StoredObject, crd: Object) -> bool:
         """Update the condition NonStructuralSchema, in place, once for each generation; whether it changed."""
         generation = crd["metadata"].get("generation", 0)
         if generation <= self._structure_seen.get(name, -1):
@@ -130,8 +228,8 @@ class DefinitionController(Controller[str]):
             await self._read(name)
         self._to_read.pop(name, None)
 
-    async def _read(self, name: str, written: Updated | None = None) -> tuple[Entry, Object] | None:
-        """Read the newest state of a definition and update the catalog; None: the definition does not exist.
+    async def _read(self, name: str, written: Updated | None = None) -> tuple[StoredObject, Object] | None:
+        """Read the newest state of a definition and update the served resources; None: the definition does not exist.
 
         If that state is what this controller has `written` last, it is not decoded again.
         """
@@ -153,7 +251,7 @@ class DefinitionController(Controller[str]):
                 return entry, parsed.crd
             attempts = await attempt_again(attempts, self.resource.group_resource, name)
 
-    def _parse(self, entry: Entry, known: Object | None) -> _Parsed:
+    def _parse(self, entry: StoredObject, known: Object | None) -> _Parsed:
         """`known` is the decoded definition, None: it has to be decoded."""
         crd = taken_object(entry, self.resource) if known is None else known
         entry.decoded = None
@@ -161,12 +259,14 @@ class DefinitionController(Controller[str]):
             return _Parsed(crd)
         name, spec = entry.key.name, stored_spec(entry, crd, self.resource)
         served = self._digest(crd, spec)
-        current = self.catalog.current.defined.get(name)
+        current = self.served_resources.current.defined.get(name)
         if current is not None and self._served.get(name) == served:
             current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
-        from noxu.registry.custom import versions_of  # with the first definition
-        from noxu.registry.stored_schemas import stored_schemas
+        from noxu.registry.custom import (
+            stored_schemas,
+            versions_of,  # with the first definition
+        )
 
         versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
         versions.keep_encoded(entry.stored, stored_schemas(spec, crd["spec"]) if spec is not None else None)
@@ -175,12 +275,12 @@ class DefinitionController(Controller[str]):
     def _digest(self, crd: Object, spec: memoryview | None) -> bytes:
         """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
         found = hashlib.sha256(
-            codec.encode(self.resource.behaviour.written(crd)["spec"], sort_keys=False) if spec is None else spec
+            codec.encode(self.resource.codec.written(crd)["spec"], sort_keys=False) if spec is None else spec
         )
         found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
         return found.digest()
 
-    def _serve(self, entry: Entry, parsed: _Parsed) -> None:
+    def _serve(self, entry: StoredObject, parsed: _Parsed) -> None:
         name, (crd, served, versions) = entry.key.name, parsed
         accepted = crd["status"]["acceptedNames"]
         self._set_names(name, (crd["spec"]["group"], accepted))
@@ -190,9 +290,9 @@ class DefinitionController(Controller[str]):
         if versions is not None:
             versions.converter = self.conversions.define(name, crd["spec"])
             self._served[name] = served
-            self.catalog.replace(self.catalog.current.with_definition(name, versions))
+            self.served_resources.replace(self.served_resources.current.with_definition(name, versions))
             self.reader.cache.end_watches(versions.collection)
-        current = self.catalog.current.defined[name]
+        current = self.served_resources.current.defined[name]
         current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
         current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
 
@@ -216,8 +316,8 @@ class DefinitionController(Controller[str]):
     def _withdraw(self, name: str) -> None:
         """Stop serving a definition."""
         if self._served.pop(name, None) is not None:
-            collection = self.catalog.current.defined[name].collection
-            self.catalog.replace(self.catalog.current.with_definition(name, None))
+            collection = self.served_resources.current.defined[name].collection
+            self.served_resources.replace(self.served_resources.current.with_definition(name, None))
             self.reader.cache.withdraw(collection)
 
 

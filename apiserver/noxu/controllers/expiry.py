@@ -16,11 +16,11 @@ from typing import Final
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.go.time import unix_nanos
-from noxu.registry.change import Change
-from noxu.registry.entry import Entry, object_at
+from noxu.registry.cache import Change
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object
 from noxu_storage.types import Key, Revision
 
@@ -66,7 +66,7 @@ class ExpiryController(Controller[Key]):
         await self.persistence.remove(entry)  # a write in the meantime wins, and is observed
         return None
 
-    def _last_write(self, entry: Entry) -> float:
+    def _last_write(self, entry: StoredObject) -> float:
         """The monotonic time of the last write, in seconds."""
         revision, written = self._written.get(entry.key, (0, 0.0))
         if revision != entry.revision:

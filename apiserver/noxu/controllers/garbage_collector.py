@@ -22,19 +22,24 @@ name the uid and the revision that was judged. All writes pass admission, with t
 
 At the start, and when changes may have been missed, the graph is built by a scan of the store in the background. Until
 then nothing is deleted. Owners of any collection count, those of definitions that come and go as well; Events are ignored.
+
+The patches of the garbage collector (pkg/controller/garbagecollector/patch.go).
+
+Upstream sends a strategic merge patch first, and a merge patch to resources that do not support it: custom resources. A
+strategic patch names the object by its uid, a merge patch the state that it was computed from by its resourceVersion.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Final
 
+from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from noxu.clock import Clock
-from noxu.controllers import owner_patches
 from noxu.controllers.controller import Reconciler
 from noxu.controllers.owner_graph import (
     TEXTS,
@@ -50,14 +55,60 @@ from noxu.controllers.owner_graph import (
 )
 from noxu.go.time import format_time
 from noxu.registry.access import User
-from noxu.registry.catalog import LiveCatalog
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
-from noxu.registry.entry import key_of
+from noxu.registry.patch_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import key_of
 from noxu.registry.writer import Writer
-from noxu.values import Object
+from noxu.values import Json, Object
 from noxu_storage.types import Event, Key, KeyValue, Revision, StoreError
+
+
+def remove_owners_strategically(uid: str, owners: Sequence[str]) -> Body:
+    """Remove the references to owners from the object with this uid."""
+    removed: list[Json] = [{"$patch": "delete", "uid": owner} for owner in owners]
+    return _body({"ownerReferences": removed, "uid": uid}, STRATEGIC_MERGE_PATCH)
+
+
+def remove_owners(metadata: Object, revision: Revision, owners: Collection[str]) -> Body:
+    """Remove the references to owners from an object with this metadata at a revision."""
+    rest = [reference for reference in metadata.get("ownerReferences") or () if reference.get("uid") not in owners]
+    return _body({"resourceVersion": str(revision), "ownerReferences": rest or None}, MERGE_PATCH)
+
+
+def unblock_owners_strategically(metadata: Object) -> Body:
+    """Let an object with this metadata not block the deletion of its owners."""
+    references = metadata.get("ownerReferences") or ()
+    unblocked: list[Json] = [
+        {**reference, "blockOwnerDeletion": False} for reference in references if reference.get("blockOwnerDeletion")
+    ]
+    return _body({"ownerReferences": unblocked, "uid": metadata.get("uid", "")}, STRATEGIC_MERGE_PATCH)
+
+
+def unblock_owners(metadata: Object, revision: Revision) -> Body:
+    """Like `unblock_owners_strategically`, for an object at a revision."""
+    references = metadata.get("ownerReferences") or ()
+    unblocked: list[Json] = [{**reference, "blockOwnerDeletion": False} for reference in references]
+    return _body({"resourceVersion": str(revision), "ownerReferences": unblocked}, MERGE_PATCH)
+
+
+def remove_finalizer(metadata: Object, revision: Revision, finalizer: str) -> Body | None:
+    """Remove a finalizer from an object with this metadata at a revision; None if it does not have it."""
+    finalizers = metadata.get("finalizers") or []
+    rest = [name for name in finalizers if name != finalizer]
+    if len(rest) == len(finalizers):
+        return None
+    return _body({"resourceVersion": str(revision), "finalizers": rest or None}, MERGE_PATCH)
+
+
+def _body(metadata: Object, media_type: str) -> Body:
+    return Body(codec.encode({"metadata": metadata}, sort_keys=False), media_type)
+
+
+# -- garbage collector ------------------------------------------------------------------------------------------------
+
 
 USER: Final = User(
     "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -86,17 +137,17 @@ class GarbageCollector(Reconciler[Work]):
     name = COMPONENT
     workers = 32  # their writes share commits
 
-    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, clock: Clock) -> None:
+    def __init__(self, reader: Reader, writer: Writer, served_resources: LiveResources, clock: Clock) -> None:
         super().__init__(reader, clock, "the store")
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.graph = OwnerGraph()
         self._states: dict[Key, OwnerState | _Reading] = {}
         self._scanned: dict[Key, Revision] | None = None  # during a scan: the newest changes of keys
         self._parked: dict[Hashable, dict[Key, None]] = {}  # by what is not served: a collection, or a kind
         self._resets = 0
         self._events = 0
-        catalog.followers.append(self._retry_parked)
+        served_resources.followers.append(self._retry_parked)
 
     # -- following all collections
 
@@ -167,8 +218,10 @@ class GarbageCollector(Reconciler[Work]):
         self._parked.setdefault(unserved, {})[key] = None
 
     def _retry_parked(self) -> None:
-        catalog = self.catalog.current
-        for unserved in [what for what in self._parked if what in catalog.kinds or what in catalog.preferred]:
+        served_resources = self.served_resources.current
+        for unserved in [
+            what for what in self._parked if what in served_resources.kinds or what in served_resources.preferred
+        ]:
             for key in self._parked.pop(unserved):
                 self.queue.add(key)
 
@@ -183,7 +236,7 @@ class GarbageCollector(Reconciler[Work]):
         node = self.graph.nodes.get(key)
         if node is None:
             return
-        resource = self.catalog.current.preferred.get(key.collection)
+        resource = self.served_resources.current.preferred.get(key.collection)
         if resource is None:
             self._park(key, key.collection)
         elif node.orphans:
@@ -216,7 +269,7 @@ class GarbageCollector(Reconciler[Work]):
             if self._is_gone(reference, node):
                 absent.append(reference.uid)
                 continue
-            owners = self.catalog.current.kinds.get((reference.api_version, reference.kind))
+            owners = self.served_resources.current.kinds.get((reference.api_version, reference.kind))
             if owners is None:
                 self._park(node.key, (reference.api_version, reference.kind))
                 return
@@ -297,16 +350,16 @@ class GarbageCollector(Reconciler[Work]):
 
     async def _disown(self, key: Key, owners: Sequence[Uid]) -> None:
         """Remove the references to owners from a dependent."""
-        node, resource = self.graph.nodes.get(key), self.catalog.current.preferred.get(key.collection)
+        node, resource = self.graph.nodes.get(key), self.served_resources.current.preferred.get(key.collection)
         if node is None or resource is None:
             return
         if not resource.is_custom:
-            await self._patch(key, resource, owner_patches.remove_owners_strategically(node.uid, owners))
+            await self._patch(key, resource, remove_owners_strategically(node.uid, owners))
             return
         found = await self._stored(node)
         if found is not None:
             metadata, revision = found
-            await self._patch(key, resource, owner_patches.remove_owners(metadata, revision, owners))
+            await self._patch(key, resource, remove_owners(metadata, revision, owners))
 
     async def _unblock(self, node: Node, resource: Resource) -> None:
         """Let an object in a cycle not block the deletion of its owners."""
@@ -315,15 +368,15 @@ class GarbageCollector(Reconciler[Work]):
             return
         metadata, revision = found
         if resource.is_custom:
-            await self._patch(node.key, resource, owner_patches.unblock_owners(metadata, revision))
+            await self._patch(node.key, resource, unblock_owners(metadata, revision))
         else:
-            await self._patch(node.key, resource, owner_patches.unblock_owners_strategically(metadata))
+            await self._patch(node.key, resource, unblock_owners_strategically(metadata))
 
     async def _remove_finalizer(self, node: Node, resource: Resource, finalizer: str) -> None:
         found = await self._stored(node)
         if found is not None:
             metadata, revision = found
-            body = owner_patches.remove_finalizer(metadata, revision, finalizer)
+            body = remove_finalizer(metadata, revision, finalizer)
             if body is not None:
                 await self._patch(node.key, resource, body)
 
@@ -351,8 +404,8 @@ class GarbageCollector(Reconciler[Work]):
 
     async def _report_namespace(self, node: Node, resource: Resource, reference: Reference, owners: Resource) -> None:
         """Create an Event if the owner exists in another namespace than its dependent."""
-        catalog = self.catalog.current
-        namespaces = await self.reader.collection(catalog.preferred["/namespaces"])
+        served_resources = self.served_resources.current
+        namespaces = await self.reader.collection(served_resources.preferred["/namespaces"])
         collection = await self.reader.collection(owners)
         for key in namespaces.keys:
             entry = collection.entries.get(key_of(owners, key.name, reference.name))
@@ -365,7 +418,7 @@ class GarbageCollector(Reconciler[Work]):
         self._events += 1
         now = self.clock.now()
         value = _event(node, resource, reference, format_time(now), int(now.timestamp() * 1e9) + self._events)
-        events = catalog.kinds["v1", "Event"]
+        events = served_resources.kinds["v1", "Event"]
         namespace = value["metadata"]["namespace"]
         request = WriteRequest(
             Action.CREATE, events, namespace, body=Body(value), options=Options(field_manager=MANAGER), user=USER

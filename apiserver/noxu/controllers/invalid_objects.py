@@ -28,17 +28,15 @@ from noxu.apply import manager
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.go.time import format_time
-from noxu.registry import ownership, reading
-from noxu.registry.cache import Collection
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
-from noxu.registry.draft import Follower
-from noxu.registry.entry import Entry, new_entry
+from noxu.registry import ownership
+from noxu.registry.cache import Change, Collection
 from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence, attempt_again
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.revalidation import revalidate
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, new_entry, read
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key, Revision
 
@@ -69,16 +67,16 @@ class InvalidObjectController(Controller[WorkItem]):
         self,
         reader: Reader,
         persistence: Persistence,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         definitions: Follower,
         resource: Resource,
         clock: Clock,
     ) -> None:
-        """`definitions` keeps the catalog up to date; `resource` is that of definitions."""
+        """`definitions` keeps the served resources up to date; `resource` is that of definitions."""
         super().__init__(reader, resource, clock)
         self._definitions = definitions
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._objects: dict[str, _Objects] = {}
         self._since = 0.0  # when other tasks last ran
 
@@ -90,8 +88,8 @@ class InvalidObjectController(Controller[WorkItem]):
 
     async def reconcile(self, item: WorkItem) -> None:
         name, key = item
-        await self._definitions.settled(name)  # after that the catalog has the change
-        versions = self.catalog.current.defined.get(name)
+        await self._definitions.settled(name)  # after that the served resources have the change
+        versions = self.served_resources.current.defined.get(name)
         if versions is None:
             if (deleted := self._objects.pop(name, None)) is not None:
                 deleted.stop()
@@ -111,7 +109,7 @@ class InvalidObjectController(Controller[WorkItem]):
         objects = self._objects[name] = _Objects(self, name, versions, collection)
         for key in list(collection.keys):
             await self._check(objects, versions, key)
-            if self.catalog.current.defined.get(name) is not versions:
+            if self.served_resources.current.defined.get(name) is not versions:
                 return  # the schema has changed again: another item is in the queue
         if objects.invalid:
             log.info("%s: %d of %d objects do not validate", name, len(objects.invalid), len(collection.keys))
@@ -180,7 +178,7 @@ class _Objects:
 # -- pure -------------------------------------------------------------------------------------------------------------
 
 
-def _annotated(entry: Entry, versions: Versions, now: str, *, as_cbor: bool) -> tuple[bool, Entry | None]:
+def _annotated(entry: StoredObject, versions: Versions, now: str, *, as_cbor: bool) -> tuple[bool, StoredObject | None]:
     """Whether the object is valid, and the entry that replaces it; None if its annotation is correct."""
     errors = revalidate(codec.decode_stored(entry.stored), versions).errors
     if not errors and _QUOTED not in entry.stored:
@@ -216,7 +214,7 @@ def _with_annotations(value: Object, annotations: dict[str, str], versions: Vers
     """A stored object with these annotations; MANAGER is the field manager of those that changed."""
     resource = versions.of(value)
     before: Object = copy(value)
-    reading.read(resource, before)
+    read(resource, before)
     after = _replaced(before, annotations=annotations)
     owned = manager.update(before, after, ownership.tracker(resource, ""), manager=MANAGER, now=now)
     return _replaced(value, annotations=annotations, managedFields=owned["metadata"].get("managedFields"))

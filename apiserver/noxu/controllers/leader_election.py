@@ -29,13 +29,12 @@ from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.config import JITTER, LeaderElection
 from noxu.containment import Contained
-from noxu.controllers import users
-from noxu.controllers.controller import Reconciler
+from noxu.controllers.controller import CONTROLLER_MANAGER, KUBE_CONTROLLER_MANAGER, Reconciler
 from noxu.go.time import MICRO, format_time
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Event, Revision, StoreError
@@ -259,8 +258,8 @@ class Election:
             NAMESPACE,
             "" if lease is None else NAME,
             body=Body({**new, "spec": {**(new.get("spec") or {}), **spec}}),
-            options=Options(field_manager=users.CONTROLLER_MANAGER),
-            user=users.KUBE_CONTROLLER_MANAGER,
+            options=Options(field_manager=CONTROLLER_MANAGER),
+            user=KUBE_CONTROLLER_MANAGER,
             internal=True,
         )
         await self.writer.write(request)

@@ -11,7 +11,7 @@ itself. Controllers of kube-apiserver are not part of this: they run in every pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.config import JITTER, LeaderElection, Profile
 from noxu.features import meant
@@ -19,11 +19,10 @@ from noxu.features import meant
 if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.controllers.certificate_issuing import SigningCA
-    from noxu.controllers.controller import Reconciler
-    from noxu.registry.catalog import LiveCatalog
     from noxu.registry.persistence import Persistence
     from noxu.registry.reader import Reader
     from noxu.registry.resource import Resource
+    from noxu.registry.served_resources import LiveResources
     from noxu.registry.writer import Writer
     from noxu.values import Object
 
@@ -42,7 +41,7 @@ class ControllerParts(NamedTuple):
     reader: Reader
     writer: Writer
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     clock: Clock
     root_ca: str
     signing_ca: Callable[[], SigningCA]
@@ -50,122 +49,26 @@ class ControllerParts(NamedTuple):
 
     def resource(self, group: str, plural: str) -> Resource:
         """A built-in resource."""
-        found = self.catalog.current.find(group, "v1", plural)
+        found = self.served_resources.current.find(group, "v1", plural)
         assert found is not None
         return found
 
 
 class Known(NamedTuple):
-    """A controller: its name, the older form of the name, and its constructor, None if this server does not have it."""
+    """A controller: its name, the older form of the name, and whether this server has it."""
 
     name: str
     alias: str = ""
-    make: Callable[[ControllerParts], Reconciler[Any]] | None = None
-
-
-# The constructors import their modules, because the command line reads the names without running a server.
-
-
-def _garbage_collector(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.garbage_collector import GarbageCollector
-
-    return GarbageCollector(parts.reader, parts.writer, parts.catalog, parts.clock)
-
-
-def _namespaces(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.namespaces import NamespaceController
-
-    namespaces = parts.resource("", "namespaces")
-    return NamespaceController(parts.reader, parts.writer, parts.catalog, namespaces, parts.clock)
-
-
-def _policy_status(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.policy_status import PolicyStatusController
-
-    policies = parts.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
-    return PolicyStatusController(parts.reader, parts.persistence, parts.catalog, policies, parts.clock)
-
-
-def _resource_quotas(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.resource_quotas import ResourceQuotaController
-
-    quotas = parts.resource("", "resourcequotas")
-    return ResourceQuotaController(parts.reader, parts.persistence, parts.catalog, quotas, parts.clock)
-
-
-def _root_ca(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.root_ca import RootCAPublisher
-
-    namespaces, config_maps = parts.resource("", "namespaces"), parts.resource("", "configmaps")
-    return RootCAPublisher(parts.reader, parts.writer, namespaces, config_maps, parts.clock, parts.root_ca)
-
-
-def _service_accounts(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.service_accounts import ServiceAccountController
-
-    namespaces, accounts = parts.resource("", "namespaces"), parts.resource("", "serviceaccounts")
-    return ServiceAccountController(parts.reader, parts.writer, namespaces, accounts, parts.clock)
-
-
-def _account_tokens(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.account_tokens import TokenController
-
-    secrets, accounts = parts.resource("", "secrets"), parts.resource("", "serviceaccounts")
-    assert parts.sign_token is not None
-    return TokenController(parts.reader, parts.writer, secrets, accounts, parts.clock, parts.sign_token, parts.root_ca)
-
-
-def _certificate_signing(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.certificate_signing import SigningController
-
-    requests = parts.resource("certificates.k8s.io", "certificatesigningrequests")
-    return SigningController(parts.reader, parts.writer, requests, parts.clock, parts.signing_ca)
-
-
-def _cluster_roles(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.cluster_roles import ClusterRoleAggregationController
-
-    roles = parts.resource("rbac.authorization.k8s.io", "clusterroles")
-    return ClusterRoleAggregationController(parts.reader, parts.writer, roles, parts.clock)
-
-
-def _claim_protection(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.volume_protection import ClaimProtection
-
-    claims, pods = parts.resource("", "persistentvolumeclaims"), parts.resource("", "pods")
-    return ClaimProtection(parts.reader, parts.writer, claims, pods, parts.clock)
-
-
-def _volume_protection(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.volume_protection import VolumeProtection
-
-    volumes, claims = parts.resource("", "persistentvolumes"), parts.resource("", "persistentvolumeclaims")
-    return VolumeProtection(parts.reader, parts.writer, volumes, claims, parts.clock)
-
-
-def _attributes_class_protection(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.volume_protection import AttributesClassProtection
-
-    classes = parts.resource("storage.k8s.io", "volumeattributesclasses")
-    claims, volumes = parts.resource("", "persistentvolumeclaims"), parts.resource("", "persistentvolumes")
-    return AttributesClassProtection(parts.reader, parts.writer, classes, claims, volumes, parts.clock)
-
-
-def _storage_migrations(parts: ControllerParts) -> Reconciler[Any]:
-    from noxu.controllers.storage_migrations import StorageMigrationController
-
-    migrations = parts.resource("storagemigration.k8s.io", "storageversionmigrations")
-    definitions = parts.resource("apiextensions.k8s.io", "customresourcedefinitions")
-    return StorageMigrationController(parts.reader, parts.writer, parts.catalog, migrations, definitions, parts.clock)
+    is_available: bool = False
 
 
 CONTROLLERS: Final = (
     Known("bootstrap-signer-controller", "bootstrapsigner"),
     Known("certificatesigningrequest-approving-controller", "csrapproving"),
     Known("certificatesigningrequest-cleaner-controller", "csrcleaner"),
-    Known("certificatesigningrequest-signing-controller", "csrsigning", _certificate_signing),
+    Known("certificatesigningrequest-signing-controller", "csrsigning", is_available=True),
     Known("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
-    Known("clusterrole-aggregation-controller", "clusterrole-aggregation", _cluster_roles),
+    Known("clusterrole-aggregation-controller", "clusterrole-aggregation", is_available=True),
     Known("cronjob-controller", "cronjob"),
     Known("daemonset-controller", "daemonset"),
     Known("deployment-controller", "deployment"),
@@ -175,45 +78,45 @@ CONTROLLERS: Final = (
     Known("endpointslice-controller", "endpointslice"),
     Known("endpointslice-mirroring-controller", "endpointslicemirroring"),
     Known("ephemeral-volume-controller", "ephemeral-volume"),
-    Known("garbage-collector-controller", "garbagecollector", _garbage_collector),
+    Known("garbage-collector-controller", "garbagecollector", is_available=True),
     Known("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Known("job-controller", "job"),
     Known("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
     Known("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
-    Known("namespace-controller", "namespace", _namespaces),
+    Known("namespace-controller", "namespace", is_available=True),
     Known("node-ipam-controller", "nodeipam"),
     Known("node-lifecycle-controller", "nodelifecycle"),
     Known("node-route-controller", "route"),
     Known("persistentvolume-attach-detach-controller", "attachdetach"),
     Known("persistentvolume-binder-controller", "persistentvolume-binder"),
     Known("persistentvolume-expander-controller", "persistentvolume-expander"),
-    Known("persistentvolume-protection-controller", "pv-protection", _volume_protection),
-    Known("persistentvolumeclaim-protection-controller", "pvc-protection", _claim_protection),
+    Known("persistentvolume-protection-controller", "pv-protection", is_available=True),
+    Known("persistentvolumeclaim-protection-controller", "pvc-protection", is_available=True),
     Known("pod-garbage-collector-controller", "podgc"),
     Known("podcertificaterequest-cleaner-controller"),
     Known("replicaset-controller", "replicaset"),
     Known("replicationcontroller-controller", "replicationcontroller"),
     Known("resourceclaim-controller", "resource-claim-controller"),
-    Known("resourcequota-controller", "resourcequota", _resource_quotas),
-    Known("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", _root_ca),
+    Known("resourcequota-controller", "resourcequota", is_available=True),
+    Known("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", is_available=True),
     Known("selinux-warning-controller"),
     Known("service-cidr-controller"),
     Known("service-lb-controller", "service"),
-    Known("serviceaccount-controller", "serviceaccount", _service_accounts),
-    Known("serviceaccount-token-controller", "serviceaccount-token", _account_tokens),
+    Known("serviceaccount-controller", "serviceaccount", is_available=True),
+    Known("serviceaccount-token-controller", "serviceaccount-token", is_available=True),
     Known("statefulset-controller", "statefulset"),
-    Known("storage-version-migrator-controller", make=_storage_migrations),
+    Known("storage-version-migrator-controller", is_available=True),
     Known("storageversion-garbage-collector-controller", "storage-version-gc"),
     Known("taint-eviction-controller"),
     Known("token-cleaner-controller", "tokencleaner"),
     Known("ttl-after-finished-controller", "ttl-after-finished"),
     Known("ttl-controller", "ttl"),
-    Known("validatingadmissionpolicy-status-controller", make=_policy_status),
-    Known("volumeattributesclass-protection-controller", make=_attributes_class_protection),
+    Known("validatingadmissionpolicy-status-controller", is_available=True),
+    Known("volumeattributesclass-protection-controller", is_available=True),
 )
 """In the order of their names."""
 
-AVAILABLE: Final = tuple(known.name for known in CONTROLLERS if known.make is not None)
+AVAILABLE: Final = tuple(known.name for known in CONTROLLERS if known.is_available)
 _NAMES: Final = {name: known for known in CONTROLLERS for name in (known.name, known.alias) if name}
 
 
@@ -233,7 +136,7 @@ def check_controllers(items: Iterable[str]) -> None:
             continue
         if known is None:
             faults.append(f'"{name}" is not in the list of known controllers{meant(name, _NAMES)}')
-        elif known.make is None and item == name:
+        elif not known.is_available and item == name:
             faults.append(f'"{name}" is not available')
     if faults:
         text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
@@ -264,15 +167,10 @@ def enabled(items: Sequence[str]) -> list[Known]:
         name = item.removeprefix("-")
         if name in _NAMES:
             named.setdefault(_NAMES[name].name, item == name)
-    return [known for known in CONTROLLERS if known.make is not None and named.get(known.name, ALL in items)]
+    return [known for known in CONTROLLERS if known.is_available and named.get(known.name, ALL in items)]
 
 
 def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
     """Whether a controller creates the service account `default` of every namespace. None: the controllers of the profile."""
     items = PROFILES[profile] if controllers is None else controllers
     return any(known.name == "serviceaccount-controller" for known in enabled(items))
-
-
-def make(items: Sequence[str], parts: ControllerParts) -> list[Reconciler[Any]]:
-    """Make the controllers that a list enables, without running them."""
-    return [known.make(parts) for known in enabled(items) if known.make is not None]

@@ -1,6 +1,13 @@
-"""Controllers that keep one object in every active namespace: create it, repair it, and create it again when it is deleted.
+"""Controllers that keep one object in every active namespace: the ConfigMap `kube-root-ca.crt`, the account `default`.
 
-They follow the namespaces and the collection of these objects. In a namespace that is being deleted they create nothing.
+They create it, repair it, and create it again when it is deleted. They follow the namespaces and the collection of these objects. In a namespace that is being deleted they create nothing.
+
+The ConfigMap `kube-root-ca.crt` of every namespace (upstream's root-ca-certificate-publisher-controller).
+
+Clients in a namespace verify the server by it. Its data are always the CA of the server's certificate: the empty text as
+long as the server has no TLS.
+
+The service account `default` of every namespace (upstream's serviceaccount-controller).
 """
 
 from __future__ import annotations
@@ -8,22 +15,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from noxu.admission.namespaces import is_terminating
+from noxu.admission.chain import is_terminating
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
-from noxu.controllers.default_objects import SYSTEM_NAMESPACES
-from noxu.controllers.first_objects import FirstObject, template
+from noxu.controllers.default_objects import SYSTEM_NAMESPACES, FirstObject, template
 from noxu.registry.access import User
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -35,7 +41,7 @@ def _templates(wanted: bytes) -> list[tuple[str, Object, bytes]]:
     for namespace in SYSTEM_NAMESPACES:
         manifest: Object = codec.decode_stored(wanted)
         manifest["metadata"]["namespace"] = namespace
-        found.append((namespace, manifest, template(manifest, users.CONTROLLER_MANAGER)))
+        found.append((namespace, manifest, template(manifest, controller.CONTROLLER_MANAGER)))
     return found
 
 
@@ -91,7 +97,7 @@ class NamespaceObjectController(Controller[str]):
                 raise
             # the object or the namespace has changed meanwhile, so the key is in the queue again
 
-    def _state(self, namespace: str) -> tuple[Entry | None, Entry | None]:
+    def _state(self, namespace: str) -> tuple[StoredObject | None, StoredObject | None]:
         """The namespace and the object in it."""
         return (
             self.collection.entries.get(key_of(self.resource, "", namespace)),
@@ -99,5 +105,55 @@ class NamespaceObjectController(Controller[str]):
         )
 
     def _request(self, action: Action, namespace: str, value: Object) -> WriteRequest:
-        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        options = Options(field_manager=controller.CONTROLLER_MANAGER)
         return WriteRequest(action, self.objects, namespace, body=Body(value), options=options, user=self.user)
+
+
+# -- root ca ----------------------------------------------------------------------------------------------------------
+
+
+DESCRIBED: Final = "kubernetes.io/description"
+DESCRIPTION: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
+    "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+)
+
+
+class RootCAPublisher(NamespaceObjectController):
+    """Creates the ConfigMap, also when it was deleted, and reverts changes to its data."""
+
+    name = "root-ca-certificate-publisher-controller"
+    object_name = "kube-root-ca.crt"
+    user = controller.controller("root-ca-cert-publisher")
+
+    def __init__(
+        self, reader: Reader, writer: Writer, namespaces: Resource, config_maps: Resource, clock: Clock, root_ca: str
+    ) -> None:
+        """`root_ca` is in PEM."""
+        super().__init__(reader, writer, namespaces, config_maps, clock)
+        self.data = {"ca.crt": root_ca}
+
+    def wanted(self) -> Object:
+        metadata = {"name": self.object_name, "annotations": {DESCRIBED: DESCRIPTION}}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(self.data)}
+
+    def repaired(self, current: Object) -> Object | None:
+        annotations = current["metadata"].get("annotations") or {}
+        if current.get("data") == self.data and annotations.get(DESCRIBED):
+            return None
+        metadata = {**current["metadata"], "annotations": {**annotations, DESCRIBED: DESCRIPTION}}
+        return {**current, "metadata": metadata, "data": dict(self.data)}
+
+
+# -- service accounts -------------------------------------------------------------------------------------------------
+
+
+class ServiceAccountController(NamespaceObjectController):
+    """Creates the account, also when it was deleted."""
+
+    name = "serviceaccount-controller"
+    object_name = "default"
+    user = controller.controller("service-account-controller")
+
+    def wanted(self) -> Object:
+        return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": self.object_name}}

@@ -7,38 +7,136 @@ become empty, or after some seconds.
 
 Upstream waits five seconds before the first round, for other servers to see the deletion. Here it begins at once: what was
 admitted before the deletion is stored before the controller's own writes, see `NamespaceLifecycle.check_again`.
+
+Watch whether collections become empty: a namespace or definition is deleted after the objects in it.
+
+The conditions of a terminating namespace: what it still contains, and what cannot be deleted.
+
+Types, reasons and messages are those of upstream's namespace controller (status_condition_utils.go).
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError, Qualified
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
-from noxu.controllers.emptiness import EmptinessWatch
-from noxu.controllers.namespace_conditions import Remaining, set_conditions
 from noxu.go.time import format_time, unix_nanos
 from noxu.kinds.core import NAMESPACE_FINALIZER
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
+from noxu.registry.cache import Change, Collection
 from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
-from noxu_storage.types import StoreError
+from noxu_storage.types import Revision, StoreError
 
-USER: Final = users.controller("namespace-controller")
+
+class EmptinessWatch:
+    """Calls `call` after a change that leaves a collection, or one of its partitions, empty; also when the watch ends.
+
+    A `Watcher` of the cache.
+    """
+
+    def __init__(self, collection: Collection, partition: str | None, call: Callable[[], None]) -> None:
+        """`partition` None: the whole collection."""
+        self._collection = collection
+        self._partition = partition
+        self._call = call
+        collection.watchers[self] = None
+
+    def deliver(self, changes: Sequence[Change], revision: Revision) -> None:
+        if self._collection.is_empty(self._partition):
+            self._call()
+
+    def end(self) -> None:
+        self._call()
+
+    def cancel(self) -> None:
+        self._collection.watchers.pop(self, None)
+
+
+# -- namespace conditions ---------------------------------------------------------------------------------------------
+
+
+CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"
+CONTENT_REMAINING: Final = "NamespaceContentRemaining"
+FINALIZERS_REMAINING: Final = "NamespaceFinalizersRemaining"
+
+# (type, reason and message of status False), in upstream's order
+_FALSE: Final = (
+    ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+    ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    (CONTENT_FAILURE, "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    (CONTENT_REMAINING, "ContentRemoved", "All content successfully removed"),
+    (FINALIZERS_REMAINING, "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+)
+
+
+class Remaining(NamedTuple):
+    """The contents of a terminating namespace after an attempt to delete everything in it.
+
+    `objects` are numbers of objects by `plural.group`, `finalizers` are numbers of objects by finalizer, and `errors` are
+    the messages of failed deletions, one for each resource.
+    """
+
+    objects: Mapping[str, int]
+    finalizers: Mapping[str, int]
+    errors: Sequence[str] = ()
+
+
+def set_conditions(status: Object, remaining: Remaining, now: str) -> bool:
+    """Set the conditions in the status of a namespace, in place. Returns whether one of them changed."""
+    true = {name: (reason, message) for name, reason, message in _true_conditions(remaining)}
+    conditions = status.setdefault("conditions", [])
+    current = {condition["type"]: condition for condition in conditions}
+    changed = False
+    for name, false_reason, false_message in _FALSE:
+        reason, message = true.get(name, (false_reason, false_message))
+        new = {"status": str(name in true), "reason": reason, "message": message}
+        old = current.get(name)
+        if old is None:
+            conditions.append({"type": name, "status": new["status"], "lastTransitionTime": now, **new})
+        elif any(old.get(field) != value for field, value in new.items()):
+            if old.get("status") != new["status"]:
+                old["lastTransitionTime"] = now
+            old.update(new)
+        else:
+            continue
+        changed = True
+    return changed
+
+
+def _true_conditions(remaining: Remaining) -> Iterable[tuple[str, str, str]]:
+    """(Type, reason and message) of each condition whose status is True."""
+    objects, finalizers, errors = remaining
+    if errors:
+        text = f"Failed to delete all resource types, {len(errors)} remaining: {', '.join(sorted(errors))}"
+        yield CONTENT_FAILURE, "ContentDeletionFailed", text
+    if objects:
+        numbers = sorted(f"{resource} has {number} resource instances" for resource, number in objects.items())
+        yield CONTENT_REMAINING, "SomeResourcesRemain", f"Some resources are remaining: {', '.join(numbers)}"
+    if finalizers:
+        numbers = sorted(f"{finalizer} in {number} resource instances" for finalizer, number in finalizers.items())
+        text = f"Some content in the namespace has finalizers remaining: {', '.join(numbers)}"
+        yield FINALIZERS_REMAINING, "SomeFinalizersRemain", text
+
+
+# -- namespaces -------------------------------------------------------------------------------------------------------
+
+
+USER: Final = controller.controller("namespace-controller")
 PODS: Final = Qualified("", "pods")
 FINALIZERS_TAKE: Final = 15  # seconds; the estimate for objects with finalizers, upstream's
 
@@ -75,10 +173,12 @@ class NamespaceController(Controller[str]):
     name = "namespace-controller"
     workers = 4
 
-    def __init__(self, reader: Reader, writer: Writer, catalog: LiveCatalog, resource: Resource, clock: Clock) -> None:
+    def __init__(
+        self, reader: Reader, writer: Writer, served_resources: LiveResources, resource: Resource, clock: Clock
+    ) -> None:
         super().__init__(reader, resource, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self._watches: dict[str, list[EmptinessWatch]] = {}
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -134,7 +234,7 @@ class NamespaceController(Controller[str]):
         Custom resources may have the names of a built-in kind; they are another resource.
         """
         found: dict[tuple[Qualified, str], Resource] = {}
-        for resource in self.catalog.current.resources:
+        for resource in self.served_resources.current.resources:
             if resource.namespaced and resource.is_stored and "delete" in resource.verbs:
                 found.setdefault((resource.group_resource, resource.collection), resource)
         return list(found.values())
@@ -172,7 +272,7 @@ class NamespaceController(Controller[str]):
             why = f"unexpected items still remain in namespace: {name} for gvr: {what}"
             result.failures.append(errors.plain_error(why))
 
-    async def _of_objects(self, function: Callable[[Sequence[Entry]], T], entries: Sequence[Entry]) -> T:
+    async def _of_objects(self, function: Callable[[Sequence[StoredObject]], T], entries: Sequence[StoredObject]) -> T:
         return await offload(sum(len(entry.stored) for entry in entries), function, entries)
 
     def _stop_watches(self, name: str) -> None:
@@ -199,7 +299,7 @@ class NamespaceController(Controller[str]):
         """Write a subresource of a namespace, if `change` returns true; again after a conflict. Raises ApiError."""
         while (value := self._namespace(name)) is not None and change(value):
             revision = value["metadata"]["resourceVersion"]
-            options = Options(field_manager=users.CONTROLLER_MANAGER)
+            options = Options(field_manager=controller.CONTROLLER_MANAGER)
             request = WriteRequest(
                 Action.REPLACE, self.resource, "", name, subresource, Body(value), options=options, user=USER
             )
@@ -231,7 +331,7 @@ def _is_kept(namespace: Object) -> bool:
     return bool(namespace["metadata"].get("finalizers") or len(_finalizers(namespace)) > 1)
 
 
-def _count_finalizers(entries: Iterable[Entry]) -> Counter[str]:
+def _count_finalizers(entries: Iterable[StoredObject]) -> Counter[str]:
     """The numbers of objects by finalizer."""
     counter: Counter[str] = Counter()
     for entry in entries:
@@ -239,12 +339,12 @@ def _count_finalizers(entries: Iterable[Entry]) -> Counter[str]:
     return counter
 
 
-def _longest_grace(entries: Iterable[Entry]) -> int:
+def _longest_grace(entries: Iterable[StoredObject]) -> int:
     """The longest terminationGracePeriodSeconds of pods that have not ended."""
     pods = (codec.decode_stored(entry.stored) for entry in entries)
     running = (pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"))
     return max(((pod.get("spec") or {}).get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
 
 
-def _may_be_terminating(entry: Entry) -> bool:
+def _may_be_terminating(entry: StoredObject) -> bool:
     return b'"deletionTimestamp":' in entry.stored

@@ -13,13 +13,13 @@ from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.cpu_budget import require_imported
 from noxu.go.time import format_time
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
-from noxu.registry.entry import Entry, new_entry, object_at
+from noxu.registry.cache import Change
 from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, new_entry, object_at
 from noxu.values import Object
 from noxu_storage.types import Key
 
@@ -32,11 +32,16 @@ class PolicyStatusController(Controller[Key]):
     name = "validatingadmissionpolicy-status-controller"
 
     def __init__(
-        self, reader: Reader, persistence: Persistence, catalog: LiveCatalog, resource: Resource, clock: Clock
+        self,
+        reader: Reader,
+        persistence: Persistence,
+        served_resources: LiveResources,
+        resource: Resource,
+        clock: Clock,
     ) -> None:
         super().__init__(reader, resource, clock)
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
 
     def observe(self, change: Change) -> Iterable[Key]:
         return () if change.entry is None else [change.key]
@@ -50,17 +55,17 @@ class PolicyStatusController(Controller[Key]):
             if updated is None or await self.persistence.replace(entry, updated):
                 return
 
-    def _with_status(self, entry: Entry) -> Entry | None:
+    def _with_status(self, entry: StoredObject) -> StoredObject | None:
         """The entry with its status, None if that is up to date."""
         policy = object_at(entry, self.resource)
         generation = policy["metadata"].get("generation", 0)
         status: Object = policy.get("status") or {}
         if generation <= status.get("observedGeneration", 0):
             return None
-        require_imported("noxu.admission.typechecking", "warnings")
-        from noxu.admission.typechecking import warnings  # large, and rarely needed
+        require_imported("noxu.admission.expressions", "warnings")
+        from noxu.admission.expressions import warnings  # large, and rarely needed
 
-        found = warnings(policy, self.catalog.current)
+        found = warnings(policy, self.served_resources.current)
         checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
         new = {**policy, "status": {**status, **checked}}
         from noxu.apply import manager  # with the first policy

@@ -9,6 +9,8 @@ that failed is added again after a delay that doubles with each failure.
     get() → k         in the order in which keys became ready; add(k) now makes k ready again after done(k)
     retry(k)          k is ready again after a delay
     done(k)           has to follow each get()
+
+The numbers of a work queue, with client-go's names (component-base's metrics/prometheus/workqueue).
 """
 
 from __future__ import annotations
@@ -16,14 +18,81 @@ from __future__ import annotations
 import asyncio
 import heapq
 import time
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 from typing import Final, Generic, TypeVar
 
 from noxu.clock import Clock
-from noxu.controllers.queue_metrics import QueueMetrics
-from noxu.instruments import Family
+from noxu.instruments import Family, Kind, exponential
+
+SECONDS: Final = exponential(10e-9, 10, 10)
+_LABELS: Final = ("name",)
+
+
+class QueueMetrics:
+    """`adds` are the keys that became ready or were changed while they were processed, `retries` those that failed."""
+
+    __slots__ = ("adds", "retries", "waited", "worked")
+
+    def __init__(self) -> None:
+        self.adds = 0
+        self.retries = 0
+        self.waited = [0.0] * (len(SECONDS) + 2)
+        self.worked = [0.0] * (len(SECONDS) + 2)
+
+    def taken(self, seconds: float) -> None:
+        """A worker has taken a key that was ready for so long."""
+        self.waited[bisect_left(SECONDS, seconds)] += 1
+        self.waited[-1] += seconds
+
+    def done(self, seconds: float) -> None:
+        """A key was processed, which took so long."""
+        self.worked[bisect_left(SECONDS, seconds)] += 1
+        self.worked[-1] += seconds
+
+    def families(self, name: str, depth: int, running: Sequence[float]) -> list[Family]:
+        """`running` are the seconds for which each key that is being processed has been so."""
+        rows: tuple[tuple[str, Kind, str, float | list[float]], ...] = (
+            ("depth", "gauge", "Current depth of workqueue", depth),
+            ("adds_total", "counter", "Total number of adds handled by workqueue", self.adds),
+            (
+                "queue_duration_seconds",
+                "histogram",
+                "How long in seconds an item stays in workqueue before being requested.",
+                self.waited.copy(),
+            ),
+            (
+                "work_duration_seconds",
+                "histogram",
+                "How long in seconds processing an item from workqueue takes.",
+                self.worked.copy(),
+            ),
+            (
+                "unfinished_work_seconds",
+                "gauge",
+                "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large "
+                "values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which "
+                "this increases.",
+                sum(running),
+            ),
+            (
+                "longest_running_processor_seconds",
+                "gauge",
+                "How many seconds has the longest running processor for workqueue been running.",
+                max(running, default=0.0),
+            ),
+            ("retries_total", "counter", "Total number of retries handled by workqueue", self.retries),
+        )
+        return [
+            Family(f"workqueue_{key}", kind, text, _LABELS, [((name,), number)], SECONDS if kind == "histogram" else ())
+            for key, kind, text, number in rows
+        ]
+
+
+# -- queue ------------------------------------------------------------------------------------------------------------
+
 
 FIRST_DELAY: Final = 0.005  # seconds before the first retry; client-go's
 LONGEST_DELAY: Final = 10.0  # seconds

@@ -14,13 +14,13 @@ from noxu.api.errors import Qualified
 from noxu.clock import Clock
 from noxu.controllers.controller import Reconciler
 from noxu.go.time import format_time
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.preparation import prepared
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Json
 from noxu_storage.types import Event, Key, Revision
 
@@ -41,11 +41,11 @@ class ResourceQuotaController(Reconciler[Key]):
     name = "resourcequota-controller"
 
     def __init__(
-        self, reader: Reader, persistence: Persistence, catalog: LiveCatalog, quotas: Resource, clock: Clock
+        self, reader: Reader, persistence: Persistence, served_resources: LiveResources, quotas: Resource, clock: Clock
     ) -> None:
         super().__init__(reader, clock, "the store")
         self.persistence = persistence
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.resource = quotas
         self._in_namespaces: dict[str, set[Key]] = {}
         """The quotas by partition."""
@@ -96,20 +96,20 @@ class ResourceQuotaController(Reconciler[Key]):
                 return PERIOD
         return None
 
-    async def _counted(self, entry: Entry) -> Entry | None:
+    async def _counted(self, entry: StoredObject) -> StoredObject | None:
         """The quota with its status, None if that is up to date."""
-        from noxu.admission.builtin import pod_resources, resource_quotas, usage  # with the first quota
+        from noxu.admission.builtin import pods, resource_quotas, usage  # with the first quota
 
         quota = object_at(entry, self.resource)
-        limits = pod_resources.quantities((quota.get("spec") or {}).get("hard"))
-        counted: dict[Qualified, tuple[Evaluator, list[tuple[Resource, list[Entry]]]]] = {}
+        limits = pods.quantities((quota.get("spec") or {}).get("hard"))
+        counted: dict[Qualified, tuple[Evaluator, list[tuple[Resource, list[StoredObject]]]]] = {}
         for what, evaluator in usage.evaluators(limits).items():
             resources = self._resources(what)
             if resources:
                 counted[what] = evaluator, [(found, await self._in(entry.key.partition, found)) for found in resources]
         now = self.clock.now()
 
-        def count() -> Entry | None:
+        def count() -> StoredObject | None:
             objects = {
                 what: (evaluator, (object_at(each, found) for found, entries in parts for each in entries))
                 for what, (evaluator, parts) in counted.items()
@@ -127,7 +127,7 @@ class ResourceQuotaController(Reconciler[Key]):
         entries = (each for _, parts in counted.values() for _, found in parts for each in found)
         return await offload(sum(len(each.stored) for each in entries), count)
 
-    async def _in(self, partition: str, resource: Resource) -> list[Entry]:
+    async def _in(self, partition: str, resource: Resource) -> list[StoredObject]:
         """The objects of a namespace."""
         collection = await self.reader.collection(resource)
         entries = [collection.entries[each] for each in collection.select(partition)]
@@ -137,7 +137,7 @@ class ResourceQuotaController(Reconciler[Key]):
 
     def _resources(self, what: Qualified) -> list[Resource]:
         """The stored versions of a namespaced resource that is served: custom resources may have the names of a built-in one."""
-        resources = (each for each in self.catalog.current.resources if each.group_resource == what)
+        resources = (each for each in self.served_resources.current.resources if each.group_resource == what)
         stored = {each.collection: each.versions.storage for each in resources if each.is_stored and each.namespaced}
         return list(stored.values())
 

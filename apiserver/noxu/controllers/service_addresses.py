@@ -13,12 +13,12 @@ from typing import Final
 from noxu.api import codec
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.claims import SWEEP_EVERY, Claimed, Claims
-from noxu.registry.entry import Entry
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.service_addresses import NOTHING, Allocated, Pool, Reservation, allocated
+from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
 from noxu_storage.types import Key, Revision
 
@@ -86,7 +86,7 @@ class ServiceAddressController(Controller[Key]):
             self.pool.hold(key, self._allocated(entry))
         return (_SWEEP,) if self.reader.store.shared else ()
 
-    def _allocated(self, entry: Entry) -> Allocated:
+    def _allocated(self, entry: StoredObject) -> Allocated:
         return allocated(codec.decode_stored(entry.stored))  # no default sets any of it
 
     async def reconcile(self, key: Key) -> float | None:

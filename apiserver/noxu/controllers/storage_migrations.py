@@ -24,21 +24,20 @@ from typing import Final, NamedTuple
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.crd import conditions, types
 from noxu.crd.types import storage_version
 from noxu.go.time import format_time, unix_nanos
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.change import Change
-from noxu.registry.corrupt_objects import unlistable
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import APPLY_PATCH
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import Resource
 from noxu.registry.rewriting import outdated, rewrite
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -73,27 +72,27 @@ class StorageMigrationController(Controller[Target]):
 
     name = "storage-version-migrator-controller"
     workers = 5
-    user = users.controller(name)
+    user = controller.controller(name)
 
     def __init__(
         self,
         reader: Reader,
         writer: Writer,
-        catalog: LiveCatalog,
+        served_resources: LiveResources,
         migrations: Resource,
         definitions: Resource,
         clock: Clock,
     ) -> None:
         super().__init__(reader, migrations, clock)
         self.writer = writer
-        self.catalog = catalog
+        self.served_resources = served_resources
         self.definitions = definitions
         self._targets: dict[str, Target] = {}  # by name of a migration
         self._absent: set[Target] = set()  # those that may appear
-        catalog.followers.append(self._follow)
+        served_resources.followers.append(self._follow)
 
     def _follow(self) -> None:
-        """The catalog has changed."""
+        """The served resources have changed."""
         for target in self._absent:
             self.queue.add(target)
 
@@ -104,7 +103,7 @@ class StorageMigrationController(Controller[Target]):
         self._targets = {}
         return {target for key, entry in self.collection.entries.items() for target in self._note(key.name, entry)}
 
-    def _note(self, name: str, entry: Entry | None) -> set[Target]:
+    def _note(self, name: str, entry: StoredObject | None) -> set[Target]:
         """Keep the resource of a migration; None: it was deleted. The resources that this concerns."""
         before = self._targets.pop(name, None)
         with suppress(ApiError):  # what another program has stored may be unreadable
@@ -164,9 +163,9 @@ class StorageMigrationController(Controller[Target]):
 
     def _resources(self, target: Target) -> list[Resource]:
         """The best version of each collection: custom resources may have the names of a built-in kind."""
-        catalog, found = self.catalog.current, dict[str, Resource]()
-        for version in reversed(catalog.groups.get(target.group, ())):
-            resource = catalog.by_path.get((target.group, version, target.plural))
+        served_resources, found = self.served_resources.current, dict[str, Resource]()
+        for version in reversed(served_resources.groups.get(target.group, ())):
+            resource = served_resources.by_path.get((target.group, version, target.plural))
             if resource is not None:
                 found[resource.collection] = resource
         return list(found.values())
@@ -204,7 +203,9 @@ class StorageMigrationController(Controller[Target]):
                 raise errors.plain_error("objects are still written in an older version")
         return ""
 
-    async def _rewrite(self, target: Target, migration: Object, resource: Resource, entries: Sequence[Entry]) -> str:
+    async def _rewrite(
+        self, target: Target, migration: Object, resource: Resource, entries: Sequence[StoredObject]
+    ) -> str:
         def request() -> WriteRequest | None:
             found = self._preferred(target, resource.collection)
             if found is None or not self._exists(migration):
@@ -254,7 +255,7 @@ class StorageMigrationController(Controller[Target]):
                 name=metadata["name"],
                 subresource="status",
                 body=Body({**migration, "status": status}),
-                options=Options(field_manager=users.CONTROLLER_MANAGER),
+                options=Options(field_manager=controller.CONTROLLER_MANAGER),
                 user=self.user,
             )
         )

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from noxu.clock import Clock
-from noxu.controllers import users
+from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.registry.access import User
-from noxu.registry.change import Change
+from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
-from noxu.registry.entry import Entry, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Key
@@ -52,7 +52,7 @@ class ProtectionController(Controller[Key]):
     def resync(self) -> Iterable[Key]:
         return [key for key, entry in self.collection.entries.items() if self._is_held(entry)]
 
-    def _is_held(self, entry: Entry) -> bool:
+    def _is_held(self, entry: StoredObject) -> bool:
         return b'"deletionTimestamp"' in entry.stored and self.finalizer.encode() in entry.stored
 
     async def reconcile(self, key: Key) -> None:
@@ -65,7 +65,7 @@ class ProtectionController(Controller[Key]):
         if not metadata.get("deletionTimestamp") or self.in_use(key.name, namespace, value):
             return
         metadata["finalizers"] = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
-        options = Options(field_manager=users.CONTROLLER_MANAGER)
+        options = Options(field_manager=controller.CONTROLLER_MANAGER)
         request = WriteRequest(
             Action.REPLACE, self.resource, namespace, key.name, body=Body(value), options=options, user=self.user
         )
@@ -77,7 +77,7 @@ class ClaimProtection(ProtectionController):
 
     name = "persistentvolumeclaim-protection-controller"
     finalizer = "kubernetes.io/pvc-protection"
-    user = users.controller("pvc-protection-controller")
+    user = controller.controller("pvc-protection-controller")
 
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
         for key, entry in self.others[0].entries.items():
@@ -104,7 +104,7 @@ class VolumeProtection(ProtectionController):
 
     name = "persistentvolume-protection-controller"
     finalizer = "kubernetes.io/pv-protection"
-    user = users.controller("pv-protection-controller")
+    user = controller.controller("pv-protection-controller")
 
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
         return bool(value.get("status", {}).get("phase") == "Bound")
@@ -115,7 +115,7 @@ class AttributesClassProtection(ProtectionController):
 
     name = "volumeattributesclass-protection-controller"
     finalizer = "kubernetes.io/vac-protection"
-    user = users.controller("volumeattributesclass-protection-controller")
+    user = controller.controller("volumeattributesclass-protection-controller")
 
     def __init__(
         self, reader: Reader, writer: Writer, resource: Resource, claims: Resource, volumes: Resource, clock: Clock

@@ -1,6 +1,6 @@
 """Discovery documents: groups, versions and resources (upstream's endpoints/discovery, and its aggregated form).
 
-The documents are made from the catalog by the first request, and cached until it changes.
+The documents are made from the served resources by the first request, and cached until it changes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 from noxu.values import Object
 
 TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
@@ -55,21 +55,21 @@ def api_versions(address: str) -> Object:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": _addresses(address)}
 
 
-def group_list(catalog: Catalog, address: str) -> Object:
+def group_list(served_resources: ServedResources, address: str) -> Object:
     """`/apis`."""
-    groups = [_group(catalog, group, address) for group in catalog.groups if group]
+    groups = [_group(served_resources, group, address) for group in served_resources.groups if group]
     return {"kind": "APIGroupList", "groups": groups}
 
 
-def group(catalog: Catalog, name: str) -> Object | None:
+def group(served_resources: ServedResources, name: str) -> Object | None:
     """`/apis/GROUP`; None for an unknown group."""
-    if not name or name not in catalog.groups:
+    if not name or name not in served_resources.groups:
         return None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(catalog, name, "")}
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(served_resources, name, "")}
 
 
-def _group(catalog: Catalog, name: str, address: str) -> Object:
-    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in catalog.groups[name]]
+def _group(served_resources: ServedResources, name: str, address: str) -> Object:
+    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in served_resources.groups[name]]
     found: Object = {"name": name, "versions": versions, "preferredVersion": versions[0]}
     return {**found, "serverAddressByClientCIDRs": _addresses(address)} if address else found
 
@@ -78,9 +78,9 @@ def _addresses(address: str) -> list[Object]:
     return [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
 
 
-def resource_list(catalog: Catalog, group_name: str, version: str) -> Object | None:
+def resource_list(served_resources: ServedResources, group_name: str, version: str) -> Object | None:
     """`/api/VERSION` and `/apis/GROUP/VERSION`; None for an unknown version."""
-    resources = catalog.in_version(group_name, version)
+    resources = served_resources.in_version(group_name, version)
     if not resources:
         return None
     entries = [entry for resource in resources for entry in _entries(resource)]
@@ -121,7 +121,7 @@ def _subresource_entry(resource: Resource, part: _Subresource) -> Object:
 # -- aggregated discovery ---------------------------------------------------------------------------------------------
 
 
-def aggregated(catalog: Catalog, *, core: bool) -> Object:
+def aggregated(served_resources: ServedResources, *, core: bool) -> Object:
     """All groups in one document: the core group for `/api`, the others for `/apis`."""
     items = [
         {
@@ -129,13 +129,15 @@ def aggregated(catalog: Catalog, *, core: bool) -> Object:
             "versions": [
                 {
                     "version": version,
-                    "resources": [_aggregated_entry(resource) for resource in catalog.in_version(name, version)],
+                    "resources": [
+                        _aggregated_entry(resource) for resource in served_resources.in_version(name, version)
+                    ],
                     "freshness": "Current",
                 }
                 for version in versions
             ],
         }
-        for name, versions in catalog.groups.items()
+        for name, versions in served_resources.groups.items()
         if (not name) is core
     ]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}

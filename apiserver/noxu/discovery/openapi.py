@@ -1,7 +1,7 @@
 """The published OpenAPI documents: /openapi/v3, one document for each group version, and /openapi/v2 with everything.
 
 Upstream builds them in controllers, about a second after a definition is established; here they are built on request,
-from the current catalog. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
+from the current served resources. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
 every definition, the parts of each resource are cached as well, encoded, and near them nothing is compressed again (`GzipPieces`).
 What is cached is limited: MAX_KEPT bytes of documents, of which those that were used last remain, and MAX_PARTS of parts.
 
@@ -49,8 +49,8 @@ from noxu.discovery import openapi_proto as proto
 from noxu.discovery import openapi_schemas as schemas
 from noxu.discovery.openapi_proto import ProtoWriter
 from noxu.discovery.openapi_texts import KINDS
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 from noxu.values import Json, Object
 
 LEVEL: Final = 1  # upstream's
@@ -151,7 +151,7 @@ def _hash(parts: Iterable[bytes]) -> str:
 
 
 class Published:
-    """The documents of a changing catalog. `cbor`: the feature gate CBORServingAndStorage.
+    """The documents of served resources that change. `cbor`: the feature gate CBORServingAndStorage.
 
     It keeps no resource alive: nothing remains of a deleted definition but its part of documents, until these are made again.
     """
@@ -169,45 +169,45 @@ class Published:
         self._shared: dict[DocumentForm, dict[str, bytes]] = {form: {} for form in DocumentForm}
         """The definitions of built-in types in v2."""
         self._parts: WeakKeyDictionary[Resource, dict[DocumentForm, _ResourceParts]] = WeakKeyDictionary()
-        self._seen: WeakKeyDictionary[Catalog, dict[str, tuple[Resource, ...]]] = WeakKeyDictionary()
+        self._seen: WeakKeyDictionary[ServedResources, dict[str, tuple[Resource, ...]]] = WeakKeyDictionary()
 
-    def exists(self, catalog: Catalog, path: str) -> bool:
+    def exists(self, served_resources: ServedResources, path: str) -> bool:
         """Whether there is a document for this group version."""
-        return path == VERSION or path in self._group_versions(catalog)
+        return path == VERSION or path in self._group_versions(served_resources)
 
-    def kept(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument | None:
+    def kept(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument | None:
         """The cached document, None if there is none or it is outdated."""
         found = self._kept.get(key)
         if found is None:
             return None
-        if found.catalog() is not catalog:
-            if found.resources != _references(self._resources(catalog, key)):
+        if found.served_resources() is not served_resources:
+            if found.resources != _references(self._resources(served_resources, key)):
                 return None
-            found = self._kept[key] = found._replace(catalog=ref(catalog))
+            found = self._kept[key] = found._replace(served_resources=ref(served_resources))
         self._kept.move_to_end(key)
         return found.document
 
-    def build(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
+    def build(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument:
         """The document. May be called in a thread; only one document is built at a time."""
         with self._building:
-            return self._document(catalog, key)
+            return self._document(served_resources, key)
 
-    def _document(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
-        kept = self.kept(catalog, key)
+    def _document(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument:
+        kept = self.kept(served_resources, key)
         if kept is not None:
             return kept
-        resources = self._resources(catalog, key)
-        pieces = self._pieces(catalog, key, resources)
+        resources = self._resources(served_resources, key)
+        pieces = self._pieces(served_resources, key, resources)
         body = b"".join(pieces)
         if key.path:
             document = PublishedDocument(body, *self._hash(key.path, resources))
         elif key.form is DocumentForm.PROTOBUF:
-            document = self._document(catalog, key._replace(form=DocumentForm.JSON))._replace(body=body)
+            document = self._document(served_resources, key._replace(form=DocumentForm.JSON))._replace(body=body)
         else:
             document = PublishedDocument(body, _hash([body]), self._now())
         compress = partial(self._gzip[key.form].of, pieces) if key.style == schemas.V2 else None
         document = document._replace(compress=compress)
-        self._keep(key, _Kept(ref(catalog), _references(resources), document))
+        self._keep(key, _Kept(ref(served_resources), _references(resources), document))
         return document
 
     def _keep(self, key: DocumentKey, made: _Kept) -> None:
@@ -249,9 +249,11 @@ class Published:
             self._digests[resource] = digest
         return digest
 
-    def _pieces(self, catalog: Catalog, key: DocumentKey, resources: Sequence[Resource]) -> list[bytes]:
+    def _pieces(
+        self, served_resources: ServedResources, key: DocumentKey, resources: Sequence[Resource]
+    ) -> list[bytes]:
         if key == INDEX:
-            return [self._index(catalog)]
+            return [self._index(served_resources)]
         if key.path == VERSION:
             return _version_document(key.form)
         if key.style == schemas.V3:
@@ -261,9 +263,9 @@ class Published:
         own = [self._kept_parts(resource, key.form) for resource in resources]
         return _assemble(_V2[key.form], own, resources, self._shared[key.form])
 
-    def _index(self, catalog: Catalog) -> bytes:
+    def _index(self, served_resources: ServedResources) -> bytes:
         """The index of documents."""
-        group_versions = self._group_versions(catalog)
+        group_versions = self._group_versions(served_resources)
         self._forget(group_versions)
         urls: Object = {}
         for path in sorted((*group_versions, VERSION)):
@@ -290,22 +292,22 @@ class Published:
                 self._parts_size += found.size
         return found
 
-    def _resources(self, catalog: Catalog, key: DocumentKey) -> tuple[Resource, ...]:
+    def _resources(self, served_resources: ServedResources, key: DocumentKey) -> tuple[Resource, ...]:
         """The resources of a document."""
         if not key.path:
-            return tuple(catalog.resources)
-        return self._group_versions(catalog).get(key.path, ())
+            return tuple(served_resources.resources)
+        return self._group_versions(served_resources).get(key.path, ())
 
-    def _group_versions(self, catalog: Catalog) -> dict[str, tuple[Resource, ...]]:
+    def _group_versions(self, served_resources: ServedResources) -> dict[str, tuple[Resource, ...]]:
         """The resources of each group version, by path."""
-        seen = self._seen.get(catalog)
+        seen = self._seen.get(served_resources)
         if seen is not None:
             return seen
         found: dict[str, list[Resource]] = {}
-        for resource in catalog.resources:
+        for resource in served_resources.resources:
             found.setdefault(f"{'apis' if resource.group else 'api'}/{resource.api_version}", []).append(resource)
         frozen = {path: tuple(resources) for path, resources in found.items()}
-        self._seen[catalog] = frozen
+        self._seen[served_resources] = frozen
         return frozen
 
 
@@ -313,9 +315,9 @@ _References: TypeAlias = tuple["ref[Resource]", ...]
 
 
 class _Kept(NamedTuple):
-    """A document, the catalog for which it was last found right, and its resources."""
+    """A document, the served resources for which it was last found right, and its resources."""
 
-    catalog: ref[Catalog]
+    served_resources: ref[ServedResources]
     resources: _References
     document: PublishedDocument
 

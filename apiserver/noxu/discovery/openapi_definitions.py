@@ -19,7 +19,7 @@ from noxu.crd import types as crd
 from noxu.discovery import openapi_kind_texts
 from noxu.discovery.openapi_texts import FIELDS, KINDS, OF_KINDS, OF_LISTS, TYPE_META
 from noxu.go.structs import Field, List, Map, Presence, Scalar, Struct, Type, Union, Wire
-from noxu.kinds import autoscaling, facts, meta, options, scheme
+from noxu.kinds import facts, meta, scheme
 from noxu.values import Json, Object
 
 REF: Final = "#/definitions/"
@@ -133,7 +133,7 @@ class _Tables:
         self.kinds: dict[str, list[Object]] = {}
         """x-kubernetes-group-version-kind of definitions that are kinds, by name."""
         self.add("", "v1", meta.STATUS)
-        self.add("", "v1", options.DELETE_OPTIONS)
+        self.add("", "v1", meta.DELETE_OPTIONS)
         self.add("", "v1", facts.struct("meta/v1.WatchEvent"))
         for name in (DELETE_OPTIONS, WATCH_EVENT):
             self.kinds[name] = [
@@ -141,7 +141,7 @@ class _Tables:
                 for group, versions in KNOWN_EVERYWHERE.items()
                 for version in versions.split()
             ]
-        self.add("autoscaling", "v1", autoscaling.SCALE)
+        self.add("autoscaling", "v1", meta.SCALE)
         for kind in scheme.served():
             self.add(kind.group, kind.version, kind.struct)
             if kind.stored:

@@ -1,6 +1,6 @@
 """The paths of a resource and their operations (kube-openapi's builders, given the routes of the API server).
 
-A route is a path, a verb of the catalog and the kinds of its bodies; `PathAction` describes the verb. Parameters are the
+A route is a path, a verb of a served resource and the kinds of its bodies; `PathAction` describes the verb. Parameters are the
 fields of its options in meta/v1; those of all operations on a path belong to the path. In v2, parameters that are equal
 everywhere are defined once, and referred to.
 """
@@ -20,7 +20,7 @@ from noxu.discovery.openapi_definitions import DELETE_OPTIONS, PATCH, STATUS, WA
 from noxu.discovery.openapi_schemas import V2, V3
 from noxu.discovery.openapi_texts import PARAMETERS, RESPONSES
 from noxu.go.structs import Scalar, Struct, Wire
-from noxu.kinds import options, scheme
+from noxu.kinds import meta, scheme
 from noxu.registry.patch_types import BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.resource import Resource
 from noxu.values import Object
@@ -56,32 +56,32 @@ class PathAction(NamedTuple):
 
 
 CUSTOM: Final = {
-    "list": PathAction("get", "list", "list", "List", (options.LIST_OPTIONS,), ("200",), _LIST),
-    "create": PathAction("post", "post", "create", "Create", (options.CREATE_OPTIONS,), ("200", "201", "202"), _KIND, _KIND),
+    "list": PathAction("get", "list", "list", "List", (meta.LIST_OPTIONS,), ("200",), _LIST),
+    "create": PathAction("post", "post", "create", "Create", (meta.CREATE_OPTIONS,), ("200", "201", "202"), _KIND, _KIND),
     "deletecollection": PathAction(
-        "delete", "deletecollection", "delete", "Delete", (options.LIST_OPTIONS,), ("200",), STATUS, after="Collection"
+        "delete", "deletecollection", "delete", "Delete", (meta.LIST_OPTIONS,), ("200",), STATUS, after="Collection"
     ),
-    "get": PathAction("get", "get", "read", "Read", (options.GET_OPTIONS,), ("200",), _KIND),
-    "update": PathAction("put", "put", "replace", "Replace", (options.UPDATE_OPTIONS,), ("200", "201"), _KIND, _KIND),
+    "get": PathAction("get", "get", "read", "Read", (meta.GET_OPTIONS,), ("200",), _KIND),
+    "update": PathAction("put", "put", "replace", "Replace", (meta.UPDATE_OPTIONS,), ("200", "201"), _KIND, _KIND),
     "delete": PathAction(
-        "delete", "delete", "delete", "Delete", (options.DELETE_OPTIONS,), ("200", "202"), STATUS, DELETE_OPTIONS
+        "delete", "delete", "delete", "Delete", (meta.DELETE_OPTIONS,), ("200", "202"), STATUS, DELETE_OPTIONS
     ),
-    "patch": PathAction("patch", "patch", "patch", "Change", (options.PATCH_OPTIONS,), ("200",), _KIND, PATCH),
+    "patch": PathAction("patch", "patch", "patch", "Change", (meta.PATCH_OPTIONS,), ("200",), _KIND, PATCH),
 }  # fmt: skip
 """The verbs of custom resources."""
 
 BUILT_IN: Final = CUSTOM | {
     "deletecollection": CUSTOM["deletecollection"]._replace(
-        options=(options.DELETE_OPTIONS, options.LIST_OPTIONS),
+        options=(meta.DELETE_OPTIONS, meta.LIST_OPTIONS),
         body=DELETE_OPTIONS,
         without=frozenset({"watch", "allowWatchBookmarks"}),
     ),
     "get": CUSTOM["get"]._replace(options=()),
     "patch": CUSTOM["patch"]._replace(codes=("200", "201")),
     "watchlist": PathAction(
-        "get", "watchlist", "watch", "Watch", (options.LIST_OPTIONS,), ("200",), WATCH_EVENT, ending="List"
+        "get", "watchlist", "watch", "Watch", (meta.LIST_OPTIONS,), ("200",), WATCH_EVENT, ending="List"
     ),
-    "watch": PathAction("get", "watch", "watch", "Watch", (options.LIST_OPTIONS,), ("200",), WATCH_EVENT),
+    "watch": PathAction("get", "watch", "watch", "Watch", (meta.LIST_OPTIONS,), ("200",), WATCH_EVENT),
 }
 """The verbs of built-in kinds. Only they have paths of watches, which are deprecated."""
 

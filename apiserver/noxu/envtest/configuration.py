@@ -36,7 +36,7 @@ from noxu.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
 from noxu.envtest.flags import Arguments
 from noxu.features import FALSE, GATES, TRUE
 from noxu.go.text import quote
-from noxu.registry.group_priorities import PRIORITIES
+from noxu.registry.served_resources import PRIORITIES
 from noxu.security import cors
 
 DEFAULT_PORT: Final = 6443

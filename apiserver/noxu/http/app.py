@@ -29,10 +29,10 @@ from noxu.http.sending import error_answer, send, too_late
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
 from noxu.registry.access import ALLOWED
-from noxu.registry.freshness import be_fresh
 from noxu.registry.offload import offload
 from noxu.registry.preparation import prepared
-from noxu.security.audit_log import AuditLog
+from noxu.registry.reader import be_consistent
+from noxu.security.audit import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError
 
@@ -160,18 +160,20 @@ class App:
     async def _route(self, exchange: Exchange, time: Callable[[], float]) -> Answer | web_response.StreamResponse:
         """Raises ApiError."""
         info, method = exchange.info, exchange.request.method
-        catalog = self.backend.catalog.current
+        served_resources = self.backend.served_resources.current
         if not info.is_resource:
-            routing.check_route(catalog, method, exchange.path, info)
+            routing.check_route(served_resources, method, exchange.path, info)
             return await self._document(exchange)
         try:
-            resource = routing.find_resource(catalog, method, exchange.path, info)
+            resource = routing.find_resource(served_resources, method, exchange.path, info)
         except ApiError:
             if not self.backend.reader.store.shared:
                 raise
             # a read from a resourceVersion has not waited for a definition that another server has just answered
-            await be_fresh(self.backend.writer.environment, filters.DEFINITIONS, f"{info.resource}.{info.group}")
-            resource = routing.find_resource(self.backend.catalog.current, method, exchange.path, info)
+            environment = self.backend.writer.environment
+            name = f"{info.resource}.{info.group}"
+            await be_consistent(environment.reader, environment.followers, filters.DEFINITIONS, name)
+            resource = routing.find_resource(self.backend.served_resources.current, method, exchange.path, info)
         exchange.resource = resource
         if resource.deprecation_text:  # also if the version has no such subresource or verb
             exchange.outcome.warnings.append(resource.deprecation_text)

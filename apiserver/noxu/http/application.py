@@ -15,7 +15,7 @@ from noxu.http.filters import RequestFilter
 from noxu.http.traces import Traces
 from noxu.observability.health import checks_of
 from noxu.registry.offload import LargeRequests
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 
 
 def application(
@@ -34,10 +34,10 @@ def application(
 ) -> App:
     """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
     documents = Documents(
-        lambda: plane.catalog.current,
+        lambda: plane.served_resources.current,
         authority,
         own_version,
-        checks_of(plane.store_health, plane.log_health, plane.all_controllers, is_stopping),
+        checks_of(plane.store_health, plane.cache.health, plane.all_controllers, is_stopping),
         plane.clock.now,
         cbor=plane.features.cbor,
     )
@@ -48,7 +48,7 @@ def application(
         plane.reader,
         plane.writer,
         plane.persistence,
-        plane.catalog,
+        plane.served_resources,
         plane.clock,
         plane.features,
         plane.tokens,

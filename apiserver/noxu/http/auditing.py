@@ -1,4 +1,4 @@
-"""Requests in the audit log: what `security.audit_log` needs to know of an exchange.
+"""Requests in the audit log: what `security.audit` needs to know of an exchange.
 
 The filter `filters.Audit` begins the record when the user is known; handlers and the app add the bodies; the sink ends it. What fails
 before the filter is reached, above all in authentication, has one event without a user, as in upstream.
@@ -21,8 +21,7 @@ from noxu.http.request import is_long_running
 from noxu.kinds import scheme
 from noxu.registry.access import User
 from noxu.security import audit
-from noxu.security.audit import Body
-from noxu.security.audit_log import AuditLog, Record, annotations_of
+from noxu.security.audit import AuditLog, Body, Record, annotations_of
 from noxu.security.audit_policy import NO_USER
 from noxu.values import Json, Object
 

@@ -20,8 +20,8 @@ from noxu.http import negotiation, responses
 from noxu.http.answer import NOT_CACHED, Answer, Headers, text_answer
 from noxu.http.request import Query, first
 from noxu.observability import health
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import offload
+from noxu.registry.served_resources import ServedResources
 from noxu.values import Object
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ Scrape = Callable[[str], Awaitable[Answer]]
 
 
 class Documents:
-    """The documents of one server. `catalog` returns the current catalog; documents made from an older one are made again.
+    """The documents of one server. `served_resources` returns the current served resources; documents made from an older one are made again.
 
     `address` is the server's `host:port`, `own_version` returns the version of this program, `cbor` is the feature gate
     CBORServingAndStorage.
@@ -49,7 +49,7 @@ class Documents:
 
     def __init__(
         self,
-        catalog: Callable[[], Catalog],
+        served_resources: Callable[[], ServedResources],
         address: str,
         own_version: Callable[[], str],
         checks: health.Checks,
@@ -57,7 +57,7 @@ class Documents:
         *,
         cbor: bool = False,
     ) -> None:
-        self._catalog = catalog
+        self._served_resources = served_resources
         self.address = address
         self.own_version = own_version
         self.checks = checks
@@ -69,7 +69,7 @@ class Documents:
         self.openid: Mapping[str, Callable[[], Answer]] = {}
         """By path."""
         self._openapi: OpenAPI | None = None
-        self._made_from: ref[Catalog] | None = None  # which does not keep deleted definitions alive
+        self._made_from: ref[ServedResources] | None = None  # which does not keep deleted definitions alive
         self._made: dict[object, tuple[bytes, str]] = {}
 
     async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
@@ -96,60 +96,62 @@ class Documents:
     # -- discovery
 
     async def _discovery(self, parts: list[str], query: Query, headers: Mapping[str, str]) -> Answer:
-        catalog, accept = self._catalog(), headers.get("Accept", "")
+        served_resources, accept = self._served_resources(), headers.get("Accept", "")
         if len(parts) == 1:
             aggregated = negotiation.negotiate_aggregated_discovery(accept, cbor=self._cbor)
             if aggregated is not None:
-                return await self._aggregated(catalog, parts[0] == "api", aggregated, headers)
-        endpoint = _endpoint(catalog, parts, cbor=self._cbor)
+                return await self._aggregated(served_resources, parts[0] == "api", aggregated, headers)
+        endpoint = _endpoint(served_resources, parts, cbor=self._cbor)
         accepted = negotiation.negotiate(accept, endpoint, pretty=first(query, "pretty"))
 
         def encoded() -> bytes | None:
-            document = self._plain(catalog, parts)
+            document = self._plain(served_resources, parts)
             return None if document is None else responses.encode(document, accepted)
 
-        body = await offload(_weight(catalog), encoded)
+        body = await offload(_weight(served_resources), encoded)
         if body is None:
             raise errors.page_not_found()
         return Answer(body, 200, accepted.content_type)
 
-    def _plain(self, catalog: Catalog, parts: list[str]) -> Object | None:
+    def _plain(self, served_resources: ServedResources, parts: list[str]) -> Object | None:
         match parts:
             case ["api"]:
                 return groups.api_versions(self.address)
             case ["apis"]:
-                return groups.group_list(catalog, self.address)
+                return groups.group_list(served_resources, self.address)
             case ["api", version]:
-                return groups.resource_list(catalog, "", version)
+                return groups.resource_list(served_resources, "", version)
             case ["apis", group]:
-                return groups.group(catalog, group)
+                return groups.group(served_resources, group)
             case ["apis", group, version]:
-                return groups.resource_list(catalog, group, version)
+                return groups.resource_list(served_resources, group, version)
         return None
 
     async def _aggregated(
-        self, catalog: Catalog, core: bool, accepted: negotiation.Accepted, headers: Mapping[str, str]
+        self, served_resources: ServedResources, core: bool, accepted: negotiation.Accepted, headers: Mapping[str, str]
     ) -> Answer:
-        body, tag = await self._cached(catalog, accepted, core=core)
+        body, tag = await self._cached(served_resources, accepted, core=core)
         extra: Headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
         if headers.get("If-None-Match") == tag:
             return Answer(b"", 304, accepted.content_type, extra)
         return Answer(body, 200, accepted.content_type, extra)
 
-    async def _cached(self, catalog: Catalog, accepted: negotiation.Accepted, *, core: bool) -> tuple[bytes, str]:
-        """The aggregated document in a representation with its ETag, cached until the catalog changes."""
-        if self._made_from is None or catalog is not self._made_from():
-            self._made_from, self._made = ref(catalog), {}
+    async def _cached(
+        self, served_resources: ServedResources, accepted: negotiation.Accepted, *, core: bool
+    ) -> tuple[bytes, str]:
+        """The aggregated document in a representation with its ETag, cached until the served resources change."""
+        if self._made_from is None or served_resources is not self._made_from():
+            self._made_from, self._made = ref(served_resources), {}
         key, made = (core, accepted), self._made
         if key not in made:
             if len(made) == MAX_MADE:
                 made.clear()
 
             def make() -> tuple[bytes, str]:
-                document = groups.aggregated(catalog, core=core)
+                document = groups.aggregated(served_resources, core=core)
                 return responses.encode(document, accepted), groups.etag(document)
 
-            made[key] = await offload(_weight(catalog), make)
+            made[key] = await offload(_weight(served_resources), make)
         return made[key]
 
     # -- OpenAPI
@@ -159,7 +161,7 @@ class Documents:
         if self._openapi is None:
             from noxu.http.openapi import OpenAPI
 
-            self._openapi = OpenAPI(self._catalog, self._now, cbor=self._cbor)
+            self._openapi = OpenAPI(self._served_resources, self._now, cbor=self._cbor)
         return self._openapi
 
     # -- health
@@ -181,23 +183,23 @@ class Documents:
 
     def _paths(self, status: int) -> Answer:
         """The list of all paths."""
-        catalog = self._catalog()
+        served_resources = self._served_resources()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
         paths |= self.metrics.keys()
         paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS} | self.openid.keys()
         paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
-        for group, versions in catalog.groups.items():
+        for group, versions in served_resources.groups.items():
             if group:
                 paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}
         return Answer(codec.pretty({"paths": sorted(paths)}, sort_keys=False), status, headers=NOT_CACHED)
 
 
-def _weight(catalog: Catalog) -> int:
+def _weight(served_resources: ServedResources) -> int:
     """The bytes of a document about all resources, about; one that takes 10 ms to make weighs as much as LOOP_LIMIT."""
-    return len(catalog.by_path) * _PER_RESOURCE
+    return len(served_resources.by_path) * _PER_RESOURCE
 
 
-def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.Representations:
+def _endpoint(served_resources: ServedResources, parts: list[str], *, cbor: bool) -> negotiation.Representations:
     """The representations of a discovery document. `cbor`: only the lists of a built-in version's resources have it."""
     match parts:
         case ["api" | "apis"]:
@@ -205,7 +207,7 @@ def _endpoint(catalog: Catalog, parts: list[str], *, cbor: bool) -> negotiation.
             return negotiation.routed_with_cbor(endpoint) if cbor else endpoint
         case ["api", _]:
             is_list = True
-        case ["apis", group, *rest] if group in catalog.built_in_groups:
+        case ["apis", group, *rest] if group in served_resources.built_in_groups:
             is_list = len(rest) == 1
         case ["api", *_]:
             is_list = False

@@ -29,7 +29,6 @@ from noxu.http.negotiation import Accepted, Representations
 from noxu.http.options import ListOptions
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
-from noxu.registry.catalog import LiveCatalog
 from noxu.registry.draft import (
     NO_BODY,
     NO_DELETE_OPTIONS,
@@ -42,15 +41,16 @@ from noxu.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.registry.entry import Entry, check_path_name
 from noxu.registry.offload import LOOP_LIMIT, LargeRequests, offload, offload_briefly
 from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, DEFINITION, Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, check_path_name
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
-from noxu.security.audit_log import Record
+from noxu.security.audit import Record
 from noxu.security.tokens import Tokens
 from noxu.tables.table import include_object
 from noxu.values import Object
@@ -71,7 +71,7 @@ class Backend:
     reader: Reader
     writer: Writer
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     clock: Clock
     features: Features
     tokens: Tokens
@@ -201,7 +201,7 @@ class Exchange:
         is_table = accepted.convert is not None and accepted.convert.kind == "Table"
         return include_object(first(self.query, "includeObject")) if is_table else ""
 
-    async def stored_entry(self) -> Entry:
+    async def stored_entry(self) -> StoredObject:
         """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
         query, reader, namespace = self.query, self.backend.reader, self.namespace
         if query and options.boolean(query, "export"):

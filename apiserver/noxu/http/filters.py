@@ -8,19 +8,20 @@ An `observer` comes before all of them: in tests it records requests (`recent_re
 
 The order is upstream's (DefaultBuildHandlerChain); a refusal by one filter hides those by later ones:
 
-    ParseTarget   HTTP that is ambiguous; path, query and RequestInfo
-    CheckOrigin   Host and Origin headers
-    SetDeadline   when the request must be answered
-    Cors          headers for web pages that may use the server, and preflights
-    Authenticate  sets the user, or refuses bad credentials
-    RecordAudit   records the request, if there is an audit log
-    Impersonate   sets another user, if the user may impersonate it
-    InFlight      limits the number of requests that are handled or answered at the same time
-    Fresh         waits for what other servers have answered, if they may have the same store
-    Authorize     refuses what the user may not do
-    Tracing       traces a write on request
+    ParseTarget     HTTP that is ambiguous; path, query and RequestInfo
+    CheckOrigin     Host and Origin headers
+    SetDeadline     when the request must be answered
+    Cors            headers for web pages that may use the server, and preflights
+    Authenticate    sets the user, or refuses bad credentials
+    RecordAudit     records the request, if there is an audit log
+    Impersonate     sets another user, if the user may impersonate it
+    InFlight        limits the number of requests that are handled or answered at the same time
+    ConsistentRead  waits for what other servers have answered, if they may have the same store
+    Authorize       refuses what the user may not do
+    Tracing         traces a write on request
 
-What is not configured is not in the chain: Cors, Authenticate, RecordAudit, Fresh, and Authorize where everything is allowed.
+What is not configured is not in the chain: Cors, Authenticate, RecordAudit, ConsistentRead, and Authorize where everything
+is allowed.
 
 To add a filter, write a subclass of `RequestFilter` and insert it into `chain` at its place in upstream's order: injected faults
 after Authorize. Filters count nothing. What observes requests and refuses none (metrics, an access log) is not a filter but
@@ -49,10 +50,10 @@ from noxu.http.unsent import Unsent
 from noxu.observability.health import ENDPOINTS
 from noxu.registry import access
 from noxu.registry.access import ANONYMOUS, User
-from noxu.registry.freshness import be_fresh
+from noxu.registry.reader import be_consistent
 from noxu.registry.turns import CLIENT
 from noxu.security import cors, impersonation
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu.security.authorization import NOSNIFF, refusal
 from noxu.security.credentials import MASTERS, Credentials
@@ -308,7 +309,7 @@ class InFlight(RequestFilter):
 _HEALTH: Final = frozenset(f"/{name}" for name in ENDPOINTS)
 
 
-class Fresh(RequestFilter):
+class ConsistentRead(RequestFilter):
     """Wait for what other servers with the same store have answered, which the request may depend on.
 
     It is judged by their roles, definitions and policies, and reads show their writes. Reads that name a resourceVersion ask
@@ -319,8 +320,8 @@ class Fresh(RequestFilter):
         info, query = exchange.info, exchange.query
         if not info.is_resource or (info.verb in _READING and any(first(query, name) for name in _READ_FROM)):
             return None
-        definition = f"{info.resource}.{info.group}"
-        return be_fresh(exchange.backend.writer.environment, DEFINITIONS, definition)
+        definition, environment = f"{info.resource}.{info.group}", exchange.backend.writer.environment
+        return be_consistent(environment.reader, environment.followers, DEFINITIONS, definition)
 
 
 class Authorize(RequestFilter):
@@ -385,7 +386,7 @@ def chain(
         *((RecordAudit(audit_log),) if audit_log is not None else ()),
         Impersonate(authorize),
         InFlight(unsent, limits.max_in_flight, limits.max_mutating_in_flight),
-        *((Fresh(),) if shares_store else ()),
+        *((ConsistentRead(),) if shares_store else ()),
         *((Authorize(authorize),) if authorize is not access.allow_everything else ()),
         Tracing(traces),
     )

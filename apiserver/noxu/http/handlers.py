@@ -16,7 +16,7 @@ from noxu.http import negotiation, options, responses
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
 from noxu.http.negotiation import PLAIN, Accepted
-from noxu.kinds import options as option_kinds
+from noxu.kinds import meta as option_kinds
 from noxu.registry.bodies import decode_body, read_kind
 from noxu.registry.delete_options import delete_body_from_object, delete_options
 from noxu.registry.deletion import delete_keys
@@ -27,19 +27,11 @@ from noxu.registry.draft import (
     DeleteOptions,
     Written,
 )
-from noxu.registry.entry import (
-    Entry,
-    body_at,
-    body_parts,
-    is_readable,
-    is_rendered,
-    key_of,
-    render,
-)
-from noxu.registry.listing import list_entries
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import APPLY_PATCHES
+from noxu.registry.reader import list_entries
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, key_of, render
 from noxu.values import Object
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
@@ -227,7 +219,7 @@ async def written_answer(exchange: Exchange, written: Written, accepted: Accepte
     return await _object_answer(exchange, body, accepted, status)
 
 
-async def entry_answer(exchange: Exchange, entry: Entry, accepted: Accepted, status: int = 200) -> Answer:
+async def entry_answer(exchange: Exchange, entry: StoredObject, accepted: Accepted, status: int = 200) -> Answer:
     """The answer with a stored object."""
     resource = exchange.resource
     is_plain = accepted == PLAIN

@@ -28,9 +28,9 @@ from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.logs import REQUEST_LINES, Request
-from noxu.registry.catalog import Catalog
 from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 
 COMPONENT: Final = "apiserver"
 _SECONDS: Final = (
@@ -86,8 +86,8 @@ class _Record:
 class RequestMetrics:
     """See the module. It is called with each exchange."""
 
-    def __init__(self, catalog: Callable[[], Catalog]) -> None:
-        self._catalog = catalog
+    def __init__(self, served_resources: Callable[[], ServedResources]) -> None:
+        self._served_resources = served_resources
         self.access = AccessMetrics()
         self._records: dict[_About, _Record] = {}
         self._known: dict[object, _Record] = {}
@@ -147,7 +147,7 @@ class RequestMetrics:
 
     def _record(self, exchange: Exchange, key: object | None) -> _Record:
         """The record of a request. Others with the same `key` have it, too; None: there are none."""
-        about = about_of(exchange, self._catalog())
+        about = about_of(exchange, self._served_resources())
         record = self._records.get(about)
         if record is None:
             if len(self._records) >= MAX_SERIES:
@@ -218,10 +218,10 @@ class RequestMetrics:
         ]  # fmt: skip
 
 
-def about_of(exchange: Exchange, catalog: Catalog) -> _About:
+def about_of(exchange: Exchange, served_resources: ServedResources) -> _About:
     """The labels of a request."""
     info, method = exchange.info, exchange.request.method
-    resource = catalog.by_path.get((info.group, info.version, info.resource))
+    resource = served_resources.by_path.get((info.group, info.version, info.resource))
     if resource is None:
         return _About((_verb(exchange, ""), "", "", "", "" if info.is_resource else _document(exchange.path), "", ""))
     subresource = info.subresource if info.subresource in resource.subresources else ""

@@ -21,8 +21,8 @@ from noxu.discovery.openapi_schemas import V2, V3
 from noxu.http import negotiation
 from noxu.http.answer import JSON, NOT_CACHED, Answer, Headers
 from noxu.http.request import Query, first
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.served_resources import ServedResources
 
 _Offers = tuple[tuple[str, DocumentForm, str], ...]
 
@@ -45,39 +45,43 @@ _VARY: Final = (("Vary", "Accept"),)
 
 
 class OpenAPI:
-    """The endpoints of one server. `catalog` returns the current catalog; `cbor` is CBORServingAndStorage."""
+    """The endpoints of one server. `served_resources` returns the current served resources; `cbor` is CBORServingAndStorage."""
 
-    def __init__(self, catalog: Callable[[], Catalog], now: Callable[[], datetime], *, cbor: bool = False) -> None:
-        self._catalog = catalog
+    def __init__(
+        self, served_resources: Callable[[], ServedResources], now: Callable[[], datetime], *, cbor: bool = False
+    ) -> None:
+        self._served_resources = served_resources
         self._now = now
         self._published = Published(now, cbor=cbor)
         self._building = asyncio.Lock()
 
     async def answer(self, parts: Sequence[str], query: Query, headers: Mapping[str, str]) -> Answer:
         """Answer a request. `parts` are the segments of the path. Raises ApiError NotFound."""
-        catalog = self._catalog()
+        served_resources = self._served_resources()
         match parts:
             case ["openapi", "v3"]:
-                return _answer(await self._document(catalog, INDEX), headers, JSON, NOT_CACHED)
+                return _answer(await self._document(served_resources, INDEX), headers, JSON, NOT_CACHED)
             case ["openapi", "v2"]:
-                return await self._negotiated(catalog, DocumentKey(V2), query, headers)
-            case ["openapi", "v3", *rest] if self._published.exists(catalog, "/".join(rest)):
-                return await self._negotiated(catalog, DocumentKey(V3, "/".join(rest)), query, headers)
+                return await self._negotiated(served_resources, DocumentKey(V2), query, headers)
+            case ["openapi", "v3", *rest] if self._published.exists(served_resources, "/".join(rest)):
+                return await self._negotiated(served_resources, DocumentKey(V3, "/".join(rest)), query, headers)
         raise errors.page_not_found()
 
-    async def _document(self, catalog: Catalog, key: DocumentKey) -> PublishedDocument:
-        kept = self._published.kept(catalog, key)
+    async def _document(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument:
+        kept = self._published.kept(served_resources, key)
         if kept is not None:
             return kept
         async with self._building:
-            return await offload(LOOP_LIMIT + 1, self._published.build, catalog, key)
+            return await offload(LOOP_LIMIT + 1, self._published.build, served_resources, key)
 
-    async def _negotiated(self, catalog: Catalog, key: DocumentKey, query: Query, headers: Mapping[str, str]) -> Answer:
+    async def _negotiated(
+        self, served_resources: ServedResources, key: DocumentKey, query: Query, headers: Mapping[str, str]
+    ) -> Answer:
         accepted = _negotiate(headers.get("Accept", ""), _OFFERS[key.style])
         if accepted is None:
             return Answer(b"", 406, headers=NOT_CACHED + _VARY)
         form, content_type = accepted
-        document = await self._document(catalog, key._replace(form=form))
+        document = await self._document(served_resources, key._replace(form=form))
         requested = first(query, "hash") if key.path else ""
         if requested and requested != document.hash:
             moved = (("Location", document.url(key.path)), *_VARY, _etag(document))

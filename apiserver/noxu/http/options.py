@@ -18,7 +18,7 @@ from noxu.go.time import SECOND, parse_duration
 from noxu.http.request import Query, first
 from noxu.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import Options
-from noxu.registry.listing import Selection, Window, decode_token
+from noxu.registry.reader import Selection, Window, decode_token
 from noxu.registry.resource import Resource
 from noxu.values import Object
 
@@ -244,7 +244,7 @@ def _check_fields(resource: Resource, selector: selectors.FieldSelector) -> None
     known = {*resource.metadata_labels, *resource.selectable_fields}
     for term in selector.terms:
         if term.field not in known:
-            raise errors.bad_request(resource.behaviour.unknown_field_label(term.field))
+            raise errors.bad_request(resource.codec.unknown_field_label(term.field))
 
 
 def _named(options: ListOptions, name: str, fields: selectors.FieldSelector | None) -> ListOptions:

@@ -17,10 +17,10 @@ from noxu.http import negotiation
 from noxu.http.answer import Answer
 from noxu.http.negotiation import CBOR, JSON, PLAIN, PROTOBUF, YAML, Accepted
 from noxu.kinds import scheme
-from noxu.registry.entry import Entry, bodies_at, body_at, is_rendered
-from noxu.registry.listing import Listing
 from noxu.registry.offload import offload
+from noxu.registry.reader import Listing
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, bodies_at, body_at, is_rendered, unrendered_size
 from noxu.tables import jsonpath, table
 from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.tables.table import Columns, Summary, summarize
@@ -45,7 +45,7 @@ def weight_of(size: int, resource: Resource, accepted: Accepted) -> int:
     return size if weigh is None else weigh(size)
 
 
-def _weight(entries: Iterable[Entry], weigh: Callable[[int], int] | None) -> int:
+def _weight(entries: Iterable[StoredObject], weigh: Callable[[int], int] | None) -> int:
     sizes = [len(entry.stored) for entry in entries]
     return sum(sizes if weigh is None else map(weigh, sizes))
 
@@ -98,7 +98,7 @@ def object_answer(
     if accepted == PLAIN:
         return Answer(body + b"\n", status, accepted.content_type)
     value = codec.decode_stored(body)
-    sort_keys = resource.sorted_keys
+    sort_keys = resource.is_custom
     return value_answer(
         value, columns_of(resource), accepted, include=include, now=now, status=status, sort_keys=sort_keys
     )
@@ -123,12 +123,14 @@ def value_answer(
 
 async def plain_list(listing: Listing, resource: Resource) -> Answer:
     """The answer with a list of entries in plain JSON."""
-    entries = listing.entries
-    chunks = _plain_chunks(entries, resource, _list_metadata(listing, custom=resource.is_custom))
-    return await _chunked_answer(chunks, PLAIN, short=_is_short(entries, _weight(entries, None)))
+    entries, splice = listing.entries, _around_items(listing, resource)
+    if not _is_short(entries, _weight(entries, None)):
+        return Answer(_plain_chunks(entries, resource, splice), 200, PLAIN.content_type)
+    items = await offload(unrendered_size(entries, resource), _items, entries, resource)
+    return Answer(splice.before + splice.between.join(items) + splice.after, 200, PLAIN.content_type)
 
 
-def _is_short(entries: list[Entry], weight: int) -> bool:
+def _is_short(entries: list[StoredObject], weight: int) -> bool:
     return len(entries) <= CHUNK and weight <= CHUNK_BYTES
 
 
@@ -151,7 +153,7 @@ async def list_answer(
 
     columns = await _columns_of_list(entries, resource, weight) if accepted.convert is not None else None
 
-    def convert(portion: list[Entry]) -> Object:
+    def convert(portion: list[StoredObject]) -> Object:
         if accepted.convert is None or columns is None:
             return _list_object([codec.decode_stored(item) for item in _items(portion, resource)], resource, metadata)
         items = _decoded(portion, resource)
@@ -164,7 +166,7 @@ async def list_answer(
         return Answer(await offload(weight, lambda: encode(convert(entries), accepted)), 200, accepted.content_type)
     key = "rows" if accepted.convert is not None and accepted.convert.kind == "Table" else "items"
     shell = encode({**convert([]), key: []}, accepted)
-    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh, resource), 200, accepted.content_type)
+    return Answer(_converted_list(entries, shell, key, convert, accepted, weigh), 200, accepted.content_type)
 
 
 async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, short: bool) -> Answer:
@@ -174,11 +176,13 @@ async def _chunked_answer(chunks: AsyncIterator[bytes], accepted: Accepted, *, s
     return Answer(b"".join([chunk async for chunk in chunks]), 200, accepted.content_type)
 
 
-async def _cbor_list(entries: list[Entry], convert: Callable[[list[Entry]], Object]) -> AsyncIterator[bytes]:
+async def _cbor_list(
+    entries: list[StoredObject], convert: Callable[[list[StoredObject]], Object]
+) -> AsyncIterator[bytes]:
     """The chunks of a list in CBOR, which begins with the number of its items."""
     from noxu.go import cbor_writer  # imported late: few servers write CBOR
 
-    def write(portion: list[Entry]) -> bytes:
+    def write(portion: list[StoredObject]) -> bytes:
         return b"".join([cbor_writer.item(value) for value in convert(portion)["items"]])
 
     before, after = cbor_writer.around_elements(convert([]), "items", len(entries))
@@ -194,7 +198,9 @@ _LISTS: Final = {"Table": "rows", "PartialObjectMetadataList": "items"}
 """The kinds of lists that are joined from summaries, and the fields with what is joined."""
 
 
-def _summarized(resource: Resource, accepted: Accepted, include: str, now: datetime) -> Callable[[Entry], bytes] | None:
+def _summarized(
+    resource: Resource, accepted: Accepted, include: str, now: datetime
+) -> Callable[[StoredObject], bytes] | None:
     """A function that encodes the row or the metadata of an entry, from its summary; None for other representations."""
     to, columns = accepted.convert, columns_of(resource)
     if to is None or accepted.media_type != JSON or accepted.pretty:
@@ -206,7 +212,7 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
     ages = table.Ages(now)
     with_object = include == "Object"
 
-    def row(entry: Entry) -> bytes:
+    def row(entry: StoredObject) -> bytes:
         body = body_at(entry, resource) if with_object else b""
         return table.row_of_summary(_summaries.of(entry, resource, columns), to.version, ages, include, body)
 
@@ -214,19 +220,19 @@ def _summarized(resource: Resource, accepted: Accepted, include: str, now: datet
 
 
 def _summarized_list(
-    entries: list[Entry],
+    entries: list[StoredObject],
     resource: Resource,
     metadata: Object,
     accepted: Accepted,
     now: datetime,
-    summarized: Callable[[Entry], bytes],
-    is_ready: Callable[[Entry, Resource], bool],
+    summarized: Callable[[StoredObject], bytes],
+    is_ready: Callable[[StoredObject, Resource], bool],
 ) -> AsyncIterator[bytes]:
     assert accepted.convert is not None
     key = _LISTS[accepted.convert.kind]
-    budget = CellBudget()
+    budget, weigh = CellBudget(), _weigher(resource, accepted)
 
-    def write(portion: list[Entry]) -> bytes:
+    def write(portion: list[StoredObject]) -> bytes:
         with limited_by(budget):
             return b",".join(map(summarized, portion))
 
@@ -235,21 +241,19 @@ def _summarized_list(
     return _spliced(
         entries,
         Splice(before + b"[", b",", b"]" + after),
-        resource,
         write=write,
-        is_ready=is_ready,
-        weigh=_weigher(resource, accepted),
+        weigh=lambda portion: _weight([entry for entry in portion if not is_ready(entry, resource)], weigh),
     )
 
 
-async def _columns_of_list(entries: list[Entry], resource: Resource, weight: int) -> Columns:
+async def _columns_of_list(entries: list[StoredObject], resource: Resource, weight: int) -> Columns:
     columns = columns_of(resource)
     if columns.cells_of_list is None:
         return columns
     return await offload(weight, lambda: columns.of_list(_decoded(entries, resource)))
 
 
-def _decoded(entries: list[Entry], resource: Resource) -> Iterator[Object]:
+def _decoded(entries: list[StoredObject], resource: Resource) -> Iterator[Object]:
     return (codec.decode_stored(body_at(entry, resource)) for entry in entries)
 
 
@@ -283,22 +287,20 @@ def _pretty_items(items: list[Json]) -> bytes:
 
 
 def _converted_list(
-    entries: list[Entry],
+    entries: list[StoredObject],
     shell: bytes,
     key: str,
-    convert: Callable[[list[Entry]], Object],
+    convert: Callable[[list[StoredObject]], Object],
     accepted: Accepted,
     weigh: Callable[[int], int] | None,
-    resource: Resource,
 ) -> AsyncIterator[bytes]:
     form = _form(key, accepted)
     before, _, after = shell.rpartition(form.empty)
     return _spliced(
         entries,
         Splice(before + form.start, form.between, form.end + after),
-        resource,
         write=lambda portion: form.write(convert(portion)[key]),
-        weigh=weigh,
+        weigh=lambda portion: _weight(portion, weigh),
     )
 
 
@@ -317,18 +319,6 @@ def _list_object(items: list[Json], resource: Resource, metadata: Object) -> Obj
     return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
 
 
-def _plain_chunks(entries: list[Entry], resource: Resource, metadata: Object) -> AsyncIterator[bytes]:
-    shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
-    at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
-    return _spliced(
-        entries,
-        Splice(shell[:at], b",", shell[at:] + b"\n"),
-        resource,
-        write=lambda portion: b",".join(_items(portion, resource)),
-        is_ready=is_rendered,
-    )
-
-
 class Splice(NamedTuple):
     """The bytes before, between and after the portions of a list."""
 
@@ -337,30 +327,43 @@ class Splice(NamedTuple):
     after: bytes
 
 
+def _around_items(listing: Listing, resource: Resource) -> Splice:
+    """The bytes of a list in plain JSON around its items."""
+    metadata = _list_metadata(listing, custom=resource.is_custom)
+    shell = codec.encode(_list_object([], resource, metadata), sort_keys=False)
+    at = shell.rindex(b"[]") + 1 if not resource.is_custom else shell.index(b'"items":[]') + len(b'"items":[')
+    return Splice(shell[:at], b",", shell[at:] + b"\n")
+
+
+def _plain_chunks(entries: list[StoredObject], resource: Resource, splice: Splice) -> AsyncIterator[bytes]:
+    return _spliced(
+        entries,
+        splice,
+        write=lambda portion: b",".join(_items(portion, resource)),
+        weigh=lambda portion: unrendered_size(portion, resource),
+    )
+
+
 async def _spliced(
-    entries: list[Entry],
+    entries: list[StoredObject],
     splice: Splice,
-    resource: Resource,
     *,
-    write: Callable[[list[Entry]], bytes],
-    is_ready: Callable[[Entry, Resource], bool] | None = None,
-    weigh: Callable[[int], int] | None = None,
+    write: Callable[[list[StoredObject]], bytes],
+    weigh: Callable[[list[StoredObject]], int],
 ) -> AsyncIterator[bytes]:
     """The chunks of a list: the portions that `write` encodes, spliced into the encoded list without entries.
 
     The list {"kind":"List","items":[],"metadata":{}} becomes {"kind":"List","items":[A,B and ,C and ],"metadata":{}}.
-    Entries that are ready do not count when it is decided whether `write` runs in a thread.
+    `weigh` says how many bytes of a portion `write` processes, beyond joining what is ready: many of them in a thread.
     """
     separator = splice.before
     for portion in _portions(entries):
-        rest = portion if is_ready is None else [entry for entry in portion if not is_ready(entry, resource)]
-        weight = _weight(rest, weigh)
-        yield separator + await offload(weight, write, portion)
+        yield separator + await offload(weigh(portion), write, portion)
         separator = splice.between
     yield (b"" if entries else separator) + splice.after
 
 
-def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
+def _portions(entries: list[StoredObject]) -> Iterator[list[StoredObject]]:
     """Portions that are encoded in a few milliseconds: CHUNK entries, or CHUNK_BYTES and the entry that exceeds it."""
     start = size = 0
     for n, entry in enumerate(entries):
@@ -372,7 +375,7 @@ def _portions(entries: list[Entry]) -> Iterator[list[Entry]]:
         yield entries[start:]
 
 
-def _items(entries: list[Entry], resource: Resource) -> list[bytes]:
+def _items(entries: list[StoredObject], resource: Resource) -> list[bytes]:
     """Objects in a list. In lists of built-in kinds items have neither kind nor apiVersion, as in Go's typed lists."""
     bodies = bodies_at(entries, resource)
     if resource.is_custom:
@@ -383,7 +386,7 @@ def _items(entries: list[Entry], resource: Resource) -> list[bytes]:
 
 def later_events(
     resource: Resource, accepted: Accepted, include: str, now: Callable[[], datetime]
-) -> Callable[[Entry], bytes] | None:
+) -> Callable[[StoredObject], bytes] | None:
     """Like `converter`, for the events after the first one, from summaries; None for representations without them."""
     to = accepted.convert
     if to is None or to.kind not in _OBJECTS or _summarized(resource, accepted, include, now()) is None:
@@ -393,7 +396,7 @@ def later_events(
     shell = table.table(columns_of(resource), [], {"resourceVersion": "0"}, to.version, headers=False)
     before, after = codec.encode({**shell, "rows": []}, sort_keys=False).removesuffix(b"]}").split(b'"0"')
 
-    def make(entry: Entry) -> bytes:
+    def make(entry: StoredObject) -> bytes:
         encode_row = _summarized(resource, accepted, include, now())
         assert encode_row is not None
         return b'%b"%d"%b%b]}' % (before, entry.revision, after, encode_row(entry))
@@ -404,7 +407,7 @@ def later_events(
 _OBJECTS: Final = frozenset({"Table", "PartialObjectMetadata"})
 
 
-def is_joined(include: str) -> Callable[[Entry, Resource], bool]:
+def is_joined(include: str) -> Callable[[StoredObject, Resource], bool]:
     """A function that tells whether the row or metadata of an entry is only joined from bytes."""
     if include != "Object":
         return _summaries.has
@@ -425,7 +428,7 @@ def converter(
             first = False
         if accepted.media_type in (PROTOBUF, CBOR):
             return encode(value, accepted)
-        return codec.encode(value, sort_keys=convert is None and resource.sorted_keys)
+        return codec.encode(value, sort_keys=convert is None and resource.is_custom)
 
     return make
 
@@ -453,16 +456,16 @@ class Summaries:
 
     def __init__(self, max_bytes: int = MAX_SUMMARIES) -> None:
         self._max_bytes = max_bytes
-        self._kept: dict[ref[Entry], _Kept] = {}
+        self._kept: dict[ref[StoredObject], _Kept] = {}
         self._bytes = 0
         self._lock = RLock()  # an entry may end, and `_drop` be called, while this thread has it
 
-    def has(self, entry: Entry, resource: Resource) -> bool:
+    def has(self, entry: StoredObject, resource: Resource) -> bool:
         """Whether the summary of an entry need not be made."""
         found = self._kept.get(ref(entry))
         return found is not None and found.resource is resource
 
-    def of(self, entry: Entry, resource: Resource, columns: Columns) -> Summary:
+    def of(self, entry: StoredObject, resource: Resource, columns: Columns) -> Summary:
         """The summary of an entry at a resource's version, in its columns. Raises ApiError if it cannot be read."""
         found = self._kept.get(ref(entry))
         if found is not None and found.resource is resource:
@@ -473,7 +476,7 @@ class Summaries:
             self._keep(entry, resource, summary)
         return summary
 
-    def _keep(self, entry: Entry, resource: Resource, summary: Summary) -> None:
+    def _keep(self, entry: StoredObject, resource: Resource, summary: Summary) -> None:
         size = OVERHEAD + len(entry.stored) + sum(map(len, summary.pieces)) + len(summary.metadata)
         if size > self._max_bytes:
             return
@@ -484,7 +487,7 @@ class Summaries:
             self._kept[ref(entry, self._drop)] = _Kept(resource, summary, size)
             self._bytes += size
 
-    def _drop(self, entry: ref[Entry]) -> None:
+    def _drop(self, entry: ref[StoredObject]) -> None:
         """Also called when an entry has ended."""
         with self._lock:
             kept = self._kept.pop(entry, None)

@@ -15,8 +15,8 @@ from noxu.api.meta import GroupVersionKind
 from noxu.http import handlers, subresources
 from noxu.http.handlers import Handler
 from noxu.http.request import RequestInfo
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 
 OBJECTS: Final[dict[str, Handler]] = {
     "get": handlers.get,
@@ -49,16 +49,16 @@ _ON_STATUS: Final = ("get", "update", "patch")
 """The verbs of a definition's status."""
 
 
-def find_resource(catalog: Catalog, method: str, path: str, info: RequestInfo) -> Resource:
+def find_resource(served_resources: ServedResources, method: str, path: str, info: RequestInfo) -> Resource:
     """The resource of a path. Raises ApiError NotFound, MethodNotAllowed.
 
     A path of the wrong scope is not found (CVE-2019-11247).
     """
-    resource = catalog.by_path.get((info.group, info.version, info.resource))
+    resource = served_resources.by_path.get((info.group, info.version, info.resource))
     if resource is None or not resource.is_custom:
-        check_route(catalog, method, path, info)
+        check_route(served_resources, method, path, info)
     if resource is None:
-        raise not_served(catalog, info.group, info.version)
+        raise not_served(served_resources, info.group, info.version)
     if info.in_namespace and not resource.namespaced:
         raise errors.page_not_found()
     if resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
@@ -66,14 +66,14 @@ def find_resource(catalog: Catalog, method: str, path: str, info: RequestInfo) -
     return resource
 
 
-def is_elsewhere(catalog: Catalog, group: str, version: str) -> bool:
+def is_elsewhere(served_resources: ServedResources, group: str, version: str) -> bool:
     """Whether an APIService asks for another server for a group version, and this one has no resources of it."""
-    return (group, version) in catalog.elsewhere and not catalog.serves(group, version)
+    return (group, version) in served_resources.elsewhere and not served_resources.serves(group, version)
 
 
-def not_served(catalog: Catalog, group: str, version: str) -> ApiError:
+def not_served(served_resources: ServedResources, group: str, version: str) -> ApiError:
     """The error for a path of a group version that this server does not have."""
-    if not is_elsewhere(catalog, group, version):
+    if not is_elsewhere(served_resources, group, version):
         return errors.page_not_found()
     return errors.unavailable(
         f"noxu does not forward requests to other API servers, as the APIService {version}.{group} asks for; "
@@ -117,28 +117,28 @@ def _of_subresource(resource: Resource, name: str, verb: str) -> Handler | None:
 # -- web services -----------------------------------------------------------------------------------------------------
 
 
-def check_route(catalog: Catalog, method: str, path: str, info: RequestInfo) -> None:
+def check_route(served_resources: ServedResources, method: str, path: str, info: RequestInfo) -> None:
     """Raises ApiError NotFound or MethodNotAllowed for a path that a web service has, but not with this method.
 
     Raises ApiError ServiceUnavailable for the discovery document of a group version that another server has.
     """
-    if not info.is_resource and catalog.elsewhere:
+    if not info.is_resource and served_resources.elsewhere:
         match path.rstrip("/").split("/"):
-            case ["", "apis", group, version] if is_elsewhere(catalog, group, version):
-                raise not_served(catalog, group, version)
-    methods = methods_of(catalog, path, info)
+            case ["", "apis", group, version] if is_elsewhere(served_resources, group, version):
+                raise not_served(served_resources, group, version)
+    methods = methods_of(served_resources, path, info)
     if methods is None or method in methods:
         return
     raise errors.no_route_with_method() if methods else errors.no_route()
 
 
-def methods_of(catalog: Catalog, path: str, info: RequestInfo) -> frozenset[str] | None:
+def methods_of(served_resources: ServedResources, path: str, info: RequestInfo) -> frozenset[str] | None:
     """The methods of a path; None if it does not belong to a web service."""
     if not info.is_resource:
-        return _of_document(catalog, path)
-    if info.group not in catalog.built_in_groups:
+        return _of_document(served_resources, path)
+    if info.group not in served_resources.built_in_groups:
         return None
-    resource = catalog.by_path.get((info.group, info.version, info.resource))
+    resource = served_resources.by_path.get((info.group, info.version, info.resource))
     if resource is None:
         return _NO_METHOD
     if resource.is_custom:
@@ -149,7 +149,7 @@ def methods_of(catalog: Catalog, path: str, info: RequestInfo) -> frozenset[str]
     return found
 
 
-def _of_document(catalog: Catalog, path: str) -> frozenset[str] | None:
+def _of_document(served_resources: ServedResources, path: str) -> frozenset[str] | None:
     """/version, the documents of OpenID, and the discovery documents of built-in groups."""
     match path.rstrip("/").split("/"):
         case ["", "version", *rest]:
@@ -162,9 +162,9 @@ def _of_document(catalog: Catalog, path: str) -> frozenset[str] | None:
             pass
         case _:
             return None
-    if group not in catalog.built_in_groups:
+    if group not in served_resources.built_in_groups:
         return None
-    return _GET if not rest or rest[0] in catalog.groups[group] else _NO_METHOD
+    return _GET if not rest or rest[0] in served_resources.groups[group] else _NO_METHOD
 
 
 def _of_resource(resource: Resource, info: RequestInfo) -> frozenset[str]:

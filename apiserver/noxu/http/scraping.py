@@ -19,9 +19,9 @@ from noxu.http.filters import InFlight
 from noxu.http.metrics import REQUEST_LABELS, RequestMetrics, about_of
 from noxu.instruments import Family, merged
 from noxu.observability import metrics
-from noxu.registry.catalog import Catalog
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 from noxu_storage.types import Prefix, StoreError
 
 _IN_A_THREAD: Final = LOOP_LIMIT + 1
@@ -41,7 +41,7 @@ class ServerMetrics:
     def __init__(self, app: App, plane: ControlPlane) -> None:
         self._app = app
         self._plane = plane
-        self.requests = RequestMetrics(lambda: plane.catalog.current)
+        self.requests = RequestMetrics(lambda: plane.served_resources.current)
 
     async def scrape(self, accept: str) -> Answer:
         """All metrics."""
@@ -93,8 +93,8 @@ class ServerMetrics:
         ]
 
     def _long_running(self) -> Family:
-        catalog = self._plane.catalog.current
-        open_ = Counter(about_of(exchange, catalog).labels for exchange in self._app.watches.open)
+        served_resources = self._plane.served_resources.current
+        open_ = Counter(about_of(exchange, served_resources).labels for exchange in self._app.watches.open)
         return Family(
             "apiserver_longrunning_requests",
             "gauge",
@@ -108,7 +108,7 @@ class ServerMetrics:
         """The number of stored objects of each resource, -1 if they cannot be counted; and the size of the store."""
         plane = self._plane
         counts: dict[tuple[str, str], float] = {}
-        for n, (name, resource) in enumerate(_stored(plane.catalog.current).items()):
+        for n, (name, resource) in enumerate(_stored(plane.served_resources.current).items()):
             if n % _AT_ONCE == _AT_ONCE - 1:
                 await asyncio.sleep(0)
             loaded = plane.cache.collections.get(name)
@@ -160,10 +160,10 @@ class ServerMetrics:
         return [merged(families) for families in zip(*found, strict=True)]
 
 
-def _stored(catalog: Catalog) -> dict[str, Resource]:
+def _stored(served_resources: ServedResources) -> dict[str, Resource]:
     """A resource of each collection, by its name. Events have two groups; upstream counts those of the core group."""
-    found = dict(catalog.preferred)
-    found.update((one.collection, one) for one in catalog.in_version("", "v1") if one.collection in found)
+    found = dict(served_resources.preferred)
+    found.update((one.collection, one) for one in served_resources.in_version("", "v1") if one.collection in found)
     return found
 
 

@@ -27,12 +27,12 @@ from noxu.http.negotiation import Accepted
 from noxu.http.options import boolean, integer
 from noxu.http.request import Query, first
 from noxu.identifiers import new_uuid
-from noxu.kinds.authentication import TOKEN_REQUEST, default_token_request, validate_token_request
+from noxu.kinds.authorization import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.registry import scale
 from noxu.registry.bodies import decode_body
 from noxu.registry.draft import NO_OPTIONS, Action, Body, WriteRequest, Written, draft_of
-from noxu.registry.entry import check_path_name, object_at
 from noxu.registry.patch_types import APPLY_PATCHES
+from noxu.registry.stored_object import check_path_name, object_at
 from noxu.registry.subresources import connections
 from noxu.registry.subresources.connections import LogOptions, Place
 from noxu.security.authorization import refusal
@@ -207,7 +207,7 @@ async def _node(exchange: Exchange, name: str) -> Reference:
 
 async def _object(exchange: Exchange, plural: str, namespace: str, name: str) -> Object:
     """Raises ApiError NotFound."""
-    resource = exchange.backend.catalog.current.find("", "v1", plural)
+    resource = exchange.backend.served_resources.current.find("", "v1", plural)
     assert resource is not None
     check_path_name(name)
     return object_at(await exchange.backend.reader.get(resource, namespace, name), resource)
@@ -235,7 +235,7 @@ def _issue(exchange: Exchange, account: Object, spec: Object, bound: Bound) -> s
 
 
 def _place(exchange: Exchange) -> Place:
-    return Place(exchange.backend.reader, exchange.backend.catalog, exchange.namespace)
+    return Place(exchange.backend.reader, exchange.backend.served_resources, exchange.namespace)
 
 
 def is_upgrade(exchange: Exchange) -> bool:
@@ -268,7 +268,7 @@ def _time(text: str) -> str | None:
 
 async def _admitted(exchange: Exchange) -> Object:
     """The options of a connection in its query, after admission, whose operation is CONNECT. Raises ApiError."""
-    struct = exchange.resource.bodies[exchange.info.subresource].behaviour.struct
+    struct = exchange.resource.bodies[exchange.info.subresource].codec.struct
     assert struct is not None
     given: Object = {}
     for name, described in struct.fields.items():

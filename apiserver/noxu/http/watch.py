@@ -28,16 +28,13 @@ from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
 from noxu.http.metrics import EventSizes, WatchMetrics, event_sizes
 from noxu.http.options import ListOptions, parse_revision
-from noxu.registry import corrupt_objects, storage_form
-from noxu.registry.cache import Collection
-from noxu.registry.change import Batch, Change
-from noxu.registry.conversion.changes import changes_before_failure
-from noxu.registry.conversion.entries import entries_before_failure
-from noxu.registry.entry import Entry, body_at, is_rendered, object_at
-from noxu.registry.listing import Selection, select
+from noxu.registry import storage_form
+from noxu.registry.cache import Change, Collection, Delivery
+from noxu.registry.conversion.converters import changes_before_failure, entries_before_failure
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, Selection, select, unlistable
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, body_at, is_rendered, object_at
 from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
@@ -117,11 +114,11 @@ class Representation:
         self.weigh: Callable[[int], int] | None = None
         """How many bytes have to be processed for an object of that many, if these are more."""
 
-    def weight(self, entry: Entry) -> int:
+    def weight(self, entry: StoredObject) -> int:
         """The number of bytes to process for an event about the entry."""
         return 0 if is_rendered(entry, self.resource) else len(entry.stored)
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         """An encoded event. `change` is None for the initial state."""
         if change is None:
             return frame(kind, body_at(entry, self.resource))
@@ -144,10 +141,10 @@ class Reencoded(Representation):
         super().__init__(resource)
         self._make = make
 
-    def weight(self, entry: Entry) -> int:
+    def weight(self, entry: StoredObject) -> int:
         return len(entry.stored) if self.weigh is None else self.weigh(len(entry.stored))
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         return self._frame(kind, self._shown(object_at(entry, self.resource)))
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
@@ -170,8 +167,8 @@ class Summarized(Reencoded):
         self,
         resource: Resource,
         make: Callable[[Object], bytes],
-        make_later: Callable[[Entry], bytes],
-        is_joined: Callable[[Entry, Resource], bool],
+        make_later: Callable[[StoredObject], bytes],
+        is_joined: Callable[[StoredObject, Resource], bool],
         key: object = None,
     ) -> None:
         super().__init__(resource, make)
@@ -180,11 +177,11 @@ class Summarized(Reencoded):
         self._is_first = True
         self.key = key
 
-    def weight(self, entry: Entry) -> int:
+    def weight(self, entry: StoredObject) -> int:
         is_joined = not (self._is_first and self.weigh is not None) and self._is_joined(entry, self.resource)
         return 0 if is_joined else super().weight(entry)
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         if self._is_first:
             self._is_first = False
             return super().event(kind, entry, change)
@@ -225,7 +222,7 @@ class InCbor(InProtobuf):
         self.max_in_loop = LOOP_LIMIT
         self._frame = watch_event
 
-    def event(self, kind: EventType, entry: Entry, change: Change | None) -> bytes:
+    def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         encode = super().event
         if change is None:
             return encode(kind, entry, change)
@@ -271,7 +268,7 @@ class Stream:
 
     # -- the fan-out's side
 
-    def deliver(self, changes: Batch, revision: Revision) -> bool:
+    def deliver(self, changes: Delivery, revision: Revision) -> bool:
         """Send changes of the stream's partition. Return False if the stream falls behind."""
         are_new = changes[0].revision > self.after
         events: _Events | None = changes.shared.get(self._view) if are_new else None
@@ -294,7 +291,7 @@ class Stream:
             self.stop()
             return True
 
-    def _shared_events(self, changes: Batch) -> _Events | None:
+    def _shared_events(self, changes: Delivery) -> _Events | None:
         """The events of a batch, which streams with the same view share."""
         events = self._events_in_loop(changes)
         if events is not None and self._view is not None:
@@ -383,7 +380,7 @@ class Stream:
         if revision:
             await self.reader.reached(revision)
         if corrupt := collection.corrupt_in(self.partition):
-            raise _Unconvertible(corrupt_objects.unlistable(self.selection.resource, corrupt))
+            raise _Unconvertible(unlistable(self.selection.resource, corrupt))
         single = self.selection.single
         if single is None:
             entries, _ = collection.page(self.partition, None, 0)
@@ -402,7 +399,7 @@ class Stream:
         if options.initial_events and options.bookmarks:
             await self._send([self.representation.bookmark(self.after, initial_end=True)])
 
-    def _added(self, entries: Sequence[Entry]) -> list[bytes]:
+    def _added(self, entries: Sequence[StoredObject]) -> list[bytes]:
         with limited_by(CellBudget()):
             return [self.representation.event("ADDED", entry, None) for entry in entries]
 
@@ -561,6 +558,6 @@ def _weight_of(events: Sequence[Event]) -> int:
 
 def _change(event: Event) -> Change:
     """The change of an event of the store's log."""
-    entry = None if event.value is None else Entry(event.key, event.value, event.revision)
+    entry = None if event.value is None else StoredObject(event.key, event.value, event.revision)
     old = event.previous
-    return Change(event.key, event.revision, entry, Entry(old.key, old.value, event.revision) if old else None)
+    return Change(event.key, event.revision, entry, StoredObject(old.key, old.value, event.revision) if old else None)

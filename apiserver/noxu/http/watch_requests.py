@@ -43,7 +43,7 @@ from collections.abc import Iterator
 
 from noxu.api.errors import ApiError
 from noxu.api.selectors import cost_of
-from noxu.registry.listing import Fields, Labels, Selection
+from noxu.registry.reader import Fields, Labels, Selection
 
 _SELECTORS: Final = ("labelSelector", "fieldSelector")
 _GZIP: Final = zlib.MAX_WBITS | 16  # the form of zlib's output

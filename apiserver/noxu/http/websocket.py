@@ -20,7 +20,7 @@ from multidict import CIMultiDict
 
 from noxu.http.answer import Answer
 from noxu.http.unsent import write_pieces
-from noxu.security.bearer import PROTOCOL_PREFIX, subprotocols
+from noxu.security.credentials import PROTOCOL_PREFIX, subprotocols
 
 if TYPE_CHECKING:
     from aiohttp import web_ws

@@ -2,6 +2,17 @@
 
 The rules are those of k8s.io/kubernetes pkg/apis/autoscaling/validation. Objects of v1 are validated as v2, which they are
 stored as, so that errors name fields of v2.
+
+HorizontalPodAutoscaler: conversion between autoscaling/v1 and v2, which is stored.
+
+v1 has one metric, the utilization of CPU. What else v2 has is in annotations of v1, as JSON: other metrics, the status of
+all metrics, conditions, behaviour. They exist in v1 only (k8s.io/kubernetes pkg/apis/autoscaling/v1/conversion.go).
+
+    v2 spec.metrics [cpu 70%, memory 1Gi]   →   v1 spec.targetCPUUtilizationPercentage 70, and the annotation
+                                                autoscaling.alpha.kubernetes.io/metrics with memory
+
+The JSON of metrics has names of its own, flatter than v2. That of behaviour has Go's names, as upstream encodes its
+internal struct. An annotation that cannot be read is ignored.
 """
 
 from __future__ import annotations
@@ -12,13 +23,16 @@ from typing import Final
 from noxu.api import field
 from noxu.api.field import FieldError, Path, as_json
 from noxu.api.names import path_segment_name
+from noxu.go import json as go_json
 from noxu.go import quantity
-from noxu.kinds import autoscaler_versions, checks
-from noxu.kinds.autoscaler_versions import V1
+from noxu.go.structs import decode
+from noxu.go.text import compact_json
+from noxu.kinds import checks
 from noxu.kinds.checks import Errors
+from noxu.kinds.facts import struct
 from noxu.kinds.kind import Context, Rules
 from noxu.kinds.resource_requirements import container_name
-from noxu.values import Object
+from noxu.values import Json, Object, copy
 
 _MAX_PERIOD: Final = 1800  # seconds
 _MAX_WINDOW: Final = 3600  # seconds
@@ -32,15 +46,15 @@ _NOT_BOTH: Final = "may not set both a target raw value and a target utilization
 def _default(value: Object) -> None:
     """Behaviour of one direction gets the defaults of that direction; a v1 object is as v2 would be shown in v1."""
     if value.get("apiVersion") == V1:
-        shown = autoscaler_versions.to_v1(autoscaler_versions.to_v2(value))
+        shown = to_v1(to_v2(value))
         value.clear()
         value.update(shown)
 
 
 def _validate(new: Object, old: Object | None, context: Context) -> list[FieldError]:
     if new.get("apiVersion") == V1:
-        new = autoscaler_versions.to_v2(new)
-        old = old if old is None else autoscaler_versions.to_v2(old)
+        new = to_v2(new)
+        old = old if old is None else to_v2(old)
     if context.subresource:
         status: Object = new.get("status") or {}
         counters = ("currentReplicas", "desiredReplicas")
@@ -229,3 +243,255 @@ _SOURCES: Final[dict[str, Callable[[Object, Path], Errors]]] = {
 _SOURCE_OF: Final = {f"{name[0].upper()}{name[1:]}": name for name in _SOURCES}
 
 RULES: Final = {"HorizontalPodAutoscaler": Rules(_default, validate=_validate)}
+
+
+# -- autoscaler versions ----------------------------------------------------------------------------------------------
+
+
+V1: Final = "autoscaling/v1"
+V2: Final = "autoscaling/v2"
+
+_V1_STRUCT: Final = struct("autoscaling/v1.HorizontalPodAutoscaler")
+_V2_STRUCT: Final = struct("autoscaling/v2.HorizontalPodAutoscaler")
+_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
+_METRICS, _STATUSES = f"{_PREFIX}metrics", f"{_PREFIX}current-metrics"
+_CONDITIONS, _BEHAVIOR = f"{_PREFIX}conditions", f"{_PREFIX}behavior"
+_ANNOTATIONS: Final = (_METRICS, _STATUSES, _CONDITIONS, _BEHAVIOR)
+_DEFAULT_UTILIZATION: Final = 80
+_SAME_IN_SPEC: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
+_SAME_IN_STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+
+
+def to_v1(value: Object) -> Object:
+    """The v1 view of an object of v2; not the same object."""
+    spec: Object = value.get("spec") or {}
+    status: Object = value.get("status") or {}
+    metrics: list[Object] = spec.get("metrics") or []
+    new_spec: Object = {name: spec[name] for name in _SAME_IN_SPEC if name in spec}
+    utilizations = [found for metric in metrics if (found := _cpu(metric, "target")) is not None]
+    if utilizations:
+        new_spec["targetCPUUtilizationPercentage"] = utilizations[0]
+    new_status: Object = {name: status[name] for name in _SAME_IN_STATUS if name in status}
+    current = [found for metric in status.get("currentMetrics") or () if (found := _cpu(metric, "current")) is not None]
+    if current:
+        new_status["currentCPUUtilizationPercentage"] = current[-1]
+    others = [metric for metric in metrics if _cpu(metric, "target") is None]
+    annotations = {
+        _METRICS: [_metric_to_v1(metric, _SPECS) for metric in others],
+        _STATUSES: [_metric_to_v1(metric, _CURRENT) for metric in status.get("currentMetrics") or ()],
+        _BEHAVIOR: _behavior_to_go(spec.get("behavior")),
+        _CONDITIONS: status.get("conditions"),
+    }
+    written = {name: _encoded(content) for name, content in annotations.items() if content}
+    metadata = _with_annotations(value.get("metadata") or {}, written)
+    kind = value.get("kind", "")
+    view = {"kind": kind, "apiVersion": V1, "metadata": metadata, "spec": new_spec, "status": new_status}
+    decoded: Object = decode(_V1_STRUCT, copy(view)).value
+    return decoded
+
+
+def to_v2(value: Object) -> Object:
+    """The v2 view of an object of v1; not the same object."""
+    spec: Object = value.get("spec") or {}
+    status: Object = value.get("status") or {}
+    metadata: Object = value.get("metadata") or {}
+    annotations: dict[str, str] = metadata.get("annotations") or {}
+    new_spec: Object = {name: spec[name] for name in _SAME_IN_SPEC if name in spec}
+    metrics = [_metric_to_v2(metric, _SPECS) for metric in _list(annotations.get(_METRICS))]
+    if spec.get("targetCPUUtilizationPercentage") is not None:
+        metrics.append(_cpu_metric("target", spec["targetCPUUtilizationPercentage"]))
+    new_spec["metrics"] = metrics or [_cpu_metric("target", _DEFAULT_UTILIZATION)]
+    behavior = _behavior_from_go(_decoded_object(annotations.get(_BEHAVIOR)))
+    if behavior:
+        new_spec["behavior"] = behavior
+    new_status: Object = {name: status[name] for name in _SAME_IN_STATUS if name in status}
+    statuses = [_metric_to_v2(metric, _CURRENT) for metric in _list(annotations.get(_STATUSES))]
+    if not statuses and status.get("currentCPUUtilizationPercentage") is not None:
+        statuses = [_cpu_metric("current", status["currentCPUUtilizationPercentage"])]
+    new_status["currentMetrics"] = statuses or None
+    conditions = _list(annotations.get(_CONDITIONS))
+    if conditions:
+        new_status["conditions"] = conditions
+    result = {
+        "kind": value.get("kind", ""),
+        "apiVersion": V2,
+        "metadata": _with_annotations(metadata, {}),
+        "spec": new_spec,
+        "status": new_status,
+    }
+    decoded = decode(_V2_STRUCT, copy(result))
+    if decoded.error and annotations.keys() & set(_ANNOTATIONS):  # an annotation has values of other types
+        return to_v2({**value, "metadata": _with_annotations(metadata, {})})
+    converted: Object = decoded.value
+    return converted
+
+
+def _with_annotations(metadata: Object, added: dict[str, str]) -> Object:
+    """The metadata with these annotations of the conversion, and no others of it."""
+    others = {name: text for name, text in (metadata.get("annotations") or {}).items() if name not in _ANNOTATIONS}
+    new = {name: item for name, item in metadata.items() if name != "annotations"}
+    return {**new, "annotations": {**others, **added}} if others or added else new
+
+
+def _cpu(metric: Object, part: str) -> int | None:
+    """The utilization of a metric of CPU, None if it is another metric."""
+    resource = metric.get("resource") if metric.get("type") == "Resource" else None
+    if resource is None or resource.get("name") != "cpu":
+        return None
+    found: int | None = (resource.get(part) or {}).get("averageUtilization")
+    return found
+
+
+def _cpu_metric(part: str, utilization: int) -> Object:
+    kind = {"type": "Utilization"} if part == "target" else {}
+    return {"type": "Resource", "resource": {"name": "cpu", part: {**kind, "averageUtilization": utilization}}}
+
+
+# -- the JSON of annotations ------------------------------------------------------------------------------------------
+
+
+def _encoded(content: Json) -> str:
+    return compact_json(content, sort_keys=False)
+
+
+def _decoded(text: str | None) -> Json:
+    if text is None:
+        return None
+    try:
+        return go_json.read(text.encode("utf-8", "surrogatepass")).value
+    except go_json.JsonSyntaxError:
+        return None
+
+
+def _list(text: str | None) -> list[Object]:
+    found = _decoded(text)
+    is_list = isinstance(found, list) and all(isinstance(item, dict) for item in found)
+    return found if is_list else []
+
+
+def _decoded_object(text: str | None) -> Object:
+    found = _decoded(text)
+    return found if isinstance(found, dict) else {}
+
+
+# Sources of metrics: (path in v2, name in v1), in the order of v1's fields. Values that v1 always has are with a zero.
+_REFERENCE: Final = ("kind", "name", "apiVersion")
+_Fields = tuple[tuple[str, str, Json], ...]
+_SPECS: Final[dict[str, _Fields]] = {
+    "object": (("describedObject", "target", None), ("metric.name", "metricName", ""), ("target.value", "targetValue", "0"),
+               ("metric.selector", "selector", None), ("target.averageValue", "averageValue", None)),
+    "pods": (("metric.name", "metricName", ""), ("target.averageValue", "targetAverageValue", "0"),
+             ("metric.selector", "selector", None)),
+    "resource": (("name", "name", ""), ("target.averageUtilization", "targetAverageUtilization", None),
+                 ("target.averageValue", "targetAverageValue", None)),
+    "containerResource": (("name", "name", ""), ("target.averageUtilization", "targetAverageUtilization", None),
+                          ("target.averageValue", "targetAverageValue", None), ("container", "container", "")),
+    "external": (("metric.name", "metricName", ""), ("metric.selector", "metricSelector", None),
+                 ("target.value", "targetValue", None), ("target.averageValue", "targetAverageValue", None)),
+}  # fmt: skip
+_CURRENT: Final[dict[str, _Fields]] = {
+    "object": (("describedObject", "target", None), ("metric.name", "metricName", ""), ("current.value", "currentValue", "0"),
+               ("metric.selector", "selector", None), ("current.averageValue", "averageValue", None)),
+    "pods": (("metric.name", "metricName", ""), ("current.averageValue", "currentAverageValue", "0"),
+             ("metric.selector", "selector", None)),
+    "resource": (("name", "name", ""), ("current.averageUtilization", "currentAverageUtilization", None),
+                 ("current.averageValue", "currentAverageValue", "0")),
+    "containerResource": (("name", "name", ""), ("current.averageUtilization", "currentAverageUtilization", None),
+                          ("current.averageValue", "currentAverageValue", "0"), ("container", "container", "")),
+    "external": (("metric.name", "metricName", ""), ("metric.selector", "metricSelector", None),
+                 ("current.value", "currentValue", "0"), ("current.averageValue", "currentAverageValue", None)),
+}  # fmt: skip
+
+
+def _metric_to_v1(metric: Object, sources: dict[str, _Fields]) -> Object:
+    new: Object = {"type": metric.get("type", "")}
+    for kind, fields in sources.items():
+        source = metric.get(kind)
+        if source is None:
+            continue
+        flat: Object = {}
+        for path, name, zero in fields:
+            outer, _, inner = path.partition(".")
+            found = source.get(outer)
+            found = (found or {}).get(inner) if inner else found
+            if found is None:
+                found = zero
+            if found is not None:
+                flat[name] = found
+        new[kind] = flat
+    return new
+
+
+def _metric_to_v2(metric: Object, sources: dict[str, _Fields]) -> Object:
+    new: Object = {"type": metric.get("type", "")}
+    for kind, fields in sources.items():
+        flat = metric.get(kind)
+        if not isinstance(flat, dict):
+            continue
+        source: Object = {}
+        for path, name, zero in fields:
+            outer, _, inner = path.partition(".")
+            found = flat.get(name, zero)
+            if found is None:
+                continue
+            if inner:
+                source.setdefault(outer, {})[inner] = found
+            else:
+                source[outer] = found
+        if sources is _SPECS:
+            target = source.setdefault("target", {})
+            source["target"] = {"type": _TARGET_TYPES[kind](target), **target}
+        new[kind] = source
+    return new
+
+
+_TARGET_TYPES: Final[dict[str, Callable[[Object], str]]] = {
+    "object": lambda target: "AverageValue" if target.get("averageValue") is not None else "Value",
+    "pods": lambda _: "AverageValue",
+    "resource": lambda target: "AverageValue" if target.get("averageUtilization") is None else "Utilization",
+    "containerResource": lambda target: "AverageValue" if target.get("averageUtilization") is None else "Utilization",
+    "external": lambda target: "AverageValue" if target.get("value") is None else "Value",
+}
+
+# Behaviour, by the names of Go's fields in their order. Go reads names in any case.
+_RULES: Final = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
+_POLICY: Final = ("type", "value", "periodSeconds")
+
+
+def _go_name(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}"
+
+
+def _behavior_to_go(behavior: Object | None) -> Object | None:
+    if behavior is None:
+        return None
+    return {_go_name(name): _rules_to_go(behavior.get(name)) for name in ("scaleUp", "scaleDown")}
+
+
+def _rules_to_go(rules: Object | None) -> Object | None:
+    if rules is None:
+        return None
+    new: Object = {}
+    for name in _RULES:
+        given = rules.get(name)
+        if name == "policies" and given is not None:
+            given = [{_go_name(part): policy.get(part) for part in _POLICY} for policy in given]
+        new[_go_name(name)] = given
+    return new
+
+
+def _caseless(value: Json, names: tuple[str, ...]) -> Object:
+    if not isinstance(value, dict):
+        return {}
+    given = {name.lower(): item for name, item in value.items()}
+    return {name: given[name.lower()] for name in names if given.get(name.lower()) is not None}
+
+
+def _behavior_from_go(value: Object) -> Object:
+    behavior = {}
+    for direction, rules in _caseless(value, ("scaleUp", "scaleDown")).items():
+        found = _caseless(rules, _RULES)
+        if isinstance(found.get("policies"), list):
+            found["policies"] = [_caseless(policy, _POLICY) for policy in found["policies"]]
+        behavior[direction] = found
+    return behavior

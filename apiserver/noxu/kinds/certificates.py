@@ -15,7 +15,7 @@ from noxu.api.names import dns1123_label, dns1123_subdomain, subdomain_name
 from noxu.go import base64 as go_base64
 from noxu.go import pem, x509
 from noxu.go.text import quote
-from noxu.kinds import checks, conditions
+from noxu.kinds import checks
 from noxu.kinds.checks import Errors
 from noxu.kinds.kind import Context, Rules
 from noxu.kinds.matching import repeats
@@ -257,7 +257,7 @@ _KUBERNETES_LIFETIMES: Final = (3600, 24 * 3600)
 def _validate_pod_request(new: Object, old: Object | None, context: Context) -> list[FieldError]:
     spec: Object = new.get("spec") or {}
     if context.subresource:
-        return list(conditions.errors((new.get("status") or {}).get("conditions"), "status.conditions"))
+        return list(checks.errors((new.get("status") or {}).get("conditions"), "status.conditions"))
     if old is not None:
         struct = "certificates/v1.PodCertificateRequestSpec"
         return list(checks.immutable(spec, old.get("spec") or {}, "spec", struct))

@@ -1,11 +1,18 @@
-"""The checks that fields of many kinds share: signs, ranges, names of ports, addresses, choices, immutable fields.
+"""The checks that fields of many kinds share: signs, ranges, names of ports, addresses, paths, conditions, selectors.
 
 The texts are those of k8s.io/apimachinery: pkg/util/validation and pkg/api/validation. Every check yields the errors of one
 value; a value that is absent (None) has none.
+
+Paths of files in specs of pods: relative, without a way up, inside a volume (pkg/apis/core/validation).
+
+Conditions of meta/v1 in the status of objects (meta/v1/validation ValidateConditions).
+
+Label and field selectors in objects (meta/v1/validation).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator
 from functools import cache
 from typing import Final, TypeAlias
@@ -217,3 +224,136 @@ def each(values: list[Json] | None, path: Path, check: Callable[[Json, Path], Er
     """The errors of every item of a list."""
     for n, value in enumerate(values or ()):
         yield from check(value, f"{path}[{n}]")
+
+
+# -- paths ------------------------------------------------------------------------------------------------------------
+
+
+def no_backsteps(given: str, path: Path) -> Errors:
+    """No element is `..`."""
+    if ".." in given and ".." in given.split("/"):
+        yield field.invalid(path, given, "must not contain '..'")
+
+
+def descending(given: str, path: Path) -> Errors:
+    """Relative, and below the directory where it begins."""
+    if given.startswith("/"):
+        yield field.invalid(path, given, "must be a relative path")
+    yield from no_backsteps(given, path)
+
+
+def not_reserved(given: str, path: Path) -> Errors:
+    """Descending, and not with the prefix of the files of atomic updates."""
+    yield from descending(given, path)
+    if given.startswith("..") and not given.startswith("../"):
+        yield field.invalid(path, given, "must not start with '..'")
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+_STATUSES: Final = ["False", "True", "Unknown"]
+_REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_is_reason: Final = re.compile(_REASON).fullmatch
+_NOT_A_REASON: Final = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters "
+    "or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or "
+    f"'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
+)
+_MAX_REASON: Final = 1024
+_MAX_MESSAGE: Final = 32 * 1024
+
+
+def errors(conditions: list[Object] | None, path: Path) -> Errors:
+    seen = set()
+    for n, condition in enumerate(conditions or ()):
+        where, kind = f"{path}[{n}]", condition.get("type", "")
+        if kind in seen:
+            yield field.duplicate(f"{where}.type", kind)
+        seen.add(kind)
+        yield from _errors(condition, where)
+
+
+def _errors(condition: Object, path: Path) -> Errors:
+    yield from qualified(condition.get("type", ""), f"{path}.type")
+    if condition.get("status", "") not in _STATUSES:
+        yield field.not_supported(f"{path}.status", as_json(condition.get("status", "")), _STATUSES)
+    yield from nonnegative(condition.get("observedGeneration"), f"{path}.observedGeneration")
+    if not condition.get("lastTransitionTime"):
+        yield field.required(f"{path}.lastTransitionTime")
+    reason, message = condition.get("reason", ""), condition.get("message", "")
+    if not reason:
+        yield field.required(f"{path}.reason")
+    else:
+        if not _is_reason(reason):
+            yield field.invalid(f"{path}.reason", reason, _NOT_A_REASON)
+        if len(reason) > _MAX_REASON:
+            yield field.too_long(f"{path}.reason", _MAX_REASON)
+    if len(message.encode("utf-8", "replace")) > _MAX_MESSAGE:
+        yield field.too_long(f"{path}.message", _MAX_MESSAGE)
+
+
+# -- selectors --------------------------------------------------------------------------------------------------------
+
+
+_WITH_VALUES: Final = ("In", "NotIn")
+_WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
+
+
+_OPERATORS: Final = {"In": " in ({})", "NotIn": " notin ({})", "Exists": "", "DoesNotExist": ""}
+
+
+def selector_text(selector: Object) -> str:
+    """A label selector as text, sorted by key (LabelSelectorAsSelector, and the String method of its result)."""
+    terms = [(name, f"{name}={value}") for name, value in (selector.get("matchLabels") or {}).items()]
+    for requirement in selector.get("matchExpressions") or ():
+        name, operator = requirement.get("key", ""), requirement.get("operator", "")
+        values = ",".join(sorted(requirement.get("values") or ()))
+        negation = "!" if operator == "DoesNotExist" else ""
+        terms.append((name, f"{negation}{name}{_OPERATORS.get(operator, '').format(values)}"))
+    return ",".join(text for _, text in sorted(terms, key=lambda term: term[0]))
+
+
+def label_selector_errors(selector: Object, path: Path, *, any_value: bool = False) -> list[FieldError]:
+    """The errors in a label selector. `any_value`: the stored object has invalid values, too (see kubernetes#99139)."""
+    errors = []
+    where = field.child(path, "matchLabels")
+    for name, value in sorted((selector.get("matchLabels") or {}).items()):
+        errors += [field.invalid(where, name, text) for text in qualified_name(name)]
+        errors += [field.invalid(where, value, text) for text in label_value(value)]
+    for n, requirement in enumerate(selector.get("matchExpressions") or ()):
+        where = field.index(field.child(path, "matchExpressions"), n)
+        errors += label_requirement_errors(requirement, where, any_value=any_value)
+    return errors
+
+
+def label_requirement_errors(
+    requirement: Object, path: Path, *, any_operator: bool = False, any_value: bool = False
+) -> list[FieldError]:
+    errors = _operator_errors(requirement, path, any_operator=any_operator)
+    name = requirement.get("key", "")
+    errors += [field.invalid(field.child(path, "key"), name, text) for text in qualified_name(name)]
+    if not any_value:
+        for n, value in enumerate(requirement.get("values") or ()):
+            where = field.index(field.child(path, "values"), n)
+            errors += [field.invalid(where, value, text) for text in label_value(value)]
+    return errors
+
+
+def field_requirement_errors(requirement: Object, path: Path, *, any_operator: bool = False) -> list[FieldError]:
+    missing = [] if requirement.get("key") else [field.required(field.child(path, "key"), "must be specified")]
+    return missing + _operator_errors(requirement, path, any_operator=any_operator)
+
+
+def _operator_errors(requirement: Object, path: Path, *, any_operator: bool) -> list[FieldError]:
+    operator, values = requirement.get("operator", ""), requirement.get("values")
+    where = field.child(path, "values")
+    if operator in _WITH_VALUES:
+        rule = "must be specified when `operator` is 'In' or 'NotIn'"
+        return [] if values else [field.required(where, rule)]
+    if operator in _WITHOUT_VALUES:
+        rule = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return [field.forbidden(where, rule)] if values else []
+    if any_operator:
+        return []
+    return [field.invalid(field.child(path, "operator"), as_json(operator), "not a valid selector operator")]

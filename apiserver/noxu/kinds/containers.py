@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from noxu.api import field
 from noxu.api.field import Path, as_json
 from noxu.api.names import dns1123_label, subdomain_name
-from noxu.kinds import checks, paths, references, security_contexts
+from noxu.kinds import checks, references, security_contexts
 from noxu.kinds.checks import Errors
 from noxu.kinds.resource_requirements import is_sidecar, requirements
 from noxu.values import Json, Object
@@ -227,7 +227,7 @@ def _key_reference(given: Object, path: Path) -> Errors:
 
 def _file_reference(given: Object, path: Path) -> Errors:
     yield from (field.required(f"{path}.{name}") for name in ("volumeName", "path", "key") if not given.get(name))
-    yield from paths.not_reserved(given.get("path", ""), f"{path}.path")
+    yield from checks.not_reserved(given.get("path", ""), f"{path}.path")
     if given.get("key"):
         yield from checks.env_name(given["key"], f"{path}.key")
 
@@ -293,12 +293,12 @@ def _sub_paths(mount: Object, is_image: bool, path: Path, mounts: Path) -> Error
             if value:
                 yield field.invalid(f"{path}.{name}", value, "not allowed in image volume sources")
     if sub:
-        yield from paths.descending(sub, f"{mounts}.subPath")
+        yield from checks.descending(sub, f"{mounts}.subPath")
     if expression:
         if sub:
             rule = "subPathExpr and subPath are mutually exclusive"
             yield field.invalid(f"{path}.subPathExpr", expression, rule)
-        yield from paths.descending(expression, f"{mounts}.subPathExpr")
+        yield from checks.descending(expression, f"{mounts}.subPathExpr")
 
 
 def _propagation(mount: Object, is_privileged: bool, path: Path) -> Errors:

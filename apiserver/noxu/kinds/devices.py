@@ -12,7 +12,7 @@ from typing import Final
 from noxu.api import field
 from noxu.api.field import FieldError, Path, as_json
 from noxu.api.names import dns1123_subdomain, subdomain_name
-from noxu.kinds import checks, conditions
+from noxu.kinds import checks
 from noxu.kinds.checks import Errors
 from noxu.kinds.checks import csi_driver_name as driver_name
 from noxu.kinds.kind import Context, Rules
@@ -263,7 +263,7 @@ def _taint(taint: Object, path: Path) -> Errors:
 
 def _validate_taint_rule(new: Object, old: Object | None, context: Context) -> list[FieldError]:  # noqa: ARG001
     if context.subresource:
-        return list(conditions.errors((new.get("status") or {}).get("conditions"), "status.conditions"))
+        return list(checks.errors((new.get("status") or {}).get("conditions"), "status.conditions"))
     return list(_taint_rule(new.get("spec") or {}))
 
 

@@ -15,11 +15,10 @@ from noxu.api.field import OMIT, FieldError, Path, as_json
 from noxu.api.names import dns1123_label, dns1123_subdomain
 from noxu.go.text import parse_int, quote
 from noxu.kinds import checks, pod_warnings
-from noxu.kinds.checks import Errors
+from noxu.kinds.checks import Errors, label_selector_errors
 from noxu.kinds.kind import Context, Rules
 from noxu.kinds.pod_specs import template
 from noxu.kinds.schedules import schedule_error, zone_error
-from noxu.kinds.selectors import label_selector_errors
 from noxu.kinds.workloads import matches_template, mismatch, name_warnings, template_changed
 from noxu.values import Json, Object, copy, equal
 

@@ -7,21 +7,107 @@ Go writes by value are present, empty optional fields are not.
 Rules that write (`default`, `complete`, `prepare`) change objects in place, and ignore the order of keys; `written` sorts
 them in the order of declaration, as Go writes them. Rules that validate leave out what holds for every kind:
 `noxu.api.meta` validates metadata, with the kind's `name_rule`.
+
+CEL expressions in admission's configurations, checked when they are written (pkg/apis/admissionregistration/validation).
+
+Upstream refuses expressions that do not compile. Here only requests with `fieldValidation=Strict`, as kubectl sends them,
+are refused; others get a warning. (A stored expression that does not compile is an error of its policy in evaluation.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from noxu import cel
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
 from noxu.api.names import NameRule, subdomain_name
+from noxu.cpu_budget import require_imported
 from noxu.go.structs import Struct, decode
 from noxu.kinds.defaults import Fill
-from noxu.kinds.expressions import CheckExpression, no_check
 from noxu.values import Json, Object, copy, equal, nested_field
+
+if TYPE_CHECKING:
+    from noxu.cel import Composition, Purpose
+
+
+class Use(NamedTuple):
+    """The use of a CEL expression: the type of its result, and the names that it may contain."""
+
+    result: Literal["bool", "string", "string or null", "any", "ApplyConfiguration", "JSONPatch"]
+    params: bool = False
+    authorizer: bool = True
+    variables: tuple[tuple[str, str], ...] = ()
+    """(name, expression) of the variables composed before it."""
+    stored: bool = False
+    """The stored object has the same expression: features that were allowed then still are."""
+
+
+CheckExpression: TypeAlias = Callable[[str, Use], str]
+"""(expression, use) → its error, "" if it has none."""
+
+
+def no_check(expression: str, use: Use) -> str:  # noqa: ARG001
+    """For callers that do not check CEL."""
+    return ""
+
+
+_INTERNAL: Final = "program instantiation failed"
+
+
+def is_internal(fault: str) -> bool:
+    """Whether upstream reports a fault as an internal error."""
+    return fault.startswith(_INTERNAL)
+
+
+@cache
+def _purposes() -> dict[str, Purpose]:
+    purpose = cel.Purpose  # imports the engine, which is large
+    return {
+        "bool": purpose.CONDITION,
+        "string": purpose.MESSAGE,
+        "string or null": purpose.AUDIT_VALUE,
+        "any": purpose.VARIABLE,
+        "ApplyConfiguration": purpose.APPLY_CONFIGURATION,
+        "JSONPatch": purpose.JSON_PATCH,
+    }
+
+
+class Checker:
+    """Checks the expressions of one object; each variable is compiled once."""
+
+    def __init__(self) -> None:
+        self._compositions: dict[tuple[tuple[str, str], ...], Composition] = {}
+
+    def __call__(self, expression: str, use: Use) -> str:
+        """The error of an expression, "" if it has none."""
+        require_imported("noxu.cel", "Composition")
+        composition, purpose = self._composition(use), _purposes()[use.result]
+        return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
+
+    def _composition(self, use: Use) -> Composition:
+        known = self._compositions.get(use.variables)
+        if known is None:
+            before = self._compositions.get(use.variables[:-1]) if use.variables else None
+            if before is None:
+                known = cel.Composition(use.variables, params=use.params)
+            else:
+                known = before.extended(*use.variables[-1])
+            self._compositions[use.variables] = known
+        return known
+
+
+class Unevaluable(FieldError):
+    """An expression that does not compile; the caller makes it an error or a warning."""
+
+    __slots__ = ()
+
+
+# -- kind -------------------------------------------------------------------------------------------------------------
+
 
 STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 VIRTUAL_VERBS: Final = ("create",)

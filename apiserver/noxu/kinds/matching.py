@@ -12,8 +12,8 @@ from noxu.api import field
 from noxu.api.field import FieldError, Path, as_json
 from noxu.api.names import path_segment_name, qualified_name
 from noxu.go.text import trim_space
-from noxu.kinds.expressions import CheckExpression, Use, is_internal
-from noxu.kinds.selectors import label_selector_errors
+from noxu.kinds.checks import label_selector_errors
+from noxu.kinds.kind import CheckExpression, Unevaluable, Use, is_internal
 from noxu.values import Object
 
 FAILURE_POLICIES: Final = ["Fail", "Ignore"]
@@ -58,12 +58,6 @@ def reserved_name_errors(new: Object, old: Object | None) -> Errors:
         "and cannot be managed via the API"
     )
     return [field.invalid("metadata.name", name, rule)]
-
-
-class Unevaluable(FieldError):
-    """An expression that does not compile; the caller makes it an error or a warning."""
-
-    __slots__ = ()
 
 
 def expression_errors(path: Path, expression: str, use: Use, check: CheckExpression, shown: str = "") -> Errors:

@@ -14,9 +14,8 @@ from noxu.api.names import dns1123_subdomain, label_name, path_segment_name, sub
 from noxu.expressions import expression
 from noxu.go.net import is_ipv4, is_ipv6
 from noxu.kinds import addresses, checks
-from noxu.kinds.checks import Errors
+from noxu.kinds.checks import Errors, label_selector_errors
 from noxu.kinds.kind import Context, Rules
-from noxu.kinds.selectors import label_selector_errors
 from noxu.values import Json, Object
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"

@@ -15,10 +15,9 @@ from noxu.api.field import FieldError, Path, as_json
 from noxu.go import quantity
 from noxu.kinds import checks
 from noxu.kinds.checks import Errors
-from noxu.kinds.claims import access_modes, claim_spec, class_name, positive
 from noxu.kinds.kind import Context, Rules
 from noxu.kinds.placement import node_selector
-from noxu.kinds.resource_requirements import compare
+from noxu.kinds.resource_requirements import access_modes, claim_spec, class_name, compare, positive
 from noxu.values import Json, Object, copy, equal
 
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"

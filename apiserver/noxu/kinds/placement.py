@@ -12,8 +12,7 @@ from noxu.api import field
 from noxu.api.field import Path, as_json
 from noxu.api.names import label_name, label_value, subdomain_name
 from noxu.kinds import checks
-from noxu.kinds.checks import Errors
-from noxu.kinds.selectors import label_selector_errors
+from noxu.kinds.checks import Errors, label_selector_errors
 from noxu.values import Object
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

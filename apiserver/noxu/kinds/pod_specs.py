@@ -15,7 +15,7 @@ from noxu.api.field import Path
 from noxu.api.meta import validate_annotations
 from noxu.api.names import dns1123_subdomain, subdomain_name
 from noxu.go.text import quote
-from noxu.kinds import checks, containers, paths, placement, resource_requirements, security_contexts
+from noxu.kinds import checks, containers, placement, resource_requirements, security_contexts
 from noxu.kinds.checks import Errors
 from noxu.kinds.containers import Pod
 from noxu.kinds.volumes import volumes
@@ -251,7 +251,7 @@ def _seccomp(profile: str, path: Path) -> Errors:
     if profile in ("runtime/default", "docker/default", "unconfined"):
         return
     if profile.startswith("localhost/"):
-        yield from paths.descending(profile.removeprefix("localhost/"), path)
+        yield from checks.descending(profile.removeprefix("localhost/"), path)
     else:
         yield field.invalid(path, profile, "must be a valid seccomp profile")
 

@@ -1,27 +1,94 @@
 """The built-in kinds by name (upstream's runtime.Scheme): those that are served, and the structs of bodies.
 
 `data/kinds.json` has the kinds; the modules beside this one have their rules in code.
+
+The names of objects that depend on more than their syntax: on the length, or on other fields.
+
+`data/kinds.json` has the conditions as `nameAlso`, beside the rule for the syntax (the ValidateName functions of the kinds
+in upstream's pkg/apis/*/validation).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
+from importlib import import_module
 from typing import Final
 
 from noxu.api import names
+from noxu.api.names import NameRule, path_segment_name, subdomain_name
 from noxu.cpu_budget import require_imported
 from noxu.go.structs import Struct
-from noxu.kinds import defaults, facts, object_names
+from noxu.go.text import quote
+from noxu.kinds import defaults, facts
 from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
-from noxu.values import Object
+from noxu.values import Object, nested_field
+
+
+def ip_name(name: str, prefix: bool = False) -> list[str]:  # noqa: ARG001
+    """The name is an address, as Go prints it. Such names are not generated."""
+    from noxu.kinds.addresses import address_texts  # imported late: few objects have such names
+
+    return address_texts(name)
+
+
+def with_conditions(rule: NameRule, conditions: Object) -> Callable[[Object], NameRule]:
+    """The rule for the name of an object, given the object."""
+    if "maxLength" in conditions:
+        return lambda _: _limited(rule, conditions["maxLength"])
+    if "equals" in conditions:
+        return lambda value: _equal_to(_joined(value, conditions["equals"]), conditions["equals"])
+    if "prefixFrom" in conditions:
+        return lambda value: _with_prefix_from(nested_field(value, conditions["prefixFrom"]) or "", conditions)
+    return lambda _: rule
+
+
+def _limited(rule: NameRule, limit: int) -> NameRule:
+    def check(name: str, prefix: bool = False) -> list[str]:
+        return [*([f"must be no more than {limit} characters"] if len(name) > limit else []), *rule(name, prefix)]
+
+    return check
+
+
+def _joined(value: Object, parts: list[str]) -> str:
+    """Paths and texts: `spec.version`, `.`, `spec.group`."""
+    return "".join(nested_field(value, part) or "" if part.startswith("spec.") else part for part in parts)
+
+
+def _equal_to(expected: str, parts: list[str]) -> NameRule:
+    described: Final = "+".join(part if part.startswith("spec.") else quote(part) for part in parts)
+
+    def check(name: str, prefix: bool = False) -> list[str]:
+        wrong = path_segment_name(name, prefix)
+        return wrong or ([] if name == expected else [f"must be `{described}`: {quote(expected)}"])
+
+    return check
+
+
+def _with_prefix_from(source: str, conditions: Object) -> NameRule:
+    """The name begins with a field in which `replace` is replaced; without it, the name cannot be mistaken for one."""
+    old, new = conditions["replace"]
+    beginning = f"{source.replace(old, new)}{new}"
+
+    def check(name: str, prefix: bool = False) -> list[str]:
+        if source and not name.startswith(beginning):
+            return [f"ClusterTrustBundle for signerName {source} must be named with prefix {beginning}"]
+        if not source and new in name:
+            return [f"ClusterTrustBundle without signer name must not have {quote(new)} in its name"]
+        return subdomain_name(name.removeprefix(beginning) if source else name, prefix)
+
+    return check
+
+
+# -- scheme -----------------------------------------------------------------------------------------------------------
+
 
 _NAME_RULES: Final = {
     "subdomain": names.subdomain_name,
     "subdomainCaseless": names.caseless_subdomain_name,
     "label": names.label_name,
     "pathSegment": names.path_segment_name,
-    "ip": object_names.ip_name,
+    "ip": ip_name,
 }
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {"pods", "services", "serviceaccounts", "namespaces", "persistentvolumeclaims", "persistentvolumes", "podtemplates",
@@ -38,204 +105,54 @@ _PROPAGATION: Final[dict[tuple[str, str], Propagation]] = {
 """The kinds with a DefaultGarbageCollectionPolicy of their own in upstream."""
 
 
-def _core() -> Mapping[str, Rules]:
-    from noxu.kinds import core, events, services
-
-    return {**core.RULES, **events.RULES, **services.RULES}
-
-
-def _pods() -> Mapping[str, Rules]:
-    require_imported("noxu.kinds.pods", "RULES")  # of Pods, more than of all others
-    from noxu.kinds import pods
-
-    return pods.RULES
-
-
-def _replication_controllers() -> Mapping[str, Rules]:
-    from noxu.kinds import workloads
-
-    return {"ReplicationController": workloads.REPLICATION_CONTROLLER}
-
-
-def _endpoints() -> Mapping[str, Rules]:
-    from noxu.kinds import endpoints
-
-    return endpoints.RULES
-
-
-def _nodes() -> Mapping[str, Rules]:
-    from noxu.kinds import nodes
-
-    return nodes.RULES
-
-
-def _persistent_volumes() -> Mapping[str, Rules]:
-    from noxu.kinds import persistent_volumes
-
-    return persistent_volumes.RULES
-
-
-def _quotas() -> Mapping[str, Rules]:
-    from noxu.kinds import quotas
-
-    return quotas.RULES
-
-
-def _admissionregistration() -> Mapping[str, Rules]:
-    from noxu.kinds import admissionregistration
-
-    return admissionregistration.RULES
-
-
-def _apps() -> Mapping[str, Rules]:
-    from noxu.kinds import workloads
-
-    return workloads.RULES
-
-
-def _batch() -> Mapping[str, Rules]:
-    from noxu.kinds import jobs
-
-    return jobs.RULES
-
-
-def _authorization() -> Mapping[str, Rules]:
-    from noxu.kinds import authorization
-
-    return authorization.RULES
-
-
-def _coordination() -> Mapping[str, Rules]:
-    from noxu.kinds import coordination
-
-    return coordination.RULES
-
-
-def _events() -> Mapping[str, Rules]:
-    from noxu.kinds import events
-
-    return events.NEW_RULES
-
-
-def _apiregistration() -> Mapping[str, Rules]:
-    from noxu.kinds import apiregistration
-
-    return apiregistration.RULES
-
-
-def _autoscaling() -> Mapping[str, Rules]:
-    from noxu.kinds import autoscalers
-
-    return autoscalers.RULES
-
-
-def _certificates() -> Mapping[str, Rules]:
-    from noxu.kinds import certificates
-
-    return certificates.RULES
-
-
-def _discovery() -> Mapping[str, Rules]:
-    from noxu.kinds import endpoints
-
-    return endpoints.DISCOVERY_RULES
-
-
-def _flowcontrol() -> Mapping[str, Rules]:
-    from noxu.kinds import flowcontrol
-
-    return flowcontrol.RULES
-
-
-def _networking() -> Mapping[str, Rules]:
-    from noxu.kinds import networking
-
-    return networking.RULES
-
-
-def _node() -> Mapping[str, Rules]:
-    from noxu.kinds import nodes
-
-    return nodes.NODE_RULES
-
-
-def _policy() -> Mapping[str, Rules]:
-    from noxu.kinds import disruption
-
-    return disruption.RULES
-
-
-def _rbac() -> Mapping[str, Rules]:
-    from noxu.kinds import rbac
-
-    return rbac.RULES
-
-
-def _resource() -> Mapping[str, Rules]:
-    from noxu.kinds import devices
-
-    return devices.RULES
-
-
-def _scheduling() -> Mapping[str, Rules]:
-    from noxu.kinds import scheduling
-
-    return scheduling.RULES
-
-
-def _storage() -> Mapping[str, Rules]:
-    from noxu.kinds import storage
-
-    return storage.RULES
-
-
-def _storagemigration() -> Mapping[str, Rules]:
-    from noxu.kinds import storagemigration
-
-    return storagemigration.RULES
-
-
-_RULES: Final[dict[str, Callable[[], Mapping[str, Rules]]]] = {
-    "": _core,
-    "admissionregistration.k8s.io": _admissionregistration,
-    "apiregistration.k8s.io": _apiregistration,
-    "apps": _apps,
-    "authorization.k8s.io": _authorization,
-    "autoscaling": _autoscaling,
-    "batch": _batch,
-    "certificates.k8s.io": _certificates,
-    "coordination.k8s.io": _coordination,
-    "discovery.k8s.io": _discovery,
-    "events.k8s.io": _events,
-    "flowcontrol.apiserver.k8s.io": _flowcontrol,
-    "networking.k8s.io": _networking,
-    "node.k8s.io": _node,
-    "policy": _policy,
-    "rbac.authorization.k8s.io": _rbac,
-    "resource.k8s.io": _resource,
-    "scheduling.k8s.io": _scheduling,
-    "storage.k8s.io": _storage,
-    "storagemigration.k8s.io": _storagemigration,
+_RULES: Final[dict[str, tuple[str, ...]]] = {
+    "": ("core.RULES", "events.RULES", "services.RULES"),
+    "admissionregistration.k8s.io": ("admissionregistration.RULES",),
+    "apiregistration.k8s.io": ("apiregistration.RULES",),
+    "apps": ("workloads.RULES",),
+    "authorization.k8s.io": ("authorization.RULES",),
+    "autoscaling": ("autoscalers.RULES",),
+    "batch": ("jobs.RULES",),
+    "certificates.k8s.io": ("certificates.RULES",),
+    "coordination.k8s.io": ("nodes.LEASE_RULES",),
+    "discovery.k8s.io": ("endpoints.DISCOVERY_RULES",),
+    "events.k8s.io": ("events.NEW_RULES",),
+    "flowcontrol.apiserver.k8s.io": ("flowcontrol.RULES",),
+    "networking.k8s.io": ("networking.RULES",),
+    "node.k8s.io": ("nodes.NODE_RULES",),
+    "policy": ("scheduling.DISRUPTION_RULES",),
+    "rbac.authorization.k8s.io": ("authorization.RBAC_RULES",),
+    "resource.k8s.io": ("devices.RULES",),
+    "scheduling.k8s.io": ("scheduling.RULES",),
+    "storage.k8s.io": ("storage.RULES",),
+    "storagemigration.k8s.io": ("storage.MIGRATION_RULES",),
 }
-"""The rules of a group by kind. Their modules are imported when the first object of the group is written."""
-_RULES_OF_KINDS: Final[dict[tuple[str, str], Callable[[], Mapping[str, Rules]]]] = {
-    ("", "Endpoints"): _endpoints,
-    ("", "LimitRange"): _quotas,
-    ("", "Node"): _nodes,
-    ("", "PersistentVolume"): _persistent_volumes,
-    ("", "PersistentVolumeClaim"): _persistent_volumes,
-    ("", "Pod"): _pods,
-    ("", "PodTemplate"): _pods,
-    ("", "ReplicationController"): _replication_controllers,
-    ("", "ResourceQuota"): _quotas,
+"""Where in this package the rules of a group are, by kind. A module is imported when the first object is written that needs it."""
+_RULES_OF_KINDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("", "Endpoints"): ("endpoints.RULES",),
+    ("", "LimitRange"): ("quotas.RULES",),
+    ("", "Node"): ("nodes.RULES",),
+    ("", "PersistentVolume"): ("persistent_volumes.RULES",),
+    ("", "PersistentVolumeClaim"): ("persistent_volumes.RULES",),
+    ("", "Pod"): ("pods.RULES",),
+    ("", "PodTemplate"): ("pods.RULES",),
+    ("", "ReplicationController"): ("workloads.CORE_RULES",),
+    ("", "ResourceQuota"): ("quotas.RULES",),
 }
 """Those of kinds whose modules are not needed by the rest of the group, of which the server itself writes objects."""
+_LONG: Final = "pods.RULES"  # takes longer to import than all others
 
 
 @cache
 def _rules_of(group: str, kind: str) -> Rules:
-    load = _RULES_OF_KINDS.get((group, kind)) or _RULES.get(group)
-    return (load().get(kind) if load else None) or Rules()
+    for place in _RULES_OF_KINDS.get((group, kind)) or _RULES.get(group, ()):
+        module, _, name = place.partition(".")
+        if place == _LONG:
+            require_imported(f"{__package__}.{module}", name)
+        rules: Mapping[str, Rules] = getattr(import_module(f"{__package__}.{module}"), name)
+        if kind in rules:
+            return rules[kind]
+    return Rules()
 
 
 def served() -> tuple[Kind, ...]:
@@ -272,7 +189,7 @@ def _kind(given: Object) -> Kind:
         verbs=tuple(given.get("verbs", STORED_VERBS)),
         subresources=tuple(_subresource(each, given["type"]) for each in given.get("subresources", ())),
         name_rule=name_rule,
-        name_rule_for=object_names.with_conditions(name_rule, given["nameAlso"]) if "nameAlso" in given else None,
+        name_rule_for=with_conditions(name_rule, given["nameAlso"]) if "nameAlso" in given else None,
         deprecation=_deprecation(given),
         unconditional_update=strategy.get("unconditionalUpdate", True),
         create_on_update=strategy.get("createOnUpdate", False),
@@ -334,7 +251,7 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
     The options and Status of meta/v1 are known in every group, as upstream registers them.
     """
     from noxu.crd import types as crd
-    from noxu.kinds import authentication, autoscaling, core, discovery, meta, options
+    from noxu.kinds import authorization, core, meta
 
     found = by_group_kind().get((api_version, kind))
     if found is not None:
@@ -343,15 +260,15 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
     if item is not None and item.stored:
         return meta.list_of(item.struct)
     others = {
-        "v1": (meta.STATUS, core.LIST, discovery.API_GROUP, discovery.API_GROUP_LIST, discovery.API_RESOURCE_LIST,
-               discovery.API_VERSIONS),
+        "v1": (meta.STATUS, core.LIST, meta.API_GROUP, meta.API_GROUP_LIST, meta.API_RESOURCE_LIST,
+               meta.API_VERSIONS),
         "meta.k8s.io/v1": (meta.STATUS, meta.PARTIAL_OBJECT_METADATA, meta.PARTIAL_OBJECT_METADATA_LIST),
-        "autoscaling/v1": (autoscaling.SCALE,),
-        "authentication.k8s.io/v1": (authentication.TOKEN_REQUEST,),
+        "autoscaling/v1": (meta.SCALE,),
+        "authentication.k8s.io/v1": (authorization.TOKEN_REQUEST,),
         crd.API_VERSION: (crd.CRD, meta.list_of(crd.CRD)),
-        "apidiscovery.k8s.io/v2": (discovery.API_GROUP_DISCOVERY_LIST,),
+        "apidiscovery.k8s.io/v2": (meta.API_GROUP_DISCOVERY_LIST,),
     }  # fmt: skip
-    named = {struct.name: struct for struct in (*others.get(api_version, ()), *options.ALL)}
+    named = {struct.name: struct for struct in (*others.get(api_version, ()), *meta.ALL)}
     return named.get(kind) or _bodies().get((api_version, kind))
 
 

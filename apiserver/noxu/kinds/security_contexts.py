@@ -13,7 +13,7 @@ from typing import Final
 from noxu.api import field
 from noxu.api.field import Path, as_json
 from noxu.api.names import dns1123_subdomain
-from noxu.kinds import checks, paths
+from noxu.kinds import checks
 from noxu.kinds.checks import Errors
 from noxu.values import Object
 
@@ -127,7 +127,7 @@ def _seccomp(given: Object | None, path: Path) -> Errors:
     elif profile is None:
         yield field.required(path, "must be set when seccomp type is Localhost")
     else:
-        yield from paths.descending(profile, path)
+        yield from checks.descending(profile, path)
 
 
 def _app_armor(given: Object | None, path: Path) -> Errors:

@@ -16,10 +16,9 @@ from noxu.api.meta import validate_annotations
 from noxu.api.names import subdomain_name
 from noxu.go import quantity
 from noxu.go.text import quote
-from noxu.kinds import checks, paths, references
-from noxu.kinds.checks import Errors
-from noxu.kinds.claims import claim_spec
-from noxu.kinds.selectors import label_selector_errors
+from noxu.kinds import checks, references
+from noxu.kinds.checks import Errors, label_selector_errors
+from noxu.kinds.resource_requirements import claim_spec
 from noxu.values import Object
 
 MAX_MODE: Final = 0o777
@@ -104,14 +103,14 @@ def host_path(given: Object, path: Path) -> Errors:
     if not given.get("path"):
         yield field.required(f"{path}.path")
         return
-    yield from paths.no_backsteps(given["path"], f"{path}.path")
+    yield from checks.no_backsteps(given["path"], f"{path}.path")
     yield from checks.choice(given.get("type"), "core/v1.HostPathType", f"{path}.type")
 
 
 def _git_repo(given: Object, path: Path) -> Errors:
     if not given.get("repository"):
         yield field.required(f"{path}.repository")
-    yield from paths.descending(given.get("directory", ""), f"{path}.directory")
+    yield from checks.descending(given.get("directory", ""), f"{path}.directory")
 
 
 def _disk(name: str) -> Callable[[Object, Path], Errors]:
@@ -141,7 +140,7 @@ def _key_to_path(item: Object, path: Path) -> Errors:
     for name in ("key", "path"):
         if not item.get(name):
             yield field.required(f"{path}.{name}")
-    yield from paths.not_reserved(item.get("path", ""), f"{path}.path")
+    yield from checks.not_reserved(item.get("path", ""), f"{path}.path")
     yield from mode(item.get("mode"), f"{path}.mode")
 
 
@@ -298,7 +297,7 @@ def _image(given: Object, path: Path) -> Errors:
 def _downward_file(given: Object, path: Path) -> Errors:
     if not given.get("path"):
         yield field.required(f"{path}.path")
-    yield from paths.not_reserved(given.get("path", ""), f"{path}.path")
+    yield from checks.not_reserved(given.get("path", ""), f"{path}.path")
     reference, resource = given.get("fieldRef"), given.get("resourceFieldRef")
     if reference is not None:
         yield from references.field_of_pod(reference, _FIELDS, f"{path}.fieldRef")
@@ -365,7 +364,7 @@ def _projected_token(given: Object, path: Path, volume: Path) -> Errors:
     if not given.get("path"):
         yield field.required(f"{volume}.path")
     else:
-        yield from paths.not_reserved(given["path"], f"{volume}.path")
+        yield from checks.not_reserved(given["path"], f"{volume}.path")
 
 
 def _projected_bundle(given: Object, path: Path, volume: Path) -> Errors:  # noqa: ARG001
@@ -387,7 +386,7 @@ def _projected_bundle(given: Object, path: Path, volume: Path) -> Errors:  # noq
         yield field.required(path, "either name or signerName must be specified")
     if not given.get("path"):
         yield field.required(f"{path}.path")
-    yield from paths.not_reserved(given.get("path", ""), f"{path}.path")
+    yield from checks.not_reserved(given.get("path", ""), f"{path}.path")
 
 
 _PROJECTIONS: Final[dict[str, Callable[[Object, Path, Path], Errors]]] = {

@@ -14,11 +14,10 @@ from noxu.api.field import FieldError, Path, as_json
 from noxu.api.names import dns1123_label
 from noxu.api.selectors import label_selector
 from noxu.kinds import checks, pod_warnings
-from noxu.kinds.checks import Errors
-from noxu.kinds.claims import claim_spec
+from noxu.kinds.checks import Errors, label_selector_errors
 from noxu.kinds.kind import Context, Rules
 from noxu.kinds.pod_specs import template
-from noxu.kinds.selectors import label_selector_errors
+from noxu.kinds.resource_requirements import claim_spec
 from noxu.values import Json, Object, equal
 
 _SELECTOR: Final = "meta/v1.LabelSelector"
@@ -429,7 +428,7 @@ _RULES: Final = {
     )
     for kind, check in _CHECKS.items()
 }
-REPLICATION_CONTROLLER: Final = _RULES.pop("ReplicationController")
+CORE_RULES: Final = {"ReplicationController": _RULES.pop("ReplicationController")}
 RULES: Final = _RULES | {
     "ControllerRevision": Rules(validate=lambda new, old, _: [*_controller_revision(new, old)]),
 }

@@ -1,7 +1,7 @@
 """Apply the objects of manifests as `kubectl apply` does, so that a server that starts again loses nobody's changes.
 
 An object that does not exist is created, with kubectl's annotation of its last applied configuration. One that exists gets
-the fields of the file, and loses those that only the last configuration had (`apply.three_way`); fields that others have set,
+the fields of the file, and loses those that only the last configuration had (`apply.patch`); fields that others have set,
 and the file does not, stay. So a later `kubectl apply` of the same file changes nothing, and has nothing to warn about.
 
 Why not server-side apply: it would leave no annotation, which `kubectl apply` misses with a warning for every object, and a
@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.apply import entries, fieldset
-from noxu.apply.lastapplied import ANNOTATION, MAX_ANNOTATIONS
-from noxu.apply.owned_fields import leaves, owned_part, value_at
-from noxu.apply.three_way import three_way
+from noxu.apply import fieldset, managed_fields
+from noxu.apply.managed_fields import leaves, owned_part, value_at
+from noxu.apply.merging import ANNOTATION, MAX_ANNOTATIONS
+from noxu.apply.patch import three_way
 from noxu.control_plane import ControlPlane
 from noxu.manifests.documents import Document
 from noxu.manifests.loading import MANAGER, name_of, namespace_of, resource_of, write
 from noxu.registry.draft import ENCODED, Action, Body, Options, WriteRequest, Written
-from noxu.registry.entry import key_of, object_at
 from noxu.registry.resource import DEFINITION, Resource
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Json, Object, equal
 
 if TYPE_CHECKING:
@@ -256,8 +256,8 @@ def _last_applied(live: Object, resource: Resource) -> Object:
     if not resource.is_custom and resource.type is not DEFINITION and resource.collection not in _PLAIN:
         return {}
     try:
-        managers = entries.decode(live["metadata"].get("managedFields"))
-    except entries.InvalidEntries:
+        managers = managed_fields.decode(live["metadata"].get("managedFields"))
+    except managed_fields.InvalidEntries:
         return {}
     fields = [owned.fields for each, owned in managers.items() if each.name == MANAGER and not each.subresource]
     return owned_part(live, fieldset.united(fields)) if fields else {}
@@ -286,8 +286,8 @@ def _of_others(live: Object) -> Iterator[tuple[str, fieldset.Path]]:
     if all(entry.get("manager") == MANAGER for entry in managed):
         return
     try:
-        managers = entries.decode(managed)
-    except entries.InvalidEntries:
+        managers = managed_fields.decode(managed)
+    except managed_fields.InvalidEntries:
         return
     for manager, owned in managers.items():
         if manager.name != MANAGER and manager.subresource != "status":

@@ -26,18 +26,18 @@ from typing import TYPE_CHECKING, Final, Protocol
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
-from noxu.apply.three_way import three_way
+from noxu.apply.patch import three_way
 from noxu.control_plane import ControlPlane
 from noxu.crd.known_definitions import ValidSpecs, digest_of_replacement
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
 from noxu.manifests.wording import plain, without_rule
 from noxu.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
-from noxu.registry.entry import Entry, key_of, object_at
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.persistence import attempt_again
 from noxu.registry.preparation import prepared
 from noxu.registry.resource import DEFINITION, Resource
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.trace import Trace
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -228,7 +228,7 @@ def _is_at(written: Written, revision: int) -> bool:
     return written.entry is not None and written.entry.revision == revision
 
 
-async def _unaffected_definition(plane: ControlPlane, value: Object) -> Entry | None:
+async def _unaffected_definition(plane: ControlPlane, value: Object) -> StoredObject | None:
     """The stored definition that is replaced, None if there is none, or if admission may have a say in it."""
     resource, name = resource_of(plane, value), name_of(value)
     if resource is None or resource.type is not DEFINITION or not await plane.admission.ignores(resource, plane.reader):
@@ -478,7 +478,7 @@ async def update(
 
 async def ensure_namespace(plane: ControlPlane, name: str) -> None:
     """Create a namespace if it does not exist: manifests may lack the namespaces of their objects."""
-    namespaces = plane.catalog.current.find("", "v1", "namespaces")
+    namespaces = plane.served_resources.current.find("", "v1", "namespaces")
     assert namespaces is not None
     if name and key_of(namespaces, "", name) not in (await plane.reader.collection(namespaces)).entries:
         with contextlib.suppress(ApiError):  # an invalid name is reported when the object is refused
@@ -499,7 +499,7 @@ def resource_of(plane: ControlPlane, value: Object) -> Resource | None:
     api_version, kind = value.get("apiVersion"), value.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
-    return plane.catalog.current.find_kind(api_version, kind)
+    return plane.served_resources.current.find_kind(api_version, kind)
 
 
 def no_matches(value: Object) -> str:
@@ -513,7 +513,7 @@ def _instead(plane: ControlPlane, value: Object) -> str:
     is_kubernetes = "." not in group or group.endswith(".k8s.io")
     served = sorted(
         resource.api_version
-        for resource in plane.catalog.current.resources
+        for resource in plane.served_resources.current.resources
         if resource.kind == kind and (resource.group == group or (is_kubernetes and not resource.is_custom))
     )
     if served:

@@ -25,7 +25,7 @@ from noxu.manifests import documents as manifests
 from noxu.manifests import loading
 from noxu.manifests.applying import Applying
 from noxu.manifests.documents import Document, Read
-from noxu.registry.entry import key_of
+from noxu.registry.stored_object import key_of
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 
@@ -160,7 +160,7 @@ async def _name_those_that_left(
 
 
 async def _exists(plane: ControlPlane, name: Name, origin: Origin) -> bool:
-    resource = plane.catalog.current.find_kind(origin.api_version, name.kind)
+    resource = plane.served_resources.current.find_kind(origin.api_version, name.kind)
     if resource is None:
         return False
     return key_of(resource, name.namespace, name.name) in (await plane.reader.collection(resource)).entries

@@ -11,7 +11,7 @@ from noxu.files import warn_if_shared
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import MEGABYTE, STDOUT, RotatingFile, Rotation, StandardOutput
 from noxu.security import audit_policy
-from noxu.security.audit_log import AuditLog
+from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING, Policy
 
 

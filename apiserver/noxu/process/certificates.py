@@ -19,9 +19,8 @@ from noxu.process.kubeconfig import Access
 from noxu.security import pki
 from noxu.security.authentication import CertificateAuthenticator
 from noxu.security.certificates import Identity, TlsError, is_dns_name
-from noxu.security.client_certificates import ClientCertificates
+from noxu.security.client_certificates import ClientCertificates, FrontProxy
 from noxu.security.credentials import ADMINISTRATOR
-from noxu.security.front_proxy import FrontProxy
 from noxu.security.tls import VERSIONS, Files, Material, ServerTls, parse_named
 
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from noxu.manifests.documents import Document
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
-    from noxu.security.audit_log import AuditLog
+    from noxu.security.audit import AuditLog
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
 STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
@@ -332,10 +332,10 @@ async def _compiled(plane: ControlPlane, show: Shown | None) -> AsyncIterator[No
 
 async def _show_compiled(plane: ControlPlane, show: Shown) -> None:
     await asyncio.sleep(SHOWN_AFTER)
-    total = await plane.store.count(Prefix(resource_of(plane.catalog, GROUP, RESOURCE).collection))
+    total = await plane.store.count(Prefix(resource_of(plane.served_resources, GROUP, RESOURCE).collection))
     with show() as report:
         while True:
-            report(len(plane.catalog.current.defined), total)
+            report(len(plane.served_resources.current.defined), total)
             await asyncio.sleep(SHOWN_EVERY)
 
 

@@ -9,7 +9,7 @@ from noxu.config import Config, Etcd, StartError
 from noxu.files import keep_private, warn_if_shared
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.server_leases import LEASE_SECONDS
-from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.registry.storage_form import SERVER_LEASES
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import OpenError

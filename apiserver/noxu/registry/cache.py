@@ -13,6 +13,21 @@ A commit at revision 8, which changes two objects while one writer and one infor
          the log
       4. the tasks in `reached(8)` are woken              the writer answers its client; a read by the client sees the write
       5. the fan-out begins a round                       the streams of clients get the events
+
+The fan-out delivers the changes of one collection to its streams, a few in each iteration of the event loop: the time of a write does not grow with the number of watches. Streams are grouped by partition, and one round of delivery
+passes all changes since the previous round to all streams, STEP streams at a time. Changes that are written during a round
+belong to the next round, so many streams receive several changes at once instead of delaying the writers. A stream whose
+client does not read falls behind: it receives nothing until it has caught up by itself and follows again.
+
+Two rounds, for the streams x and y (STEP = 1), while three changes are written:
+
+    publish()   change 1   round up to 1: x gets [1]; y in the next iteration
+    publish()   change 2   a round is under way: nothing to do
+    publish()   change 3   likewise
+    iteration              y gets [1]; the round is over, 3 > 1: round up to 3: x gets [2, 3]
+    iteration              y gets [2, 3]; the round is over
+
+Watches share a change and a delivery of changes, and what they derive from them.
 """
 
 from __future__ import annotations
@@ -21,24 +36,226 @@ import asyncio
 import logging
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from typing import Any, Final, Protocol
 
+from noxu.api.errors import ApiError
 from noxu.containment import Contained
-from noxu.registry.change import Change
-from noxu.registry.entry import Entry
-from noxu.registry.fanout import Fanout
 from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.resource import Resource
 from noxu.registry.storage_form import as_json, is_cbor, weight
+from noxu.registry.stored_object import StoredObject
 from noxu_storage.store import Store
 from noxu_storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
+
+Conversions = dict[tuple[Resource, bool], tuple[asyncio.Task[list[StoredObject | ApiError | None]], int]]
+"""By version and side (True: `before`): the task that converts it, and the index of its result in the task's list."""
+
+MAX_SHARED_BYTES: Final = 1024 * 1024  # of what streams derive from one batch
+
+
+class Change:
+    """One event. `entry` is the new state, None if the object was deleted; `old` is the state that it replaced, None if the
+    object was created."""
+
+    __slots__ = ("_before", "converted", "entry", "frames", "key", "revision", "weight")
+
+    def __init__(self, key: Key, revision: Revision, entry: StoredObject | None, old: StoredObject | None) -> None:
+        self.key = key
+        self.revision = revision
+        self.entry = entry
+        self._before = old
+        self.frames: dict[object, bytes] = {}  # encoded watch events, by event type and representation
+        self.converted: Conversions | None = None  # conversions by a webhook, under way or complete
+        self.weight = max(len(entry.stored) if entry else 0, len(old.stored) if old else 0)  # bytes
+
+    def frame(self, key: object, make: Callable[[], bytes]) -> bytes:
+        """The encoded event of a key, which `make` encodes first. Threads that do so at the same time keep the first."""
+        made = self.frames.get(key)
+        return self.frames.setdefault(key, make()) if made is None else made
+
+    @property
+    def before(self) -> StoredObject | None:
+        """The old state with the revision of the change, as events show it; a copy that is made when it is first read."""
+        before = self._before
+        if before is not None and before.revision != self.revision:
+            before = self._before = before.with_revision(self.revision)
+        return before
+
+
+class Delivery(list[Change]):
+    """The changes that one round delivers to the streams of a partition, at least one. It is complete when it is delivered.
+
+    `shared` is what a stream has derived from it for those that show the same: by their view, up to MAX_SHARED_BYTES.
+    """
+
+    __slots__ = ("_room", "shared")
+
+    def __init__(self, changes: Iterable[Change] = ()) -> None:
+        super().__init__(changes)
+        self.shared: dict[object, Any] = {}
+        self._room = MAX_SHARED_BYTES
+
+    def share(self, view: object, derived: object, size: int) -> None:
+        """Keep what was derived, unless there is no room for so many bytes: then each stream derives its own."""
+        if size <= self._room:
+            self._room -= size
+            self.shared[view] = derived
+
+
+# -- fanout -----------------------------------------------------------------------------------------------------------
+
+
+STEP: Final = 16  # streams in each iteration of the loop; each takes about 10 µs, most of it in the kernel
+
+
+class History(Protocol):
+    """The changes of a collection."""
+
+    changed: Revision
+    """The revision of the newest change."""
+
+    def since(self, revision: Revision) -> list[Change] | None:
+        """The changes after `revision`, None if some of them are no longer kept."""
+        ...
+
+
+class Stream(Protocol):
+    """Receives the changes of one partition (None: of all). No method waits."""
+
+    partition: str | None
+
+    def deliver(self, changes: Delivery, revision: Revision) -> bool:
+        """Send these changes, which are all up to `revision`. False if the stream can no longer follow."""
+        ...
+
+    def fall_behind(self) -> None:
+        """Nothing is delivered until the stream follows again."""
+        ...
+
+    def end(self) -> None:
+        """There are no further changes: the resource was deleted or its schema changed."""
+        ...
+
+
+class Fanout:
+    """The streams of one collection."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._streams: dict[Stream, None] = {}
+        self._followers: dict[str | None, dict[Stream, None]] = {}  # by partition
+        self._delivered: Revision = 0  # the last complete round ended here
+        self._round: Iterator[tuple[Stream, Delivery]] | None = None  # deliveries that remain in this round
+        self._round_end: Revision = 0  # the newest change in this round
+
+    def add(self, stream: Stream) -> None:
+        """Register a stream: it is notified of the end, and of changes once it follows."""
+        self._streams[stream] = None
+
+    def remove(self, stream: Stream) -> None:
+        self._streams.pop(stream, None)
+        self._unfollow(stream)
+
+    def follow(self, stream: Stream) -> None:
+        """Deliver future changes to a stream, which has all changes until now."""
+        if self._round is None and not self._followers:
+            self._delivered = self._history.changed
+        self._followers.setdefault(stream.partition, {})[stream] = None
+
+    def delivered(self, now: Revision) -> Revision:
+        """The revision up to which all followers have every change: `now`, unless a round is under way."""
+        return now if self._round is None else self._delivered
+
+    def publish(self) -> None:
+        """Deliver the changes since the last round; the first STEP streams have them when this returns."""
+        if self._round is None:
+            self._begin_round()
+            self._step()
+
+    def end(self) -> None:
+        """Deliver all changes until now, and end all streams."""
+        self.publish()
+        while self._round is not None:
+            self._deliver(self._round)
+            self._end_round()
+        for stream in list(self._streams):
+            stream.end()
+
+    def _begin_round(self) -> None:
+        if not self._followers:
+            return
+        self._round_end = self._history.changed
+        changes = self._history.since(self._delivered)
+        if changes is None:
+            for stream in [stream for streams in self._followers.values() for stream in streams]:
+                self._leave_behind(stream)
+            self._delivered = self._round_end
+        elif changes:
+            self._round = iter(self._deliveries(Delivery(changes)))
+
+    def _deliveries(self, changes: Delivery) -> list[tuple[Stream, Delivery]]:
+        """Each follower with its changes."""
+        by_partition: dict[str | None, Delivery] = {}
+        for change in changes:
+            by_partition.setdefault(change.key.partition, Delivery()).append(change)
+        deliveries = [(stream, changes) for stream in self._followers.get(None, ())]
+        for partition, partition_changes in by_partition.items():
+            deliveries += [(stream, partition_changes) for stream in self._followers.get(partition, ())]
+        return deliveries
+
+    def _step(self) -> None:
+        if self._round is None:  # `end` has completed the round
+            return
+        if self._deliver(islice(self._round, STEP)) < STEP:
+            self._end_round()
+        if self._round is not None:
+            asyncio.get_running_loop().call_soon(self._step)
+
+    def _deliver(self, deliveries: Iterator[tuple[Stream, Delivery]]) -> int:
+        """The number of deliveries, including those to streams that have gone meanwhile."""
+        count = 0
+        while True:
+            with Contained("a watch") as contained:
+                for stream, changes in deliveries:
+                    count += 1
+                    if stream not in self._followers.get(stream.partition, ()):
+                        continue  # it has fallen behind or was removed during the round
+                    if not stream.deliver(changes, self._round_end):
+                        self._leave_behind(stream)
+            if contained.error is None:
+                return count
+            self._unfollow(stream)  # the one that failed; the rest of the deliveries follows
+            stream.end()
+
+    def _end_round(self) -> None:
+        """End the round. Changes since its beginning begin the next one."""
+        self._delivered, self._round = self._round_end, None
+        if self._delivered < self._history.changed:
+            self._begin_round()
+
+    def _leave_behind(self, stream: Stream) -> None:
+        self._unfollow(stream)
+        stream.fall_behind()
+
+    def _unfollow(self, stream: Stream) -> None:
+        streams = self._followers.get(stream.partition)
+        if streams is not None:
+            streams.pop(stream, None)
+            if not streams:
+                del self._followers[stream.partition]
+
+
+# -- the collections --------------------------------------------------------------------------------------------------
+
 
 log = logging.getLogger("noxu")
 
 MAX_RECENT: Final = (
     1024  # changes that a collection keeps for watches that resume; older ones come from the store's log
 )
+RESTART_DELAY: Final = 0.01  # seconds until the log is followed again after a failure; doubled up to a second
 MAX_RECENT_BYTES: Final = 32 * 1024 * 1024  # of the objects in them
 
 
@@ -70,7 +287,7 @@ class Collection:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.entries: dict[Key, Entry] = {}
+        self.entries: dict[Key, StoredObject] = {}
         self.keys: list[Key] = []
         self.corrupt: dict[Key, Revision] = {}  # objects that could not be read; they are not in `entries`
         self.recent: deque[Change] = deque()
@@ -80,20 +297,20 @@ class Collection:
         self.watchers: dict[Watcher, None] = {}
         self.streams = Fanout(self)
 
-    def apply(self, event: Event, expected: Entry | None = None) -> Change:
+    def apply(self, event: Event, expected: StoredObject | None = None) -> Change:
         """Apply an event. `expected` is the entry that the writer of the event prepared."""
         key = event.key
         if self.corrupt:
             self.corrupt.pop(key, None)
         known = old = self.entries.get(key)
         if old is None and event.previous is not None:
-            old = Entry(key, event.previous.value, event.previous.revision)
+            old = StoredObject(key, event.previous.value, event.previous.revision)
         entry = None
         if event.value is not None:
             if expected is not None and expected.written == event.value:
                 entry, entry.revision = expected, event.revision
             else:
-                entry = Entry(key, event.value, event.revision)
+                entry = StoredObject(key, event.value, event.revision)
             if known is None:
                 insort(self.keys, key)
             self.entries[key] = entry
@@ -109,7 +326,7 @@ class Collection:
         self.changed = event.revision
         return change
 
-    def fill(self, entries: Iterable[Entry]) -> None:
+    def fill(self, entries: Iterable[StoredObject]) -> None:
         for entry in entries:
             self.entries[entry.key] = entry
         self.keys = sorted(self.entries)
@@ -132,7 +349,7 @@ class Collection:
         first, last = self._bounds(partition)
         return self.keys[max(first, start) : last]
 
-    def page(self, partition: str | None, after: Key | None, limit: int) -> tuple[list[Entry], int]:
+    def page(self, partition: str | None, after: Key | None, limit: int) -> tuple[list[StoredObject], int]:
         """(The first `limit` entries that `select` finds, 0: all; the number of those that follow)."""
         first, last = (0, len(self.keys)) if partition is None else self._bounds(partition)
         if after is not None:
@@ -152,7 +369,7 @@ class Collection:
         first = bisect_left(self.keys, Key(self.name, partition, ""))
         return first, bisect_left(self.keys, Key(self.name, partition + "\0", ""), lo=first)
 
-    def entries_in(self, partition: str) -> list[Entry]:
+    def entries_in(self, partition: str) -> list[StoredObject]:
         """The objects of one partition, in the order of their keys."""
         return [self.entries[key] for key in self.select(partition)]
 
@@ -167,11 +384,11 @@ class Collection:
         return changes
 
 
-async def entries_of(items: Sequence[KeyValue]) -> list[Entry]:
+async def entries_of(items: Sequence[KeyValue]) -> list[StoredObject]:
     """The entries of stored objects."""
 
-    def make() -> list[Entry]:
-        return [Entry(item.key, item.value, item.revision) for item in items]
+    def make() -> list[StoredObject]:
+        return [StoredObject(item.key, item.value, item.revision) for item in items]
 
     return await offload(weight([item.value for item in items]), make)
 
@@ -192,9 +409,28 @@ class WatchCache:
         self._loading: dict[str, asyncio.Task[Collection]] = {}
         self._waiting: deque[tuple[Revision, asyncio.Future[None]]] = deque()
         self._pending: dict[str, list[Event]] = {}
-        self.expected: dict[Key, Entry] = {}
+        self.expected: dict[Key, StoredObject] = {}
         """The entries of writes under way. The cache keeps these very entries, which are already rendered and indexed."""
+        self.failure = ""
+        """Why the cache does not follow the log; empty if it does."""
         self._resets = 0
+
+    async def keep_following(self) -> None:
+        """Follow the log until the store is closed. After a failure, reset the cache and continue."""
+        delay = RESTART_DELAY
+        while True:
+            with Contained("the watch cache") as contained:
+                await self.follow()
+                return
+            self.failure = repr(contained.error)
+            self.reset(self.store.revision)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 1.0)
+            self.failure = ""
+
+    async def health(self) -> str:
+        """Why the cache does not follow the log; empty if it does."""
+        return self.failure
 
     async def follow(self) -> None:
         """Apply the log until the store is closed.

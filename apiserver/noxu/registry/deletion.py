@@ -8,10 +8,10 @@ from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.registry.draft import Outcome, Preconditions, WriteRequest
-from noxu.registry.entry import render
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import render
 from noxu.registry.writer import Writer
 from noxu_storage.types import Key
 

@@ -18,11 +18,11 @@ from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.entry import Entry, body_at, body_before_storage
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import StoredObject, body_at, body_before_storage
 from noxu.registry.trace import Note, Step, Trace, shown_patch
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -258,18 +258,6 @@ class AdmitAll:
 ADMIT_ALL: Final = AdmitAll()
 
 
-class Follower(Protocol):
-    """A controller whose reaction to a write is awaited before the write is answered."""
-
-    async def settled(self, name: str, /) -> None:
-        """Wait until the controller has reconciled the newest state of an object."""
-        ...
-
-    async def caught_up(self, *names: str) -> None:
-        """Wait until it has tried to reconcile the states of objects (none: of all) that it has now. Raises ApiError."""
-        ...
-
-
 Guard: TypeAlias = Callable[["Draft"], None]
 """Refuses to create or update an object that gives more rights than the user has. Raises ApiError."""
 
@@ -305,7 +293,7 @@ class Environment:
 
     reader: Reader
     persistence: Persistence
-    catalog: LiveCatalog
+    served_resources: LiveResources
     admission: Admission = ADMIT_ALL
     clock: Clock = SYSTEM_CLOCK
     identifiers: Identifiers = SYSTEM_IDENTIFIERS
@@ -339,7 +327,7 @@ class Written:
     None for a stored entry.
     """
 
-    entry: Entry | None
+    entry: StoredObject | None
     value: Object | None = None
     created: bool = False
     deleted: bool = False
@@ -353,7 +341,7 @@ class Written:
             if self.unstored_version is None:
                 return body_at(self.entry, resource)
             return body_before_storage(self.entry, resource, self.unstored_version)
-        return codec.encode(resource.behaviour.written(self.value or {}), sort_keys=resource.sorted_keys)
+        return codec.encode(resource.codec.written(self.value or {}), sort_keys=resource.is_custom)
 
 
 @dataclass(slots=True, eq=False)
@@ -379,11 +367,11 @@ class Draft:
 
     name: str = ""
     """The name for admission: that of the URL, or a generated one."""
-    found: Entry | None = None
+    found: StoredObject | None = None
     """The stored entry."""
-    shown: Entry | None = None
+    shown: StoredObject | None = None
     """The stored entry at the request's version, possibly converted by a webhook."""
-    entry: Entry | None = None
+    entry: StoredObject | None = None
     """The entry to store."""
     written: Written | None = None
     now: str = ""

@@ -11,22 +11,75 @@ since they are those of servers that kube-apiserver contains. There the keys of 
 
 The standalone apiextensions-apiserver has the same keys under /registry/apiextensions.kubernetes.io. Values are JSON that
 ends with a newline, which Go's encoder writes; what others stored may lack it. CustomResourceDefinitions are stored in
-v1beta1, see etcd_definitions.py; built-in kinds may be stored as protobuf, see etcd_built_in.py.
+v1beta1, see below; built-in kinds may be stored as protobuf, see etcd_built_in.py.
 
 The watch brings every write back: a value that was changed to be stored is remembered, so that it need not be changed back.
+
+apiextensions-apiserver writes definitions as v1beta1 in JSON, whatever the media type: its codec encodes for the first version that it is given, v1beta1 (pkg/cmd/server/options), and reads both. The server
+itself knows v1 only, so definitions are converted where they enter and leave etcd:
+
+    the server    {"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",…,"spec":{…,"versions":[…]},…}
+    etcd          {"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1",…,"spec":{…,"version":"v1",…},…}
+
+Reading what was written gives the same bytes. What others wrote is read as Go would read it: decoded, defaulted, in the
+order of declaration. A value that is not a definition is not changed: it fails when it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Final
 
-from noxu.registry import collection_names, etcd_built_in, etcd_definitions
-from noxu.registry.collection_names import beside_custom
-from noxu.registry.corrupt_objects import BUILT_IN_PATHS
+from noxu.api import codec
+from noxu.crd import types, v1beta1
+from noxu.go.structs import DecodedStruct
+from noxu.registry import etcd_built_in, storage_form
+from noxu.registry.storage_form import BUILT_IN_PATHS, beside_custom
+from noxu.values import Json, Object
 from noxu_storage.etcd_layout import APART, PlainLayout, apart, end_of, from_apart
 from noxu_storage.types import Key, Prefix
+
+COLLECTION: Final = f"{types.GROUP}/{types.RESOURCE}"
+_UPGRADES: Final[dict[str, tuple[Callable[[Json], DecodedStruct], Callable[[Object], Object]]]] = {
+    types.API_VERSION: (types.decode, types.default),
+    v1beta1.API_VERSION: (v1beta1.decode, v1beta1.upgrade),
+}
+
+
+def to_etcd(value: bytes) -> bytes:
+    """A v1 definition as JSON, as apiextensions-apiserver stores it, without the newline."""
+    decoded = _decoded(value, {types.API_VERSION: types.decode})
+    return value if decoded is None else codec.encode(v1beta1.written(v1beta1.downgrade(decoded)), sort_keys=False)
+
+
+def from_etcd(stored: bytes) -> bytes:
+    """A definition that some server stored, as this server writes it: v1 in the order of declaration."""
+    decoded = _decoded(stored, {version: decode for version, (decode, _) in _UPGRADES.items()})
+    if decoded is None:
+        return stored
+    upgraded = _UPGRADES[decoded["apiVersion"]][1](decoded)
+    return codec.encode(types.written(upgraded), sort_keys=False)
+
+
+def _decoded(value: bytes, decoders: dict[str, Callable[[Json], DecodedStruct]]) -> Object | None:
+    """The definition as its struct; None if it is none of these versions or Go cannot decode it."""
+    try:
+        found = codec.decode_literals(value) if codec.has_minus_zero(value) else codec.decode_stored(value)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or found.get("kind") != types.KIND:
+        return None
+    version = found.get("apiVersion")
+    decode = decoders.get(version) if isinstance(version, str) else None
+    if decode is None:
+        return None
+    decoded = decode(found)
+    return None if decoded.error else decoded.value
+
+
+# -- keys and values --------------------------------------------------------------------------------------------------
+
 
 DEFAULT_PREFIX: Final = "/registry/noxu"
 MAX_REMEMBERED: Final = 8 * 1024 * 1024  # bytes of values that were changed to be stored
@@ -42,9 +95,11 @@ class KubernetesLayout(PlainLayout):
         """`built_in` are the collections of the built-in kinds, like "/pods" and "apps/deployments"; `media_type` is the
         form in which they are written, one of `etcd_built_in.MEDIA_TYPES`."""
         super().__init__(f"/{prefix.strip('/')}/")
-        self._built_in = frozenset(built_in) - {etcd_definitions.COLLECTION}
+        self._built_in = frozenset(built_in) - {COLLECTION}
         self._paths = {name: BUILT_IN_PATHS.get(name, name.rpartition("/")[2]) for name in self._built_in - _WITH_GROUP}
-        self._paths |= {collection_names.of_custom(*name.split("/")): name for name in beside_custom() - _WITH_GROUP}
+        self._paths |= {
+            storage_form.custom_collection(*name.split("/")): name for name in beside_custom() - _WITH_GROUP
+        }
         self._as_protobuf = media_type == etcd_built_in.PROTOBUF
         self._collections = {path: name for name, path in self._paths.items()}
         self._written = Written()
@@ -98,8 +153,8 @@ class KubernetesLayout(PlainLayout):
     def to_etcd(self, key: Key, value: bytes) -> bytes:
         if not value.startswith(b"{"):
             return value
-        if key.collection == etcd_definitions.COLLECTION:
-            stored = etcd_definitions.to_etcd(value) + b"\n"
+        if key.collection == COLLECTION:
+            stored = to_etcd(value) + b"\n"
         elif key.collection not in self._built_in:
             return value + b"\n"
         elif self._as_protobuf:
@@ -110,16 +165,16 @@ class KubernetesLayout(PlainLayout):
         return stored
 
     def from_etcd(self, key: Key, value: bytes) -> bytes:
-        if key.collection == etcd_definitions.COLLECTION:
+        if key.collection == COLLECTION:
             known = self._written.get(value)
-            return etcd_definitions.from_etcd(value) if known is None else known
+            return from_etcd(value) if known is None else known
         if key.collection in self._built_in:
             known = self._written.get(value) if etcd_built_in.is_protobuf(value) else None
             return etcd_built_in.from_etcd(key.collection, value) if known is None else known
         return value[:-1] if value.startswith(b"{") and value.endswith(b"\n") else value
 
     def weight(self, key: Key, value: bytes) -> int:
-        is_changed = key.collection == etcd_definitions.COLLECTION or (
+        is_changed = key.collection == COLLECTION or (
             key.collection in self._built_in and (self._as_protobuf or etcd_built_in.is_protobuf(value))
         )
         return len(value) if is_changed and self._written.get(value) is None else 0

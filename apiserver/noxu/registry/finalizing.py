@@ -9,9 +9,9 @@ from noxu.api import errors
 from noxu.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from noxu.go.time import unix_nanos
 from noxu.kinds.kind import Propagation
+from noxu.registry import strategies
 from noxu.registry.draft import Draft
-from noxu.registry.strategies import finalization_of, grace
-from noxu.registry.strategies.grace import Grace
+from noxu.registry.strategies import Grace, finalization_of
 from noxu.values import Object, copy
 
 
@@ -43,7 +43,7 @@ def check_preconditions(draft: Draft) -> None:
 def await_grace(draft: Draft) -> None:
     """Leave an object as it is if it waits for the end of its grace period, which the deletion does not make shorter."""
     assert draft.old is not None
-    draft.pending = grace.is_pending(draft.resource, draft.old, draft.request.delete_options.grace)
+    draft.pending = strategies.grace_is_pending(draft.resource, draft.old, draft.request.delete_options.grace)
 
 
 def finalize(draft: Draft) -> None:
@@ -60,10 +60,10 @@ def finalize(draft: Draft) -> None:
     default_policy = table.propagation if table is not None else "Background"
     finalizers = _finalizers_after(had, draft.request.delete_options.propagation, default_policy)
     finalization, given = finalization_of(draft.resource), draft.request.delete_options.grace
-    if finalization is None and not finalizers and not grace.has_periods(draft.resource):
+    if finalization is None and not finalizers and not strategies.has_grace_periods(draft.resource):
         return
     value = copy(draft.old)
-    if grace.begin(draft.resource, value, given, draft.now) is Grace.BEGUN:
+    if strategies.begin_grace(draft.resource, value, given, draft.now) is Grace.BEGUN:
         if set(finalizers) != set(had):
             value["metadata"]["finalizers"] = finalizers
         draft.removed_at_once = not finalizers and value["metadata"]["deletionGracePeriodSeconds"] == 0

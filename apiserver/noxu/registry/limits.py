@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.api.errors import TOO_LARGE, TOO_LARGE_TO_SEND, plain_error
-from noxu.registry.corrupt_objects import storage_key
-from noxu.registry.entry import Entry
+from noxu.registry.reader import storage_key
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject
 
 MAX_REQUEST: Final = 1_572_864  # bytes
 MAX_SENT: Final = 2_097_152  # bytes
@@ -21,7 +21,7 @@ _CREATE: Final = (2, 41)  # (keys in the transaction, its other bytes)
 _UPDATE: Final = (3, 49)
 
 
-def check_size(resource: Resource, entry: Entry, *, update: bool) -> None:
+def check_size(resource: Resource, entry: StoredObject, *, update: bool) -> None:
     """Raises ApiError for an object that is too large for etcd. Objects up to SIZE_CHECKED always fit."""
     keys, more = _UPDATE if update else _CREATE
     key = storage_key(resource, entry.key).encode("utf-8", "surrogateescape")

@@ -32,8 +32,7 @@ from types import ModuleType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from noxu.cpu_budget import limited_by
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded, ThreadBudget, loop_seconds
-from noxu.registry.turns import SLICE, TURNS, Piece
+from noxu.registry.turns import SLICE, TURNS, LoopBudget, LoopBudgetExceeded, Piece, ThreadBudget, loop_seconds
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
 _BRIEF: Final = 1024  # bytes

@@ -10,9 +10,8 @@ from weakref import WeakKeyDictionary
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.apply import scale
 from noxu.apply.fieldset import ANY, FieldSet, Path, field, of
-from noxu.apply.tracker import Tracker, relabel, unchanged
+from noxu.apply.tracker import TRACKER, Tracker, path_of, relabel, to_scale, unchanged
 from noxu.apply.types import Type, is_implied_by, of_schema, of_struct
 from noxu.crd import types
 from noxu.go.structs import zero
@@ -105,7 +104,7 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
     resource's subresource are those of the versions that have it.
     """
     versions = resource.versions
-    struct = resource.behaviour.struct
+    struct = resource.codec.struct
     reset = [resource]
     if subresource:
         reset = [version for version in versions.all if struct is not None or subresource in version.subresources]
@@ -116,22 +115,22 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
         convert=relabel if struct is None else lambda value, api_version: _convert(versions, value, api_version),
         subresource=subresource,
         resets={
-            version.api_version: _reset_fields(version.behaviour.reset_fields(version, subresource))
-            for version in reset
+            version.api_version: _reset_fields(version.codec.reset_fields(version, subresource)) for version in reset
         },
         only=_pattern(only) if (only := changed_fields(resource, subresource)) else None,
         empty={} if struct is None else zero(struct),
         custom=struct is None,
         implied=struct is None and resource.schema is not None and is_implied_by(resource.schema),
-        written=unchanged if struct is None else resource.behaviour.written,
+        written=unchanged if struct is None else resource.codec.written,
         created=types.written_without_versions if resource.type is DEFINITION else None,
+        recurring=versions.recurring,
     )
 
 
 def _type(resource: Resource) -> Type:
     found = _types.get(resource)
     if found is None:
-        struct = resource.behaviour.struct
+        struct = resource.codec.struct
         found = _types[resource] = of_schema(resource.schema) if struct is None else of_struct(struct)
     return found
 
@@ -139,7 +138,7 @@ def _type(resource: Resource) -> Type:
 def _convert(versions: Versions, value: Object, api_version: str) -> Object:
     target = versions.find(api_version)
     assert target is not None, "a tracker has only versions of its resource"
-    return target.behaviour.convert(target, codec.decode_stored(codec.encode(value, sort_keys=False)))
+    return target.codec.convert(target, codec.decode_stored(codec.encode(value, sort_keys=False)))
 
 
 def changed_fields(resource: Resource, subresource: str) -> tuple[str, ...]:
@@ -161,7 +160,7 @@ def _reset_fields(names: tuple[str, ...]) -> FieldSet:
 
 # -- /scale -----------------------------------------------------------------------------------------------------------
 
-SCALE: Final = scale.TRACKER
+SCALE: Final = TRACKER
 
 
 def owned_scale(value: Object, resource: Resource) -> Object:
@@ -170,7 +169,7 @@ def owned_scale(value: Object, resource: Resource) -> Object:
     Absent replicas are `scale.UNSET`. Raises ApiError.
     """
     shown = scale_of(value, resource, missing=UNSET)
-    owners = scale.to_scale(value["metadata"].get("managedFields"), replicas_paths(resource))
+    owners = to_scale(value["metadata"].get("managedFields"), replicas_paths(resource))
     if owners:
         shown["metadata"]["managedFields"] = owners
     return shown
@@ -179,6 +178,6 @@ def owned_scale(value: Object, resource: Resource) -> Object:
 def replicas_paths(resource: Resource) -> dict[str, Path | None]:
     """The path of the replicas in each version."""
     return {
-        version.api_version: scale.path_of(version.scale.spec_replicas) if version.scale else None
+        version.api_version: path_of(version.scale.spec_replicas) if version.scale else None
         for version in resource.versions.all
     }

@@ -12,7 +12,6 @@ from noxu.apply.strategic import strategic_patch
 from noxu.go import json as go_json
 from noxu.go.structs import Struct, decode
 from noxu.go.text import default_format
-from noxu.registry.entry import in_declared_order
 from noxu.registry.patch_types import (
     APPLY_CBOR,
     APPLY_PATCH,
@@ -20,6 +19,7 @@ from noxu.registry.patch_types import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
 )
+from noxu.registry.stored_object import in_declared_order
 from noxu.values import Json, Object, cached_property, copy
 
 

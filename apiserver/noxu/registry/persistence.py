@@ -14,8 +14,8 @@ from typing import Final
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.registry.cache import WatchCache
-from noxu.registry.entry import Entry
 from noxu.registry.store_metrics import StoreMetrics
+from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
 from noxu_storage.store import Store
 from noxu_storage.types import Conflict, Key, OutcomeUnknown, Revision, StoreError, TooLarge
@@ -36,11 +36,11 @@ class Persistence:
         self._store = store
         self._cache = cache
 
-    def complete(self, key: Key, value: Object) -> Entry:
+    def complete(self, key: Key, value: Object) -> StoredObject:
         """The entry of an object of a built-in kind that has all defaults, in the order of declaration."""
-        return Entry(key, self._in_form(key, codec.encode(value, sort_keys=False)), 0)
+        return StoredObject(key, self._in_form(key, codec.encode(value, sort_keys=False)), 0)
 
-    def create(self, entry: Entry) -> Awaitable[None]:
+    def create(self, entry: StoredObject) -> Awaitable[None]:
         """Store an entry under a new key. Raises storage.types.Conflict if the key exists, ApiError, StoreError."""
         return self._put(entry, 0, None)
 
@@ -71,7 +71,7 @@ class Persistence:
 
         return etcd_built_in.as_read(key.collection, stored)
 
-    async def replace(self, entry: Entry, new: Entry) -> bool:
+    async def replace(self, entry: StoredObject, new: StoredObject) -> bool:
         """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""
         try:
             await self._put(new, entry.revision, _stored(entry))
@@ -80,7 +80,7 @@ class Persistence:
             return False
         return True
 
-    async def _put(self, entry: Entry, expected: Revision, replaced: bytes | None) -> None:
+    async def _put(self, entry: StoredObject, expected: Revision, replaced: bytes | None) -> None:
         """Store an entry, and wait until the cache has it. Raises Conflict, ApiError."""
         entries = self._cache.expected
         entries[entry.key] = entry
@@ -98,7 +98,7 @@ class Persistence:
                 del entries[entry.key]
             entry.cbor = None
 
-    async def remove(self, entry: Entry) -> Revision:
+    async def remove(self, entry: StoredObject) -> Revision:
         """Delete an entry: the revision of the deletion, 0 if `entry` is no longer the stored one.
 
         Raises ApiError, StoreError.
@@ -126,7 +126,7 @@ class Persistence:
         await self._cache.reached(conflict.current.revision if conflict.current else self._store.revision)
 
 
-def _stored(entry: Entry) -> bytes | None:
+def _stored(entry: StoredObject) -> bytes | None:
     """The stored bytes of an entry, None if it has them in another form."""
     return None if entry.is_cbor else entry.stored
 

@@ -1,7 +1,7 @@
 """A resource: one version of a kind as the API serves it, with everything that is compiled for it.
 
 Custom resources, CustomResourceDefinitions, built-in kinds and virtual kinds are all `Resource`s; `type` says which. How
-their objects are decoded, read and written is their `Behaviour`; what a write may change and must satisfy is their
+their objects are decoded, read and written is their `Codec`; what a write may change and must satisfy is their
 strategy (`registry.strategies`). `Versions` ties the versions of one resource together: objects are stored once, in the
 storage version, and read at any served one.
 """
@@ -12,14 +12,18 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
+from noxu import cel
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
+from noxu.apply.recurring import RecurringSets
+from noxu.crd import types as crd
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
-from noxu.registry import collection_names
+from noxu.registry import storage_form
 from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
@@ -70,7 +74,7 @@ class Converter(Protocol):
         ...
 
 
-class Behaviour(Protocol):
+class Codec(Protocol):
     """How the objects of a resource are decoded, read and written. All of it is pure."""
 
     unconditional_update: bool
@@ -78,9 +82,6 @@ class Behaviour(Protocol):
 
     create_on_update: bool
     """Whether an update of an object that does not exist creates it."""
-
-    sorted_keys: bool
-    """Whether objects are encoded with sorted keys (custom resources) or in the order of declaration."""
 
     struct: Struct | None
     """The struct table of a built-in kind, None for custom resources."""
@@ -150,7 +151,7 @@ class ScalePaths:
 
 
 class Rendering(NamedTuple):
-    """The bytes that a read of an entry (`registry.entry`) returns at the version in which the entry is stored.
+    """The bytes that a read of an entry (`registry.stored_object`) returns at the version in which the entry is stored.
 
     `body` None: the stored bytes, as for nearly all entries; those with the same offset share their rendering. `offset` is the
     place in these bytes for the resourceVersion; -1 if the object has to be encoded with it. `valid`: the fast path has found
@@ -179,7 +180,7 @@ class Resource:
     kind: str
     list_kind: str
     namespaced: bool
-    behaviour: Behaviour
+    codec: Codec
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
     verbs: Sequence[str] = CUSTOM_VERBS
@@ -203,21 +204,18 @@ class Resource:
     """The storage collection; the same for all versions."""
     api_version: str = field(init=False)
     is_custom: bool = field(init=False)
+    """Whether it is of the type CUSTOM. These are encoded with sorted keys, all others in the order of declaration."""
     trackers: dict[str, Tracker] = field(init=False, default_factory=dict, repr=False)
     """The trackers of field ownership by subresource, created by the first write (`registry.ownership`)."""
     renderings: dict[tuple[int, bool], Rendering] = field(init=False, default_factory=dict, repr=False)
     """Those that entries share: by their offsets, and whether the objects are valid."""
-    sorted_keys: bool = field(init=False)
+    is_stored: bool = field(init=False)
     _encoded_schema: bytes | memoryview = field(init=False, default=b"", repr=False)
 
     def __post_init__(self) -> None:
         self.api_version = f"{self.group}/{self.version}" if self.group else self.version
         self.is_custom = self.type is CUSTOM
-        self.sorted_keys = self.behaviour.sorted_keys
-
-    @property
-    def is_stored(self) -> bool:
-        return self.type is not VIRTUAL
+        self.is_stored = self.type is not VIRTUAL
 
     @property
     def has_status(self) -> bool:
@@ -245,19 +243,15 @@ class Resource:
         declared = self.declared_schema
         if declared is None:
             return None
-        from noxu.schema.pruning import prune_defaults  # with the first definition, like those below
-        from noxu.schema.structural import parse
-
-        return prune_defaults(parse(declared))
+        schema: Structural = _of_schema("pruning.prune_defaults")(_of_schema("structural.parse")(declared))
+        return schema
 
     @property
     def declared_schema(self) -> Object | None:
         """The schema as the definition has it, None if there is none."""
         encoded = bytes(self._encoded_schema)  # read once: a thread may keep the same bytes in another place meanwhile
         if codec.has_minus_zero(encoded):  # of a float64
-            from noxu.crd.types import SCHEMA
-
-            schema: Object = decode(SCHEMA, codec.decode_literals(encoded)).value
+            schema: Object = decode(crd.SCHEMA, codec.decode_literals(encoded)).value
             return schema
         return codec.decode_stored(encoded) if encoded else self.raw_schema
 
@@ -277,9 +271,8 @@ class Resource:
         """The schema's fast path; None if there is no schema."""
         if self.schema is None:
             return None
-        from noxu.schema.compiled import Compiled
-
-        return Compiled(self.schema)
+        compiled: Compiled = _of_schema("compiled.Compiled")(self.schema)
+        return compiled
 
     @property
     def is_exact(self) -> bool:
@@ -291,16 +284,12 @@ class Resource:
         """The CEL rules of the schema (x-kubernetes-validations), compiled on first use; None if there are none."""
         if self.schema is None or not self.has_rules:
             return None
-        from noxu.cel import RuleValidator  # the engine takes long to import, and few CRDs need it
-
-        return RuleValidator(self.schema)
+        return cel.RuleValidator(self.schema)  # imports the engine, which takes long, and few CRDs need it
 
     @cached_property
     def has_rules(self) -> bool:
         """Whether the schema has CEL rules."""
-        from noxu.schema.structural import has_rules
-
-        return self.schema is not None and has_rules(self.schema)
+        return self.schema is not None and bool(_of_schema("structural.has_rules")(self.schema))
 
     @cached_property
     def stored_head(self) -> bytes:
@@ -310,9 +299,7 @@ class Resource:
     @cached_property
     def has_embedded(self) -> bool:
         """Whether the schema declares embedded resources."""
-        from noxu.schema.embedded import has_embedded
-
-        return has_embedded(self.schema)
+        return bool(_of_schema("embedded.has_embedded")(self.schema))
 
     @cached_property
     def serves_as_stored(self) -> bool:
@@ -320,13 +307,10 @@ class Resource:
 
         False if a default fills in the status, which a create removes, or contains nulls, which a read drops.
         """
-        from noxu.schema.defaulting import has_null_default
-        from noxu.schema.structural import MISSING
-
-        if has_null_default(self.schema):
+        if _of_schema("defaulting.has_null_default")(self.schema):
             return False
         status = self.schema.properties.get("status") if self.schema is not None and self.has_status else None
-        return status is None or status.default is MISSING
+        return status is None or status.default is _of_schema("structural.MISSING")
 
     def keep_encoded(self, definition: bytes = b"", part: memoryview | None = None) -> None:
         """Keep the declared schema as bytes, not decoded, which takes five times their memory: it is seldom needed.
@@ -352,6 +336,12 @@ class Resource:
             if name not in found:
                 computed: cached_property[Any] = vars(Resource)[name]
                 found[name] = computed.func(self)
+
+
+def _of_schema(place: str) -> Any:
+    """A name of `noxu.schema`, which servers import with the first definition: all of it takes 40 ms."""
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"noxu.schema.{module}"), name)
 
 
 _PREPARED: Final = ("schema", "has_embedded", "serves_as_stored")
@@ -385,7 +375,8 @@ class Versions:
     `since` is the revision at which the resource began to be served in this form; no watch starts before it.
     `terminating`: its definition is being deleted, and no object may be created. `deletes_instances`: the condition
     Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
-    version through a webhook; None if the behaviours convert. `is_prepared`: what requests use is compiled; `preparing` does so.
+    version through a webhook; None if the codecs convert. `is_prepared`: what requests use is compiled; `preparing` does so.
+    `recurring` are the sets of owned fields that its objects share.
     """
 
     converter: Converter | None = None
@@ -397,7 +388,8 @@ class Versions:
         self.since = since
         self.terminating = False
         self.deletes_instances = False
-        name_of = collection_names.of_custom if storage.is_custom else collection_names.of_built_in
+        self.recurring = RecurringSets()
+        name_of = storage_form.custom_collection if storage.is_custom else storage_form.built_in_collection
         self.collection = name_of(storage.group, storage.plural)
         self._by_api_version = {resource.api_version: resource for resource in resources}
         for resource in resources:

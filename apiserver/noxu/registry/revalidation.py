@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from noxu.api.field import FieldError, Path
-from noxu.registry import reading
+from noxu.registry import stored_object
 from noxu.registry.custom import shape_stored
 from noxu.registry.draft import Action, WriteRequest, draft_of
 from noxu.registry.resource import Resource, Versions
@@ -32,7 +32,7 @@ def revalidate(stored: Object, versions: Versions) -> Revalidation:
     resource = versions.of(stored)
     stored["apiVersion"] = resource.api_version
     hidden = shape_stored(resource, stored)
-    reading.read(resource, stored)
+    stored_object.read(resource, stored)
     draft = draft_of(WriteRequest(Action.CREATE, resource))
     draft.new = stored
     STRATEGIES[resource.type].validate(draft)

@@ -6,7 +6,7 @@ from typing import Final
 
 from noxu.api import errors
 from noxu.go.text import default_format, go_type
-from noxu.kinds.selectors import selector_text
+from noxu.kinds.checks import selector_text
 from noxu.registry.resource import Resource, ScalePaths
 from noxu.values import ABSENT, Json, NotAMap, Object, nested_field
 

@@ -11,16 +11,16 @@ from typing import Final
 from noxu.api import codec, errors, field, meta
 from noxu.api.names import subdomain_name
 from noxu.apply import manager
-from noxu.apply.scale import to_parent
+from noxu.apply.tracker import to_parent
 from noxu.go.structs import decode
-from noxu.kinds.autoscaling import SCALE
+from noxu.kinds.meta import SCALE
 from noxu.registry import ownership, scale
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.builtin import SCALE_RESOURCE
 from noxu.registry.draft import Draft
-from noxu.registry.entry import object_at
 from noxu.registry.patch import ObjectPatch, invalid_patch
 from noxu.registry.stages import check_name, check_namespace, report_repeated_keys
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 
 _EXPECTED: Final = meta.GroupVersionKind("autoscaling", "v1", "Scale")
@@ -63,7 +63,7 @@ def _read_typed(draft: Draft) -> None:
         *meta.parse_api_version(sent.value.get("apiVersion") or _API_VERSION), str(sent.value.get("kind") or "Scale")
     )
     try:
-        value, unknown = SCALE_RESOURCE.behaviour.decode(SCALE_RESOURCE, sent.value)
+        value, unknown = SCALE_RESOURCE.codec.decode(SCALE_RESOURCE, sent.value)
     except ValueError as error:
         raise codec.cannot_be_handled(claimed, "Scale", str(error)) from None
     if value["apiVersion"] != _API_VERSION:
@@ -182,7 +182,7 @@ def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None 
         owners = manager.update(live, new, ownership.SCALE, manager=by, now=draft.now)["metadata"].get("managedFields")
     paths = ownership.replicas_paths(resource)
     stored["metadata"]["managedFields"] = to_parent(
-        stored["metadata"].get("managedFields"), owners, resource.api_version, paths
+        stored["metadata"].get("managedFields"), owners, resource.api_version, paths, resource.versions.recurring
     )
     scale.put(stored, resource, new)
     draft.new = stored

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from noxu.api import codec
-from noxu.registry.stored_objects import SERVER_LEASES
+from noxu.registry.storage_form import SERVER_LEASES
 from noxu.values import Json, Object
 from noxu_storage.store import Store
 from noxu_storage.types import Conflict, Key, Prefix, Revision, Unavailable

@@ -30,12 +30,12 @@ from noxu.registry import ownership
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.cache import Collection
 from noxu.registry.claims import Claimed
-from noxu.registry.conversion.entries import entry_at
-from noxu.registry.corrupt_objects import storage_error
+from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import ENCODED, Action, Draft, Written
-from noxu.registry.entry import Entry, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
+from noxu.registry.reader import storage_error
+from noxu.registry.stored_object import StoredObject, check_path_name, is_valid, key_of, object_at, shared_object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, sorted_copy
 
@@ -90,7 +90,7 @@ def read_patch(draft: Draft) -> None:
     content, media_type, _ = draft.request.body
     assert isinstance(content, bytes)
     validation = draft.request.options.field_validation
-    draft.patch = ObjectPatch(media_type, content, draft.resource.behaviour.struct, field_validation=validation)
+    draft.patch = ObjectPatch(media_type, content, draft.resource.codec.struct, field_validation=validation)
 
 
 def read_applied(draft: Draft) -> None:
@@ -147,7 +147,7 @@ def _find_in(collection: Collection, draft: Draft) -> Awaitable[None] | None:
     return None
 
 
-async def _convert_found(draft: Draft, found: Entry) -> None:
+async def _convert_found(draft: Draft, found: StoredObject) -> None:
     shown = draft.shown = await entry_at(found, draft.resource)
     _show(draft, await offload(len(shown.stored), object_at, shown, draft.resource))
 
@@ -165,7 +165,7 @@ def _may_create(draft: Draft) -> bool:
         case Action.APPLY:
             return not draft.request.subresource
         case Action.REPLACE:
-            return draft.resource.behaviour.create_on_update and not draft.request.subresource
+            return draft.resource.codec.create_on_update and not draft.request.subresource
     return False
 
 
@@ -276,7 +276,7 @@ def decode(draft: Draft) -> None:
         _separate(draft)
         resets = not draft.resource.is_custom and manager.has_empty_entries(draft.new)
         try:
-            draft.new, draft.outcome.unknown = draft.resource.behaviour.decode(draft.resource, draft.new)
+            draft.new, draft.outcome.unknown = draft.resource.codec.decode(draft.resource, draft.new)
         except ValueError as error:
             raise _undecodable(draft, _explained(draft, str(error))) from None
         if resets:
@@ -290,7 +290,7 @@ def _explained(draft: Draft, why: str) -> str:
     strategic merge patch, it is the order of declaration, since upstream converts maps to structs.
     """
     content, media_type, _ = draft.request.body
-    struct = draft.resource.behaviour.struct
+    struct = draft.resource.codec.struct
     if struct is None:  # the metadata of a custom resource was decoded before, without types
         return why
     if draft.patch is not None and draft.patch.is_strategic:
@@ -306,7 +306,7 @@ def _explained(draft: Draft, why: str) -> str:
     else:
         return why
     try:
-        draft.resource.behaviour.decode(draft.resource, value)
+        draft.resource.codec.decode(draft.resource, value)
     except ValueError as error:
         return str(error)
     return why
@@ -320,7 +320,7 @@ def prune(draft: Draft) -> None:
     """Remove what the schema does not describe (KEP-2332)."""
     if not draft.clean:
         try:
-            draft.outcome.unknown += draft.resource.behaviour.prune(draft.resource, draft.new)
+            draft.outcome.unknown += draft.resource.codec.prune(draft.resource, draft.new)
         except ValueError as error:
             raise _undecodable(draft, str(error)) from None
 
@@ -333,7 +333,7 @@ def _is_clean(draft: Draft) -> bool:
     old = draft.old if is_valid(draft.shown, resource) else None
     if old is None and _keeps_defaults_out(draft):
         return False
-    return resource.behaviour.accept(resource, draft.new, old=old)
+    return resource.codec.accept(resource, draft.new, old=old)
 
 
 def _keeps_defaults_out(draft: Draft) -> bool:
@@ -349,7 +349,7 @@ def retype(draft: Draft) -> None:
     """Decode a merged object again: the metadata, and for built-in kinds all fields, so that nulls are dropped."""
     if not draft.resource.is_custom:
         try:
-            draft.new, _ = draft.resource.behaviour.decode(draft.resource, draft.new)
+            draft.new, _ = draft.resource.codec.decode(draft.resource, draft.new)
         except ValueError as error:
             raise _not_converted(draft, str(error)) from None
         return
@@ -361,7 +361,7 @@ def retype(draft: Draft) -> None:
 
 def _not_converted(draft: Draft, why: str) -> ApiError:
     """The error for an applied built-in object that cannot be converted to its Go type."""
-    (content, media_type, _), struct = draft.request.body, draft.resource.behaviour.struct
+    (content, media_type, _), struct = draft.request.body, draft.resource.codec.struct
     assert isinstance(content, bytes)
     config = read_configuration(content, media_type).value
     why = (unstructured.mismatch(struct, draft.new) if struct else "") or why
@@ -443,7 +443,7 @@ def _convert_patched(draft: Draft) -> None:
     """Convert a built-in object to the resource's version: a patch may have changed its apiVersion, or removed it."""
     resource = draft.resource
     if draft.new["apiVersion"] != resource.api_version:
-        converted = resource.behaviour.convert(resource, draft.new)
+        converted = resource.codec.convert(resource, draft.new)
         draft.new = converted | {"kind": resource.kind, "apiVersion": resource.api_version}
 
 
@@ -489,7 +489,7 @@ def default(draft: Draft) -> None:
     if draft.clean or _keeps_defaults_out(draft):
         return
     if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:  # else it has no schema
-        resource.behaviour.default(resource, new)
+        resource.codec.default(resource, new)
 
 
 # -- owners, admission ------------------------------------------------------------------------------------------------
@@ -551,7 +551,7 @@ def prune_mutated(draft: Draft) -> None:
         return
     draft.clean = _is_clean(draft)
     if not draft.clean:
-        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+        draft.new = draft.resource.codec.prune_mutated(draft.resource, draft.new)
         _refuse_malformed(draft)
 
 
@@ -575,7 +575,7 @@ def _refuse_malformed(draft: Draft) -> None:
         _complete(draft)  # this may repair it
         if wrong := unstructured.mismatch(OBJECT_META, metadata):
             raise _malformed(draft, metadata.get("name"), wrong)
-        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+        draft.new = draft.resource.codec.prune_mutated(draft.resource, draft.new)
 
 
 def _has_version(metadata: Object) -> bool:
@@ -629,7 +629,7 @@ def lock(draft: Draft) -> None:
         return
     revision = found.revision
     if given == 0:
-        if not draft.resource.behaviour.unconditional_update:
+        if not draft.resource.codec.unconditional_update:
             error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(draft.resource.group_resource, draft.name, [error])
         metadata["resourceVersion"] = str(revision)
@@ -749,8 +749,8 @@ def prune_applied(draft: Draft) -> None:
         return
     draft.clean = draft.scale is None and _is_clean(draft)  # a write to /scale fills in no defaults
     if not draft.clean:
-        draft.resource.behaviour.decode(draft.resource, draft.new)
-        draft.resource.behaviour.prune(draft.resource, draft.new)
+        draft.resource.codec.decode(draft.resource, draft.new)
+        draft.resource.codec.prune(draft.resource, draft.new)
 
 
 def is_dry_run(draft: Draft) -> bool:
@@ -782,13 +782,13 @@ def read_options(draft: Draft) -> None:
     read_body(draft)
     resource = draft.resource
     options = {"kind": resource.kind, "apiVersion": resource.api_version, **draft.new}
-    draft.new = resource.behaviour.written(options)
+    draft.new = resource.codec.written(options)
 
 
 def prune_options(draft: Draft) -> None:
     """Remove unknown fields that mutating admission added to the options of a connection; they have no metadata."""
     if draft.mutated:
-        draft.new = draft.resource.behaviour.prune_mutated(draft.resource, draft.new)
+        draft.new = draft.resource.codec.prune_mutated(draft.resource, draft.new)
 
 
 def connect(draft: Draft) -> None:

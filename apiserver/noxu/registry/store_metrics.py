@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final, Literal, TypeVar
 
 from noxu.instruments import MAX_SERIES, Counter, Family, Histogram, Labels
-from noxu.registry import collection_names
+from noxu.registry import storage_form
 from noxu_storage.types import Conflict, Key, StoreError
 
 T = TypeVar("T")
@@ -72,5 +72,5 @@ class StoreMetrics:
 
 
 def _labels(operation: Operation, collection: str) -> Labels:
-    group, _, plural = collection_names.without_suffix(collection).partition("/")
+    group, _, plural = storage_form.group_and_plural(collection).partition("/")
     return operation, group, plural

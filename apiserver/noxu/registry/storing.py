@@ -10,15 +10,15 @@ from typing import Final
 
 from noxu.api import codec, errors
 from noxu.go.text import parse_uint
-from noxu.registry.conversion.entries import at_storage_version
-from noxu.registry.corrupt_objects import unreadable
-from noxu.registry.draft import Action, Draft, Follower, Written
-from noxu.registry.entry import Entry, key_of, new_entry, render
+from noxu.registry.conversion.converters import at_storage_version
+from noxu.registry.draft import Action, Draft, Written
 from noxu.registry.limits import SIZE_CHECKED, check_size
 from noxu.registry.offload import offload
+from noxu.registry.reader import Follower, unreadable
 from noxu.registry.resource import Resource
 from noxu.registry.stages import NameTaken, Superseded, is_dry_run, metadata_of, terminating
 from noxu.registry.storage_form import as_json
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, render
 from noxu.registry.strategies import finalization_of
 from noxu.values import Object
 from noxu_storage.types import Conflict, Corrupt, Key
@@ -63,7 +63,7 @@ async def _encode_converted(draft: Draft, key: Key) -> None:
     draft.entry = await offload(weight, _entry, draft.resource, key, value, draft)
 
 
-def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> Entry:
+def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> StoredObject:
     """The entry of a draft's object, which is at the resource's version or already at the storage version.
 
     Its defaults are filled in, unless it is a write to /scale, which may create maps; then the next read does it.
@@ -71,7 +71,7 @@ def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> Entry:
     complete, persistence = draft.scale is None, draft.environment.persistence
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
-        value = storage.behaviour.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
+        value = storage.codec.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
     served_as_stored = complete and storage is resource and resource.serves_as_stored
     entry = new_entry(
         key,
@@ -118,7 +118,7 @@ async def persist(draft: Draft) -> None:
             await _remove_marked(draft, draft.entry)
 
 
-async def _create(draft: Draft, entry: Entry) -> None:
+async def _create(draft: Draft, entry: StoredObject) -> None:
     resource = draft.resource
     if resource.is_custom and _is_terminating_now(draft):
         raise terminating(draft)
@@ -155,11 +155,11 @@ def _is_terminating_now(draft: Draft) -> bool:
     Nothing waits between this and the write's place in the store's queue, so the finalizer finds every object that passes.
     """
     resource = draft.resource
-    versions = draft.environment.catalog.current.defined.get(f"{resource.plural}.{resource.group}")
+    versions = draft.environment.served_resources.current.defined.get(f"{resource.plural}.{resource.group}")
     return versions is None or versions.terminating
 
 
-async def _replace(draft: Draft, found: Entry, entry: Entry) -> None:
+async def _replace(draft: Draft, found: StoredObject, entry: StoredObject) -> None:
     if is_dry_run(draft):
         entry.revision = found.revision
         draft.note(DRY_RUN)
@@ -194,7 +194,7 @@ async def _remove(draft: Draft) -> None:
     draft.written = Written(None, draft.new, deleted=True)
 
 
-async def _remove_marked(draft: Draft, entry: Entry) -> None:
+async def _remove_marked(draft: Draft, entry: StoredObject) -> None:
     """Remove an object that has been marked as being deleted. Another client may have done it meanwhile."""
     revision = entry.revision
     if not is_dry_run(draft):
@@ -242,7 +242,7 @@ def settle(draft: Draft) -> Awaitable[None] | None:
     return _settled(follower, draft.written.entry)
 
 
-async def _settled(follower: Follower, entry: Entry) -> None:
+async def _settled(follower: Follower, entry: StoredObject) -> None:
     try:
         await follower.settled(entry.key.name)
     finally:

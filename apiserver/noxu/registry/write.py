@@ -21,8 +21,7 @@ from noxu.api.errors import ApiError
 from noxu.cpu_budget import CURRENT
 from noxu.go.time import format_time
 from noxu.registry import explain
-from noxu.registry.conversion.entries import entry_at
-from noxu.registry.cpu_budget import LoopBudget, LoopBudgetExceeded
+from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import Action, Draft, Environment, Outcome, WriteRequest, Written, draft_of
 from noxu.registry.finalizing import await_grace, check_preconditions, finalize
 from noxu.registry.offload import LOOP_LIMIT, loop_turn, offload
@@ -79,6 +78,7 @@ from noxu.registry.stages import (
 )
 from noxu.registry.storing import encode, persist, settle
 from noxu.registry.trace import Trace
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded
 
 GENERATE_NAME_ATTEMPTS: Final = 8
 

@@ -20,7 +20,7 @@ from noxu.api import errors
 from noxu.api.errors import ApiError, aggregate
 from noxu.registry.access import ANONYMOUS, User
 from noxu.registry.reader import Reader
-from noxu.security import bearer
+from noxu.security import credentials
 from noxu.security.credentials import (
     INVALID_TOKEN,
     Credentials,
@@ -82,21 +82,21 @@ class Authenticators:
             if isinstance(unknown, Unloaded):
                 await self._reader.collection(unknown.resource)
             else:
-                is_final = await self._be_fresh()
+                is_final = await self._be_consistent()
             try:
                 return self._user(given, [], is_final=is_final)
             except (Unloaded, Disputable) as other:
                 unknown = other
 
-    async def _be_fresh(self) -> bool:
+    async def _be_consistent(self) -> bool:
         """Wait until the cache has what any server has answered. True, also if the store cannot be asked."""
         with suppress(StoreError):
-            await self._reader.be_fresh()
+            await self._reader.be_consistent()
         return True
 
     def _user(self, given: Credentials, warnings: list[str], *, is_final: bool) -> User:
         """Raises ApiError Unauthorized, Unloaded, Disputable unless `is_final`."""
-        if self.allows_anonymous and not given.chain and not bearer.is_presented(given.headers):
+        if self.allows_anonymous and not given.chain and not credentials.is_presented(given.headers):
             return ANONYMOUS
         rejected: list[str] = []
         for authenticator in self._certificates if given.chain else ():
@@ -108,7 +108,7 @@ class Authenticators:
             if user is not None:
                 return with_authenticated(user)
         try:
-            tokens = [bearer.in_authorization(given.headers, warnings), bearer.in_subprotocol(given.headers)]
+            tokens = [credentials.in_authorization(given.headers, warnings), credentials.in_subprotocol(given.headers)]
         except Rejected as error:
             rejected.append(str(error))
             tokens = []

@@ -26,8 +26,8 @@ from noxu.kinds.policy_rules import (
     size,
 )
 from noxu.registry.access import Attributes
-from noxu.registry.cpu_budget import LoopBudgetExceeded
 from noxu.registry.draft import Draft
+from noxu.registry.turns import LoopBudgetExceeded
 from noxu.security.authorization import MASTERS
 from noxu.security.rbac import Policy, RoleKey
 from noxu.values import Object, equal

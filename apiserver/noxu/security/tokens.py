@@ -22,10 +22,10 @@ from noxu.config import DEFAULT_ISSUER
 from noxu.go.text import quote_list
 from noxu.go.time import unix_nanos
 from noxu.identifiers import new_uuid
-from noxu.registry.catalog import Catalog
-from noxu.registry.entry import Entry, key_of
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
+from noxu.registry.stored_object import StoredObject, key_of
 from noxu.security import claims as of_tokens
 from noxu.security.claims import LEGACY_ISSUER, Claims, Reference
 from noxu.security.credentials import Disputable, Identity, Rejected, Token, Unloaded
@@ -62,7 +62,7 @@ class _Verified:
     identity: Identity
     needed: tuple[tuple[Resource, Key, Reference], ...]
     """The objects that must exist: first the account."""
-    entries: tuple[Entry, ...] = field(default=())
+    entries: tuple[StoredObject, ...] = field(default=())
     until: float = math.inf
     """When they have to be checked again, although they are the same, in seconds since 1970: a legacy token every day."""
 
@@ -74,7 +74,7 @@ class Tokens:
         self,
         keys: Keys,
         reader: Reader,
-        catalog: Catalog,
+        served_resources: ServedResources,
         clock: Clock,
         *,
         issuers: Sequence[str] = (),
@@ -97,7 +97,7 @@ class Tokens:
         """Called with the namespace and name of a Secret when its token, a legacy one, is used: at most once a day."""
         self._verified: dict[bytes, _Verified] = {}
         self._accounts, self._pods, self._secrets, self._nodes = (
-            _core(catalog, plural) for plural in ("serviceaccounts", "pods", "secrets", "nodes")
+            _core(served_resources, plural) for plural in ("serviceaccounts", "pods", "secrets", "nodes")
         )
 
     # -- issuing
@@ -212,7 +212,7 @@ class Tokens:
                 namespace = claims.namespace if resource.namespaced else ""
                 yield resource, key_of(resource, namespace, reference.name), reference
 
-    def _find(self, needed: tuple[Resource, Key, Reference]) -> Entry | None:
+    def _find(self, needed: tuple[Resource, Key, Reference]) -> StoredObject | None:
         """Raises Unloaded."""
         collection = self._reader.loaded(needed[0])
         if collection is None:
@@ -220,7 +220,7 @@ class Tokens:
         return collection.entries.get(needed[1])
 
     def _check_object(
-        self, claims: Claims, resource: Resource, reference: Reference, entry: Entry | None, now: float
+        self, claims: Claims, resource: Resource, reference: Reference, entry: StoredObject | None, now: float
     ) -> None:
         is_account = resource is self._accounts
         if entry is None:
@@ -240,7 +240,9 @@ class Tokens:
             gone = f"service account {claims.namespace}/{reference.name} has been deleted"
             raise Rejected(gone if is_account else INVALIDATED)
 
-    def _check_legacy(self, claims: Claims, token: Token, account: Entry | None, secret: Entry | None) -> None:
+    def _check_legacy(
+        self, claims: Claims, token: Token, account: StoredObject | None, secret: StoredObject | None
+    ) -> None:
         assert claims.secret is not None
         stored: Object = {} if secret is None else codec.decode_stored(secret.stored)
         if not stored or "deletionTimestamp" in stored["metadata"]:
@@ -280,13 +282,13 @@ def _check_times(claims: Claims, now: float) -> None:
         raise Rejected("service account token is issued in the future")
 
 
-def _core(catalog: Catalog, plural: str) -> Resource:
-    found = catalog.find("", "v1", plural)
+def _core(served_resources: ServedResources, plural: str) -> Resource:
+    found = served_resources.find("", "v1", plural)
     assert found is not None
     return found
 
 
-def _metadata(entry: Entry) -> Object:
+def _metadata(entry: StoredObject) -> Object:
     found: Object = codec.decode_stored(entry.stored)["metadata"]
     return found
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from noxu.go.text import trim_space
-from noxu.kinds.selectors import label_selector_errors, selector_text
+from noxu.kinds.checks import label_selector_errors, selector_text
 from noxu.tables import kind_cells
 from noxu.tables.kind_cells import condition, count_of_more, is_true, values_at
 from noxu.tables.table import Age

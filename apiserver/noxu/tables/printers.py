@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from noxu.kinds import autoscaler_versions, events, facts
+from noxu.kinds import autoscalers, events, facts
 from noxu.tables.cells import cell
 from noxu.tables.table import CREATED, NAME, Age, Cells, Columns, definition
 from noxu.values import Json, Object, nested_field
@@ -192,7 +192,7 @@ _OF_KINDS: Final = {
 
 _DEFINITION: Final = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 _CONVERSIONS: Final = {
-    "autoscaling/v1/HorizontalPodAutoscaler": autoscaler_versions.to_v2,
+    "autoscaling/v1/HorizontalPodAutoscaler": autoscalers.to_v2,
     "events.k8s.io/v1/Event": events.to_core,
 }
 """By the name of a kind that is shown as another version of itself."""

@@ -24,8 +24,8 @@ from urllib.parse import quote
 from noxu.api.selectors import parse_labels
 from noxu.features import check_name, listed_names, meant, nearest
 from noxu.manifests import loading
-from noxu.registry.catalog import Catalog
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import ServedResources
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.sources import names
 from noxu.values import Object
@@ -54,28 +54,30 @@ class Address(NamedTuple):
         return f"{self.resource.kind} {place}".rstrip()
 
 
-def find(catalog: Catalog, text: str) -> Resource:
+def find(served_resources: ServedResources, text: str) -> Resource:
     """The resource that a text names. Raises UnknownKind."""
     name, group, version = _parts(text)
-    named = [resource for resource in catalog.resources if name in names_of(resource)]
+    named = [resource for resource in served_resources.resources if name in names_of(resource)]
     found = [each for each in named if group in (None, each.group) and version in ("", each.version)]
     if not found and group is not None and not version:  # widgets.v1.example.com
         version, _, group = group.partition(".")
         found = [each for each in named if (group, version) == (each.group, each.version)]
     if not found:
-        raise UnknownKind(f"no kind {text!r} is served{_meant(catalog, name)}")
-    groups = list(catalog.groups)
-    return min(found, key=lambda each: (groups.index(each.group), catalog.groups[each.group].index(each.version)))
+        raise UnknownKind(f"no kind {text!r} is served{_meant(served_resources, name)}")
+    groups = list(served_resources.groups)
+    return min(
+        found, key=lambda each: (groups.index(each.group), served_resources.groups[each.group].index(each.version))
+    )
 
 
-def of(catalog: Catalog, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
+def of(served_resources: ServedResources, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
     """The address of an object: (kind, name), or an object. Raises UnknownKind, ValueError."""
     if isinstance(what, str):
         if not name:
             raise ValueError(f"the name of the {what} is missing")
-        resource = find(catalog, what)
+        resource = find(served_resources, what)
     else:
-        resource = of_object(catalog, what)
+        resource = of_object(served_resources, what)
         name, found = loading.name_of(what), loading.namespace_of(resource, what)
         if not name:
             raise ValueError(f"this {resource.kind} has no metadata.name")
@@ -83,21 +85,23 @@ def of(catalog: Catalog, what: str | Object, name: str = "", namespace: str | No
     return Address(resource, (namespace or "default") if resource.namespaced else "", name)
 
 
-def of_any(catalog: Catalog, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
+def of_any(
+    served_resources: ServedResources, what: str | Object, name: str = "", namespace: str | None = None
+) -> Address:
     """The address of an object, or of a collection if there is no name. Raises UnknownKind."""
     if isinstance(what, str):
-        resource, own_namespace = find(catalog, what), ""
+        resource, own_namespace = find(served_resources, what), ""
     else:
-        resource, name = of_object(catalog, what), loading.name_of(what)
+        resource, name = of_object(served_resources, what), loading.name_of(what)
         own_namespace = loading.namespace_of(resource, what) if name else ""
     if name and resource.namespaced:
         namespace = namespace or own_namespace or "default"
     return Address(resource, (namespace or "") if resource.namespaced else "", name)
 
 
-def of_object(catalog: Catalog, value: Object) -> Resource:
+def of_object(served_resources: ServedResources, value: Object) -> Resource:
     """The resource of the apiVersion and kind of an object. Raises UnknownKind."""
-    for resource in catalog.resources:
+    for resource in served_resources.resources:
         if resource.kind == value.get("kind") and resource.api_version == value.get("apiVersion"):
             return resource
     raise UnknownKind(loading.no_matches(value))
@@ -117,8 +121,10 @@ def _parts(text: str) -> tuple[str, str | None, str]:
     return name, group if dot else None, ""
 
 
-def _meant(catalog: Catalog, name: str) -> str:
-    known = {known: f"{resource.group_resource}" for resource in catalog.resources for known in names_of(resource)}
+def _meant(served_resources: ServedResources, name: str) -> str:
+    known = {
+        known: f"{resource.group_resource}" for resource in served_resources.resources for known in names_of(resource)
+    }
     found = nearest(name, known)
     return f"; did you mean {known[found]}?" if found else ""
 
@@ -224,10 +230,10 @@ def selector(given: str | Mapping[str, str], place: str) -> str:
     return text
 
 
-def subresource(given: str | None, catalog: Catalog, resource: str | None) -> str | None:
+def subresource(given: str | None, served_resources: ServedResources, resource: str | None) -> str | None:
     """The subresource of requests, "" for the object itself, None for any. Raises ValueError."""
     if given:
-        of = [each for each in catalog.resources if resource in (None, str(each.group_resource))]
+        of = [each for each in served_resources.resources if resource in (None, str(each.group_resource))]
         check_name(given, sorted({part for each in of for part in each.subresources}), "subresource")
     return given
 
@@ -254,14 +260,14 @@ class FunctionRule:
         self._operations = tuple(operations)
         self.plural, self.group, self.subresource = parts(text)
 
-    def check(self, catalog: Catalog) -> None:
+    def check(self, served_resources: ServedResources) -> None:
         """Raises UnknownKind if no request can be about it, ValueError for a subresource or a version that is unknown."""
-        of_group = [each for each in catalog.resources if self.group in (ANY, each.group)]
+        of_group = [each for each in served_resources.resources if self.group in (ANY, each.group)]
         found = [each for each in of_group if self.plural in (ANY, each.plural)]
         if not found:
-            known = {str(each.group_resource) for each in catalog.resources}
+            known = {str(each.group_resource) for each in served_resources.resources}
             named = self.text.partition("/")[0].removesuffix(".")
-            raise UnknownKind(f"no resource {named!r} is served{self._meant(catalog, named, known)}; {LATER}")
+            raise UnknownKind(f"no resource {named!r} is served{self._meant(served_resources, named, known)}; {LATER}")
         if self.subresource not in ("", ANY):
             check_name(
                 self.subresource, sorted({part for each in found for part in each.subresources}), self._of("part")
@@ -275,9 +281,9 @@ class FunctionRule:
                 f"operations: {self.text} has no {wrong}; it has {listed_names(sorted(possible)) or 'none'}"
             )
 
-    def is_served(self, catalog: Catalog) -> bool:
+    def is_served(self, served_resources: ServedResources) -> bool:
         try:
-            self.check(catalog)
+            self.check(served_resources)
         except (LookupError, ValueError):
             return False
         return True
@@ -285,10 +291,10 @@ class FunctionRule:
     def _of(self, what: str) -> str:
         return f"{self.text}: {'subresource' if what == 'part' else what}"
 
-    def _meant(self, catalog: Catalog, named: str, known: Iterable[str]) -> str:
+    def _meant(self, served_resources: ServedResources, named: str, known: Iterable[str]) -> str:
         """The resource that has this name as one of its others, or the most similar one."""
         lower = named.lower()
-        for each in catalog.resources:
+        for each in served_resources.resources:
             if lower in _other_names(each):
                 return f"; did you mean {each.group_resource}?"
         return meant(named, known)
@@ -311,10 +317,10 @@ def _operations_on(resource: Resource, subresource: str) -> set[str]:
 LATER: Final = "`later=True` if it is defined later"
 
 
-def definition(name: str, catalog: Catalog) -> None:
+def definition(name: str, served_resources: ServedResources) -> None:
     """Raises UnknownKind for a definition that is not served."""
-    if name not in catalog.defined:
-        raise UnknownKind(f"no definition {name!r} is served{meant(name, catalog.defined)}; {LATER}")
+    if name not in served_resources.defined:
+        raise UnknownKind(f"no definition {name!r} is served{meant(name, served_resources.defined)}; {LATER}")
 
 
 def _other_names(resource: Resource) -> set[str]:

@@ -121,7 +121,7 @@ def unknown(expression: str, resource: Resource) -> str:
     """What is wrong with an expression in CEL that reads a field of `self` which its schema does not have; "" if nothing is."""
     from noxu import cel  # the engine is large, and few tests need it
 
-    struct, schema = resource.behaviour.struct, resource.schema
+    struct, schema = resource.codec.struct, resource.schema
     known = _of_struct(struct) if struct is not None else None if schema is None else _of_schema(schema)
     type_ = None if known is None else cel.object_type(resource.kind, struct=struct, schema=schema)
     if known is None or type_ is None:

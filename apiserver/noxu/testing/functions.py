@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final
 
-from noxu.admission.hooks import Hook
 from noxu.admission.matching import Criteria, Rule
+from noxu.admission.reviews import Hook
 from noxu.api import codec
 from noxu.api.json_patches import difference
 from noxu.containment import Contained

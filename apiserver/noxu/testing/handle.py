@@ -236,10 +236,10 @@ class Noxu(Registration, Verbs):
         """The Events about an object, or all of them, the oldest first: what `kubectl events` shows."""
         fields = {}
         if what is not None:
-            address = addresses.of(self._session.catalog, what, name, namespace or None)
+            address = addresses.of(self._session.served_resources, what, name, namespace or None)
             fields = {"involvedObject.kind": address.resource.kind, "involvedObject.name": address.name}
             namespace = address.namespace or namespace
-        events = Address(addresses.find(self._session.catalog, "events"), namespace)
+        events = Address(addresses.find(self._session.served_resources, "events"), namespace)
         return cast("AwaitableObjects", self._ask("events", self._events, events, selectors("", fields)))
 
     async def _events(self, address: Address, query: Mapping[str, str]) -> AnsweredCall[list[Object]]:
@@ -270,7 +270,7 @@ class Noxu(Registration, Verbs):
         addresses.code(code)
         resource = None
         if what:
-            address = addresses.of_any(self._session.catalog, what, name, namespace)
+            address = addresses.of_any(self._session.served_resources, what, name, namespace)
             resource, name = str(address.resource.group_resource), address.name
             namespace = namespace if isinstance(what, str) else address.namespace
         wanted = {
@@ -278,7 +278,7 @@ class Noxu(Registration, Verbs):
             "name": name or None,
             "namespace": namespace,
             "verb": verb or None,
-            "subresource": addresses.subresource(subresource, self._session.catalog, resource),
+            "subresource": addresses.subresource(subresource, self._session.served_resources, resource),
             "code": code or None,
             "user": user or None,
             "by_handle": by_handle,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
-from noxu.registry.catalog import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.testing import addresses, calls, functions
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.session import Runner
@@ -22,10 +22,10 @@ F = TypeVar("F", bound=Function)
 
 
 class Announced(NamedTuple):
-    """A function for what is defined later: how a message names both, and whether that is served in a catalog."""
+    """A function for what is defined later: how a message names both, and whether that is among served resources."""
 
     text: str
-    is_served: Callable[[Catalog], bool]
+    is_served: Callable[[ServedResources], bool]
 
 
 class Registration:
@@ -78,12 +78,16 @@ class Registration:
         _require_text(definition, "definition")
         plane = self._runner.running.plane
         if not later:
-            addresses.definition(definition, plane.catalog.current)
+            addresses.definition(definition, plane.served_resources.current)
 
         def register(function: F) -> F:
             convert = functions.converter(function)
             if later:
-                self._announce(Announced(f"converting {definition}", lambda catalog: definition in catalog.defined))
+                self._announce(
+                    Announced(
+                        f"converting {definition}", lambda served_resources: definition in served_resources.defined
+                    )
+                )
             self._soon(lambda: plane.convert_in_process(definition, convert))
             return function
 
@@ -109,7 +113,7 @@ class Registration:
         rule = addresses.FunctionRule(resource, version, chosen)
         plane = self._runner.running.plane
         if not later:
-            rule.check(plane.catalog.current)
+            rule.check(plane.served_resources.current)
         chain = plane.admission
 
         def register(function: F) -> F:
@@ -148,13 +152,13 @@ class Registration:
         self._soon(self._see_catalog)
 
     def _follow_catalog(self) -> None:
-        """See each catalog of the server, which has just started."""
-        catalog = self._runner.running.plane.catalog
-        self._soon(lambda: catalog.followers.append(self._see_catalog))
+        """See each set of served resources of the server, which has just started."""
+        served_resources = self._runner.running.plane.served_resources
+        self._soon(lambda: served_resources.followers.append(self._see_catalog))
 
     def _see_catalog(self) -> None:
-        catalog = self._runner.running.plane.catalog.current
-        self._announced = [each for each in self._announced if not each.is_served(catalog)]
+        served_resources = self._runner.running.plane.served_resources.current
+        self._announced = [each for each in self._announced if not each.is_served(served_resources)]
 
     def _check_announced(self) -> None:
         """Raises UnknownKind for functions that were never called, because what they are for was never served."""

@@ -23,7 +23,7 @@ from noxu.manifests.documents import Document
 from noxu.process import limits as process_limits
 from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
-from noxu.registry.catalog import Catalog
+from noxu.registry.served_resources import ServedResources
 from noxu.testing import addresses
 from noxu.testing.client import UserClient
 from noxu.testing.errors import EXPECTED, Stopped, hidden
@@ -49,7 +49,7 @@ class Session:
     async def check_namespace(self, namespace: str) -> None:
         """Raises ValueError for one that has never existed, as far as requests tell, unless objects need none. In the server's loop."""
         running = self.runner.running
-        resource = running.plane.catalog.current.find("", "v1", "namespaces")
+        resource = running.plane.served_resources.current.find("", "v1", "namespaces")
         if not namespace or resource is None or "NamespaceLifecycle" not in running.config.admission_plugins:
             return
         there = await running.plane.reader.collection(resource)
@@ -66,15 +66,15 @@ class Session:
         """
         plane = self.runner.running.plane
         known = {*self.named, *plane.static_tokens.names(), *(each.user for each in self.requests.since())}
-        resource = plane.catalog.current.find("", "v1", "serviceaccounts")
+        resource = plane.served_resources.current.find("", "v1", "serviceaccounts")
         if user.startswith(ACCOUNT) and resource is not None:
             accounts = await plane.reader.collection(resource)
             known |= {f"{ACCOUNT}{key.partition.removesuffix('/')}:{key.name}" for key in accounts.entries}
         addresses.user(user, known)
 
     @property
-    def catalog(self) -> Catalog:
-        return self.runner.running.plane.catalog.current
+    def served_resources(self) -> ServedResources:
+        return self.runner.running.plane.served_resources.current
 
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from noxu.features import check_name
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError
 from noxu.registry import explain
-from noxu.registry.entry import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.testing import addresses, calls
 from noxu.testing.addresses import Address
 from noxu.testing.calls import AnsweredCall
@@ -87,7 +87,7 @@ class Verbs:
         `labels` and `fields` select: `"app=web,tier!=db"`, or a dict of equal values. Each object has its apiVersion and kind.
         Raises UnknownKind, and ValueError for a namespace that has never existed.
         """
-        resource = addresses.of_any(self._session.catalog, kind).resource
+        resource = addresses.of_any(self._session.served_resources, kind).resource
         address = Address(resource, namespace or "")
         return self._ask("list", self._list, address, selectors(labels, fields))
 
@@ -368,7 +368,7 @@ class Verbs:
         It begins with this call: with an ADDED for each object there is, or after the resourceVersion `since`. In a coroutine
         the loop is `async for`. An iteration raises WaitTimeout if there is no event for `timeout` seconds (None: never).
         """
-        resource, namespace, name = addresses.of_any(self._session.catalog, what, name, namespace)
+        resource, namespace, name = addresses.of_any(self._session.served_resources, what, name, namespace)
         if name:
             fields = ",".join(filter(None, (f"metadata.name={name}", addresses.selector(fields, "fields"))))
         query = selectors(labels, fields) | ({"resourceVersion": since} if since else {})
@@ -453,7 +453,7 @@ class Verbs:
             condition = rest[0] if rest else CREATE
             if condition == DELETE:
                 raise ValueError("count=0 waits until there is none")
-            address = Address(addresses.find(session.catalog, what), namespace or "")
+            address = Address(addresses.find(session.served_resources, what), namespace or "")
             return Waiting(session, address, condition, timeout, count=count, query=query)
         if query:
             raise TypeError("labels and fields select among the objects of a kind, and need a count")
@@ -472,12 +472,12 @@ class Verbs:
         return calls.call(self._session.runner, name, work, *arguments)
 
     def _address(self, what: str | Object, name: str, namespace: str | None) -> Address:
-        return addresses.of(self._session.catalog, what, name, namespace)
+        return addresses.of(self._session.served_resources, what, name, namespace)
 
     def _resource(self, value: Object) -> Resource:
         """The resource of a manifest. Raises ApiError."""
         try:
-            return addresses.of_object(self._session.catalog, value)
+            return addresses.of_object(self._session.served_resources, value)
         except UnknownKind:
             raise errors.bad_request(f"{loading.no_matches(value)}: load its CRD, too") from None
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from noxu.api.errors import plain_error
-from noxu.registry.change import Change
-from noxu.registry.conversion import changes
-from noxu.registry.conversion.changes import changes_before_failure
-from noxu.registry.entry import Entry, key_of, new_entry
+from noxu.registry.cache import Change
+from noxu.registry.conversion import converters
+from noxu.registry.conversion.converters import changes_before_failure
 from noxu.registry.resource import Converted, Resource, Versions
+from noxu.registry.stored_object import StoredObject, key_of, new_entry
 from noxu.values import Object
 from tests.registry.world import GROUP, version, widget, widgets
 
@@ -49,7 +49,7 @@ def v2(recorder: Recorder) -> Resource:
     return found
 
 
-def entry(versions: Versions, size: int, revision: int) -> Entry:
+def entry(versions: Versions, size: int, revision: int) -> StoredObject:
     value = widget(metadata={"uid": "u", "generation": 1}, size=size)
     found = new_entry(key_of(versions.storage, "default", "a"), versions.storage, value)
     found.revision = revision
@@ -126,7 +126,7 @@ async def test_a_change_is_given_up_if_those_converted_with_it_fail_each_time(
     """Other watches start to convert it together with one that fails whenever its conversion is to be repeated."""
     bad, change_after = change(v2, None, 1, 1), change(v2, None, 2, 2)
     recorder.broken = {1}
-    start, attempts = changes._start_conversions, 0
+    start, attempts = converters._start_conversions, 0
 
     def with_the_bad_one(of: Sequence[Change], resource: Resource, with_before: bool) -> None:
         nonlocal attempts
@@ -134,9 +134,9 @@ async def test_a_change_is_given_up_if_those_converted_with_it_fail_each_time(
         bad.converted = None
         start([bad, *of], resource, with_before)
 
-    monkeypatch.setattr(changes, "_start_conversions", with_the_bad_one)
+    monkeypatch.setattr(converters, "_start_conversions", with_the_bad_one)
     found, error = await changes_before_failure([change_after], v2, with_before=False)
-    assert (found, attempts) == ([], 1 + changes.MAX_ATTEMPTS)
+    assert (found, attempts) == ([], 1 + converters.MAX_ATTEMPTS)
     assert error is not None
     assert "failed too often" in error.message
 

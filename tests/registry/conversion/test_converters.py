@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.client import DEFINITIONS, Client
-from noxu.registry.conversion import entries
+from noxu.registry.conversion import converters
 from noxu.testing.handle import Noxu
 from tests.timing import eventually
 
@@ -275,7 +275,7 @@ def test_the_scale_of_another_version(client: Client, converter: Converter) -> N
 def test_a_review_has_a_limited_number_of_objects(
     client: Client, converter: Converter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entries, "MAX_OBJECTS", 4)
+    monkeypatch.setattr(converters, "MAX_OBJECTS", 4)
     names = [f"w{n:02}" for n in range(10)]
     for n, name in enumerate(names):
         create(client, "v1", name, address=f"h:{n}")
@@ -287,7 +287,7 @@ def test_a_review_has_a_limited_number_of_objects(
 
 
 def test_a_review_has_a_limited_size(client: Client, converter: Converter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "MAX_BYTES", 2000)
+    monkeypatch.setattr(converters, "MAX_BYTES", 2000)
     for name in "abc":
         create(client, "v1", name, address="x" * 1500)
     send(client, "GET", url("v2"))

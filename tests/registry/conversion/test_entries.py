@@ -9,15 +9,10 @@ from typing import Final
 import pytest
 
 from noxu.api.errors import ApiError, plain_error
-from noxu.registry.conversion import entries as conversion
-from noxu.registry.conversion.entries import (
-    at_storage_version,
-    entries_at,
-    entries_before_failure,
-    entry_at,
-)
-from noxu.registry.entry import Entry, key_of, new_entry, object_at
+from noxu.registry.conversion import converters as conversion
+from noxu.registry.conversion.converters import at_storage_version, entries_at, entries_before_failure, entry_at
 from noxu.registry.resource import Converted, Resource, Versions
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at
 from noxu.values import Object
 from tests.registry.world import GROUP, version, widget, widgets
 
@@ -66,18 +61,18 @@ def at(versions: Versions, name: str) -> Resource:
     return found
 
 
-def stored(versions: Versions, *names: str) -> list[Entry]:
+def stored(versions: Versions, *names: str) -> list[StoredObject]:
     """Entries that were read from the store. A name that begins with 2 is stored at v2, one with 0 at v0, others at v1."""
     found = []
     for name in names:
         number = name[0] if name[0] in "02" else "1"
         value = widget(name, api_version=f"{GROUP}/v{number}", metadata={"uid": "u", "generation": 1}, size=3)
         entry = new_entry(key_of(versions.storage, "default", name), versions.storage, value)
-        found.append(Entry(entry.key, entry.stored, 7))
+        found.append(StoredObject(entry.key, entry.stored, 7))
     return found
 
 
-def names(entries: Sequence[Entry]) -> list[str]:
+def names(entries: Sequence[StoredObject]) -> list[str]:
     return [entry.key.name for entry in entries]
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.lookups import objects
-from noxu.admission.builtin.pod_resources import Resources, of_container, of_pod, quantities
-from noxu.admission.builtin.rules import Rules
+from noxu.admission.builtin.pods import Resources, of_container, of_pod, quantities
+from noxu.admission.builtin.rules import Rules, objects
 from noxu.api.errors import aggregate
 from noxu.go.quantity import approximate_float, compare, sign
 from noxu.values import Object

@@ -13,15 +13,14 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.lookups import resource_of
 from noxu.admission.builtin.pod_security_checks import LATEST, LEVELS, Level, Violation, violations
-from noxu.admission.builtin.rules import Rules
+from noxu.admission.builtin.rules import Rules, resource_of
 from noxu.api import errors, field
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
 from noxu.go.text import quote
-from noxu.registry.entry import object_at
 from noxu.registry.offload import offload
+from noxu.registry.stored_object import object_at
 from noxu.values import Object, nested_field
 
 PREFIX: Final = "pod-security.kubernetes.io/"

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.lookups import objects, resource_of
-from noxu.admission.builtin.pod_resources import Resources, plus
+from noxu.admission.builtin.pods import Resources, plus
+from noxu.admission.builtin.rules import objects, resource_of
 from noxu.admission.builtin.usage import (
     IGNORED,
     Evaluator,
@@ -29,8 +29,8 @@ from noxu.api import errors
 from noxu.apply import manager
 from noxu.go.quantity import compare, sign
 from noxu.registry import ownership
-from noxu.registry.entry import Entry, key_of, new_entry, object_at
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at
 from noxu.values import Object
 
 MANAGER: Final = "kube-apiserver"
@@ -144,7 +144,7 @@ async def _use(request: Attributes, quotas: list[Object], name: str, usage: Reso
     return await request.draft.environment.persistence.replace(entry, updated)
 
 
-def with_status(entry: Entry, resource: Resource, change: Object, by: str, now: str) -> Entry:
+def with_status(entry: StoredObject, resource: Resource, change: Object, by: str, now: str) -> StoredObject:
     """The entry of a quota with changed fields in its status, which `by` owns then."""
     quota = object_at(entry, resource)
     new = {**quota, "status": {**(quota.get("status") or {}), **change}}

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.lookups import find
-from noxu.admission.builtin.rules import Rules
+from noxu.admission.builtin.rules import Rules, find
 from noxu.api.meta import generate_name
 from noxu.values import Object
 

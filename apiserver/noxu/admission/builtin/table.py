@@ -36,22 +36,22 @@ class Listed(NamedTuple):
 TABLE: Final = (
     Listed("LimitRanger", ("/pods", _CLAIMS), "limit_ranges.RULES"),
     Listed("ServiceAccount", ("/pods",), "service_accounts.RULES"),
-    Listed("TaintNodesByCondition", ("/nodes",), "node_taints.RULES"),
+    Listed("TaintNodesByCondition", ("/nodes",), "pods.NODE_TAINTS"),
     Listed("PodSecurity", ("/namespaces", *_WITH_PODS), "pod_security.RULES"),
-    Listed("Priority", ("/pods", "scheduling.k8s.io/priorityclasses"), "priorities.RULES"),
-    Listed("DefaultTolerationSeconds", ("/pods",), "tolerations.RULES"),
-    Listed("DefaultStorageClass", (_CLAIMS,), "default_classes.STORAGE"),
+    Listed("Priority", ("/pods", "scheduling.k8s.io/priorityclasses"), "pods.PRIORITY"),
+    Listed("DefaultTolerationSeconds", ("/pods",), "pods.TOLERATIONS"),
+    Listed("DefaultStorageClass", (_CLAIMS,), "volumes.DEFAULT_STORAGE"),
     Listed(
         "StorageObjectInUseProtection",
         (_CLAIMS, "/persistentvolumes", "storage.k8s.io/volumeattributesclasses"),
         "volumes.PROTECTION",
     ),
     Listed("PersistentVolumeClaimResize", (_CLAIMS,), "volumes.RESIZE"),
-    Listed("RuntimeClass", ("/pods",), "runtime_classes.RULES"),
+    Listed("RuntimeClass", ("/pods",), "pods.RUNTIME_CLASS"),
     Listed("CertificateApproval", (_REQUESTS,), "certificates.APPROVAL"),
     Listed("CertificateSigning", (_REQUESTS,), "certificates.SIGNING"),
     Listed("CertificateSubjectRestriction", (_REQUESTS,), "certificates.SUBJECT_RESTRICTION"),
-    Listed("DefaultIngressClass", ("networking.k8s.io/ingresses",), "default_classes.INGRESS"),
+    Listed("DefaultIngressClass", ("networking.k8s.io/ingresses",), "volumes.DEFAULT_INGRESS"),
 )
 """In the order in which they run, which is upstream's (AllOrderedPlugins)."""
 

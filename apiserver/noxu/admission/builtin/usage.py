@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from noxu.admission.builtin.pod_resources import Resources, of_container, of_pod, plus, quantities
+from noxu.admission.builtin.pods import Resources, of_container, of_pod, plus, quantities
 from noxu.admission.builtin.volumes import class_of
 from noxu.api.errors import Qualified
 from noxu.go.quantity import Quantity, compare, parse, sign, subtract

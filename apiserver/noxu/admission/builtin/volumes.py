@@ -1,19 +1,22 @@
-"""StorageObjectInUseProtection and PersistentVolumeClaimResize: what holds for claims and volumes.
+"""The plug-ins about claims, volumes and ingresses: protection, resizing and default classes.
+
+StorageObjectInUseProtection and PersistentVolumeClaimResize: what holds for claims and volumes.
 
 Sources: plugin/pkg/admission/storage/storageobjectinuseprotection and plugin/pkg/admission/storage/persistentvolume/resize.
+
+DefaultStorageClass and DefaultIngressClass: claims and ingresses without a class get the default one.
+
+Sources: plugin/pkg/admission/storage/storageclass/setdefault and plugin/pkg/admission/network/defaultingressclass.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from noxu.admission.builtin.lookups import find
-from noxu.admission.builtin.rules import Rules
+from noxu.admission.attributes import Attributes
+from noxu.admission.builtin.rules import Rules, find, newest_default, objects
 from noxu.go.quantity import Quantity, compare, parse
 from noxu.values import Object
-
-if TYPE_CHECKING:
-    from noxu.admission.attributes import Attributes
 
 FINALIZERS: Final = {
     "persistentvolumeclaims": "kubernetes.io/pvc-protection",
@@ -66,3 +69,41 @@ def class_of(claim: Object) -> str:
 
 PROTECTION: Final = Rules(mutate=_protect)
 RESIZE: Final = Rules(validate=_allow_growth)
+
+
+# -- default classes --------------------------------------------------------------------------------------------------
+
+
+_INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
+
+
+async def _set_storage_class(request: Attributes) -> None:
+    new = request.draft.new
+    if request.operation != "CREATE" or request.subresource or new["spec"].get("storageClassName") is not None:
+        return
+    if _STORAGE_CLASS in (new["metadata"].get("annotations") or {}):
+        return
+    found = newest_default(
+        await objects(request, "storage.k8s.io", "storageclasses"),
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    )
+    if found is not None:
+        new["spec"]["storageClassName"] = found["metadata"]["name"]
+
+
+async def _set_ingress_class(request: Attributes) -> None:
+    new = request.draft.new
+    spec = new.setdefault("spec", {})
+    if request.operation != "CREATE" or request.subresource or spec.get("ingressClassName") is not None:
+        return
+    if _INGRESS_CLASS in (new["metadata"].get("annotations") or {}):
+        return
+    classes = await objects(request, "networking.k8s.io", "ingressclasses")
+    found = newest_default(classes, "ingressclass.kubernetes.io/is-default-class")
+    if found is not None:
+        spec["ingressClassName"] = found["metadata"]["name"]
+
+
+DEFAULT_STORAGE: Final = Rules(mutate=_set_storage_class)
+DEFAULT_INGRESS: Final = Rules(mutate=_set_ingress_class)

@@ -4,24 +4,31 @@ A response must contain the objects of the request in the same order, at the req
 namespace and uid. Only labels and annotations in their metadata may change; all other metadata is restored silently
 (apiextensions-apiserver's pkg/apiserver/conversion). In v1beta1 neither the uid nor the kind of the response is checked.
 The errors are upstream's for reviews of one object, because it sends no others.
+
+A review is sent to the webhook of a definition, or to a function in this process. Each read sends a new review, as in upstream, because the webhook may have changed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
 
-from noxu.api import codec, meta
+from noxu.api import codec, errors, meta
 from noxu.api.errors import aggregate
 from noxu.api.field import FieldError
 from noxu.crd.types import GROUP
 from noxu.go.json import string_of
 from noxu.go.structs import RAW_EXTENSION, STRING, UID, Field, List, Presence, Struct, json_type
 from noxu.go.text import go_type, quote
+from noxu.identifiers import Identifiers
 from noxu.kinds.meta import STATUS, TYPE_META
+from noxu.registry.conversion.metrics import ConversionMetrics
+from noxu.registry.offload import offload
+from noxu.registry.resource import Converted
 from noxu.values import Json, Object, copy
-from noxu.webhook.client import ReviewKind
+from noxu.webhook.client import Caller, CallFailed, Reply, ReviewKind, endpoint_of, read_review
 
 VERSIONS: Final = ("v1", "v1beta1")
 KIND: Final = "ConversionReview"
@@ -240,3 +247,90 @@ def _skip(text: str, at: int) -> int:
     while text[at] in _SPACE:
         at += 1
     return at
+
+
+# -- sending reviews --------------------------------------------------------------------------------------------------
+
+
+class ReviewReply(NamedTuple):
+    """The reply to a review. `version` is the version of the ConversionReview."""
+
+    reply: Reply
+    version: str
+
+
+SendReview = Callable[[Object, int], Awaitable[ReviewReply]]
+"""Sends a review: (its `request`, the size of its objects in bytes) → the reply. Raises CallFailed or ConversionFailed."""
+
+
+class ReviewConverter:
+    """Converts the objects of one definition by sending reviews. `timeout` is in seconds."""
+
+    def __init__(
+        self,
+        send: SendReview,
+        identifiers: Identifiers,
+        timeout: int,
+        definition: str,
+        metrics: ConversionMetrics,
+    ) -> None:
+        self._definition = definition
+        self._metrics = metrics
+        self._send = send
+        self._identifiers = identifiers
+        self.timeout = timeout
+
+    async def convert(self, values: Sequence[Object], api_version: str, weight: int) -> Converted:
+        """Convert objects, all of one version, to another version. `weight` is their size in bytes.
+
+        The given objects are not changed, the results are not pruned. Raises ApiError.
+        """
+        request = new_request(self._identifiers.new_uid(), api_version, values)
+        source = values[0]["apiVersion"].rpartition("/")[2]
+        labels = (self._definition, source, api_version.rpartition("/")[2])
+        try:
+            with self._metrics.conversion(*labels) as state:
+                reply, version = await self._send(request, weight)
+                state.answered()
+                converted = await offload(len(reply.body), _read, reply, version, request)
+            return Converted(converted, max(weight, len(reply.body)))
+        except ConversionFailed as failed:
+            raise errors.plain_error(str(failed)) from None
+        except CallFailed as failed:
+            raise errors.plain_error(f"{source_of(values[0])} failed: {failed.text}") from None
+
+
+def _read(reply: Reply, version: str, request: Object) -> list[Object]:
+    """Raises ConversionFailed or CallFailed."""
+    decoded = read_review(reply, REVIEWS[version])
+    return read(reply.body, decoded, version, request)
+
+
+def send_to(webhook: Object, call: Caller, timeout: Callable[[], int]) -> SendReview:
+    """Sends reviews to a webhook, as the definition describes it. `timeout` returns seconds."""
+
+    async def send(request: Object, weight: int) -> ReviewReply:
+        version = version_of(webhook["conversionReviewVersions"])
+        body = await offload(weight, encode, version, request)
+        return ReviewReply(await call(endpoint_of(webhook["clientConfig"]), body, timeout=timeout()), version)
+
+    return send
+
+
+def send_in_process(
+    name: str, converter: Callable[[str, Object], Awaitable[Object]], timeout: Callable[[], int]
+) -> SendReview:
+    """Calls the function of a definition with a copy; its response is checked like one that came over the network."""
+
+    async def send(request: Object, weight: int) -> ReviewReply:
+        own = await offload(weight, copy, request)
+        try:
+            async with asyncio.timeout(timeout()):
+                response = await converter(name, own)
+        except TimeoutError:
+            raise CallFailed("context deadline exceeded") from None
+        gvk = REVIEWS["v1"].gvk
+        body = {"kind": gvk.kind, "apiVersion": gvk.api_version, "response": response}
+        return ReviewReply(Reply(200, "application/json", codec.encode(body, sort_keys=False)), "v1")
+
+    return send

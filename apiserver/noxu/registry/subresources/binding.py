@@ -11,9 +11,9 @@ from typing import Final
 from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.field import FieldError
-from noxu.registry.corrupt_objects import storage_error
 from noxu.registry.draft import SUCCESS, Draft
-from noxu.registry.entry import key_of
+from noxu.registry.reader import storage_error
+from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import pods
 from noxu.values import Object
 

@@ -14,10 +14,10 @@ from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.field import FieldError
 from noxu.go.text import quote
-from noxu.registry.catalog import LiveCatalog
-from noxu.registry.entry import check_path_name, object_at
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import check_path_name, object_at
 from noxu.values import Object
 
 NO_KUBELET: Final = "there is no kubelet: pods are stored, not run"
@@ -53,12 +53,12 @@ class Place(NamedTuple):
     """Where objects are read."""
 
     reader: Reader
-    catalog: LiveCatalog
+    served_resources: LiveResources
     namespace: str
 
     async def get(self, plural: str, name: str) -> Object:
         """An object of the core group. Raises ApiError."""
-        resource = self.catalog.current.find("", "v1", plural)
+        resource = self.served_resources.current.find("", "v1", plural)
         assert resource is not None
         check_path_name(name)
         return await self._get(resource, name)

@@ -23,9 +23,9 @@ from noxu.registry.draft import (
     Preconditions,
     WriteRequest,
 )
-from noxu.registry.entry import object_at
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import object_at
 from noxu.registry.subresources import pods
 from noxu.registry.writer import Writer
 from noxu.values import Object
@@ -165,7 +165,7 @@ def _check_preconditions(metadata: Object, expected: Preconditions) -> None:
 
 
 def _resource(draft: Draft) -> Resource:
-    found = draft.environment.catalog.current.find("policy", "v1", "poddisruptionbudgets")
+    found = draft.environment.served_resources.current.find("policy", "v1", "poddisruptionbudgets")
     assert found is not None
     return found
 

@@ -8,9 +8,9 @@ from typing import Final
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.registry.draft import Draft
-from noxu.registry.entry import check_path_name, new_entry, object_at
 from noxu.registry.persistence import attempt_again
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import check_path_name, new_entry, object_at
 from noxu.values import Object, copy, equal
 
 NO_NAME: Final = "Name parameter required."
@@ -18,7 +18,7 @@ NO_NAME: Final = "Name parameter required."
 
 def resource_of(draft: Draft) -> Resource:
     """The resource of Pods."""
-    found = draft.environment.catalog.current.find("", "v1", "pods")
+    found = draft.environment.served_resources.current.find("", "v1", "pods")
     assert found is not None
     return found
 

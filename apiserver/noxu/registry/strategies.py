@@ -1,4 +1,6 @@
-"""Graceful deletion: an object is marked, and removed when its grace period is over (rest.BeforeDelete).
+"""The strategies of resource types: which fields a write may set, and its validation (upstream's RESTCreateStrategy).
+
+Graceful deletion: an object is marked, and removed when its grace period is over (rest.BeforeDelete).
 
 Only Pods have grace periods: the kubelet stops the containers, then deletes the Pod with a grace period of 0. A Pod that no
 kubelet has to stop has none. Until it is removed, its grace period can be made shorter, never longer.
@@ -9,11 +11,58 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.go.time import format_time, unix_nanos
-from noxu.registry.resource import Resource
+from noxu.registry import builtin, custom, definitions
+from noxu.registry.draft import Draft
+from noxu.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType
 from noxu.values import Object
+
+
+class Strategy(NamedTuple):
+    """`prepare` resets fields that clients cannot set; `validate` adds errors and warnings to the outcome."""
+
+    prepare: Callable[[Draft], None]
+    validate: Callable[[Draft], None]
+
+
+STRATEGIES: Final[dict[ResourceType, Strategy]] = {
+    CUSTOM: Strategy(custom.prepare, custom.validate),
+    DEFINITION: Strategy(definitions.prepare, definitions.validate),
+    BUILT_IN: Strategy(builtin.prepare, builtin.validate),
+    VIRTUAL: Strategy(builtin.prepare, builtin.validate),
+}
+
+
+class Finalization(NamedTuple):
+    """The deletion of objects that a controller has to finalize.
+
+    `begin_delete(object, now, finalizers)` marks an object as being deleted, with the finalizers in its metadata that follow
+    from the propagation policy; whether it has to wait for the controller.
+    `held(object)`: whether an object that is being deleted remains even without finalizers in its metadata.
+    `precondition_failed`: the beginning of the error for a failed precondition.
+    """
+
+    begin_delete: Callable[[Object, str, list[str]], bool]
+    held: Callable[[Object], bool]
+    precondition_failed: str
+
+
+_FINALIZATIONS: Final = {
+    "apiextensions.k8s.io/customresourcedefinitions": Finalization(
+        definitions.begin_delete, lambda _: False, "precondition failed"
+    ),
+    "/namespaces": Finalization(builtin.begin_delete_namespace, builtin.held, "Precondition failed"),
+}
+
+
+def finalization_of(resource: Resource) -> Finalization | None:
+    """The finalization of a resource, None if only finalizers in the metadata count."""
+    return _FINALIZATIONS.get(resource.collection)
+
+
+# -- graceful deletion ------------------------------------------------------------------------------------------------
 
 
 class Grace(Enum):
@@ -39,17 +88,17 @@ _PERIODS: Final[dict[str, Callable[[Object, int | None], int]]] = {"/pods": _of_
 """By collection, for resources with graceful deletion."""
 
 
-def has_periods(resource: Resource) -> bool:
+def has_grace_periods(resource: Resource) -> bool:
     """Whether the objects of a resource may have a grace period."""
     return resource.collection in _PERIODS
 
 
-def begin(resource: Resource, value: Object, given: int | None, now: str) -> Grace:
+def begin_grace(resource: Resource, value: Object, given: int | None, now: str) -> Grace:
     """Begin or shorten the grace period of an object, in place. `given`: the seconds in the DeleteOptions, None if absent."""
     period_of = _PERIODS.get(resource.collection)
     if period_of is None:
         return Grace.NONE
-    if is_pending(resource, value, given):
+    if grace_is_pending(resource, value, given):
         return Grace.PENDING
     metadata = value["metadata"]
     ends = metadata.get("deletionTimestamp")
@@ -65,7 +114,7 @@ def begin(resource: Resource, value: Object, given: int | None, now: str) -> Gra
     return Grace.BEGUN
 
 
-def is_pending(resource: Resource, value: Object, given: int | None) -> bool:
+def grace_is_pending(resource: Resource, value: Object, given: int | None) -> bool:
     """Whether an object waits for the end of its grace period, which a deletion does not make shorter."""
     metadata = value["metadata"]
     if resource.collection not in _PERIODS or not metadata.get("deletionTimestamp"):

@@ -6,13 +6,14 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
+from noxu import cel
 from noxu.api import meta, names
 from noxu.api.field import FieldError, Path
 from noxu.crd import conditions, update, validation
 from noxu.crd.known_definitions import digest_of_spec
 from noxu.crd.schemas import RuleChecker, RuleCheckers, RuleSite
-from noxu.registry.cpu_budget import LoopBudget, RuleBudget
 from noxu.registry.draft import Draft
+from noxu.registry.turns import LoopBudget, RuleBudget
 from noxu.schema.structural import Structural, has_rules
 from noxu.values import Json, Object
 
@@ -101,9 +102,7 @@ def rule_checker(
         return _NoRules()
     if cpu_budget is not None:
         cpu_budget.require_imported("noxu.cel", "SchemaRules")
-    from noxu.cel import SchemaRules  # the engine takes long to import, and few CRDs need it
-
-    return SchemaRules(
+    return cel.SchemaRules(  # the engine takes long to import, and few CRDs need it
         root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each, cpu_budget=cpu_budget
     )
 

@@ -10,8 +10,9 @@ import pytest
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.entry import (
-    Entry,
+from noxu.registry.resource import Resource, Versions
+from noxu.registry.stored_object import (
+    StoredObject,
     bodies_at,
     body_at,
     body_before_storage,
@@ -27,7 +28,6 @@ from noxu.registry.entry import (
     render,
     served_bytes,
 )
-from noxu.registry.resource import Resource, Versions
 from noxu.values import Object
 from noxu_storage.types import Key
 from tests.registry.world import GROUP, version, widget, widgets
@@ -48,16 +48,16 @@ def object_of(resource: Resource, metadata: Object, **fields: Any) -> Object:
     }
 
 
-def entry_of(resource: Resource, value: Object, revision: int = 7) -> Entry:
+def entry_of(resource: Resource, value: Object, revision: int = 7) -> StoredObject:
     """The entry of an object that a write has stored."""
     entry = new_entry(key_of(resource, "default", "a"), resource, value)
     entry.revision = revision
     return entry
 
 
-def read_back(entry: Entry) -> Entry:
+def read_back(entry: StoredObject) -> StoredObject:
     """The same entry, read from the store after a restart."""
-    return Entry(entry.key, entry.stored, entry.revision)
+    return StoredObject(entry.key, entry.stored, entry.revision)
 
 
 OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "owner"}
@@ -95,7 +95,7 @@ def test_the_resource_version_is_inserted_after_or_before_the_uid(
         )
         assert codec.decode_stored(body) == value
         assert is_rendered(entry, resource) == spliced
-        if resource.sorted_keys:
+        if resource.is_custom:
             assert body == codec.encode(value, sort_keys=True)
         elif spliced:
             names = list(codec.decode_stored(body)["metadata"])
@@ -300,7 +300,7 @@ LABELS: Final[dict[str, tuple[bytes, Object]]] = {
 
 @pytest.mark.parametrize(("stored", "labels"), LABELS.values(), ids=LABELS)
 def test_labels_of_any_stored_object(stored: bytes, labels: Object) -> None:
-    entry = Entry(Key("c", "", "a"), stored, 1)
+    entry = StoredObject(Key("c", "", "a"), stored, 1)
     assert labels_of(entry) == labels
     assert packed_labels(entry) is entry.labels
 
@@ -360,7 +360,7 @@ SHARED_LABELS: Final[list[tuple[str, Any]]] = [
 
 @pytest.mark.parametrize("labels", [row[1] for row in SHARED_LABELS], ids=[row[0] for row in SHARED_LABELS])
 def test_objects_with_the_same_labels_share_them(labels: Any) -> None:
-    def entry(name: str) -> Entry:
+    def entry(name: str) -> StoredObject:
         metadata = {"name": name, "uid": UID, **({} if labels is None else {"labels": dict(labels)})}
         return new_entry(key_of(WIDGETS, "n", name), WIDGETS, object_of(WIDGETS, metadata))
 

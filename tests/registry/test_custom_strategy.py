@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from noxu.features import Features
+from noxu.registry import custom
 from noxu.registry.resource import Resource
-from noxu.registry.strategies import custom
 from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of, warm
 from tests.registry.world import version, widget, widgets
@@ -200,7 +200,7 @@ def test_a_clean_object_gets_the_old_status_and_is_validated_with_it(status: Any
     warm(resource)
     stored = old() if status is None else old(status=status)
     draft = draft_of(resource, new(spec={"size": 2}), stored, features=Features(ratcheting=False))
-    draft.clean = resource.behaviour.accept(resource, draft.new)
+    draft.clean = resource.codec.accept(resource, draft.new)
     assert draft.clean
     custom.prepare(draft)
     custom.validate(draft)

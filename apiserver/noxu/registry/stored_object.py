@@ -1,4 +1,4 @@
-"""An entry: one object at one revision, kept as the bytes that are stored, or as their JSON if they are CBOR.
+"""A stored object, an entry of the cache: one object at one revision, kept as the bytes that are stored, or as their JSON if they are CBOR.
 
 The stored bytes are also the bytes that are served, except for the resourceVersion, which is not stored (as in etcd) and is
 inserted when the object is sent. If the schema of the object's version prunes or defaults what is stored, other bytes are
@@ -13,11 +13,19 @@ A ConfigMap, whose keys are in the order of declaration, and a custom resource, 
 
 At the offset `body_at` inserts `,"resourceVersion":"7"` or `"resourceVersion":"7",`, and joins three pieces of bytes; nothing
 is decoded or encoded.
+
+Stored objects that were written before the schema of their version changed take the stages of a read:
+
+    storage → decode → PRUNE → default → (convert) → encode
+
+A read returns the fields that the schema describes *now* (the structural-schema article, "pruning on read"). Objects that
+were written under the current schema skip these stages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from sys import intern
 from typing import Final
@@ -25,11 +33,11 @@ from typing import Final
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.api.names import pack, path_segment_name, unpack
-from noxu.apply.recurring import json_of, set_of
+from noxu.apply.recurring import RecurringSets
 from noxu.expressions import expression
 from noxu.go.structs import json_type
 from noxu.go.text import go_type, quote
-from noxu.registry import reading, storage_form
+from noxu.registry import storage_form
 from noxu.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.registry.storage_form import as_json, is_cbor
 from noxu.values import Json, Object
@@ -39,7 +47,7 @@ NOT_RENDERED: Final = Rendering()
 _MAX_RENDERINGS: Final = 1_024  # that entries of a resource share
 
 
-class Entry:
+class StoredObject:
     """One object at one revision. `stored` is its JSON: the bytes in the store, unless these are CBOR (`is_cbor`).
 
     `cbor` are the bytes for the store while an entry is written as CBOR, else None. `decoded` is what `stored` has been encoded
@@ -81,9 +89,9 @@ class Entry:
     def namespace(self) -> str:
         return self.key.partition[:-1]
 
-    def with_revision(self, revision: Revision) -> Entry:
+    def with_revision(self, revision: Revision) -> StoredObject:
         """The same object at another revision, for DELETED events."""
-        copy = Entry(self.key, self.stored, revision)
+        copy = StoredObject(self.key, self.stored, revision)
         copy.is_cbor = self.is_cbor
         copy.rendering, copy.labels, copy.fields = self.rendering, self.labels, self.fields
         return copy
@@ -111,7 +119,7 @@ def new_entry(
     exact: bool = False,
     as_cbor: bool = False,
     as_protobuf: bool = False,
-) -> Entry:
+) -> StoredObject:
     """The entry for an object of the storage version that is about to be written; it has no revision yet.
 
     `served_as_stored`: a read returns what is stored; the schema neither prunes nor defaults it. `valid`: as in
@@ -119,7 +127,7 @@ def new_entry(
     `as_protobuf`: built-in kinds are stored as protobuf, in which an empty list is none.
     """
     if not storage.is_custom:
-        value = storage.behaviour.written(value)
+        value = storage.codec.written(value)
     metadata = value["metadata"]
     if "resourceVersion" in metadata:
         metadata = dict(metadata)
@@ -132,7 +140,7 @@ def new_entry(
         read = etcd_built_in.as_read(key.collection, stored)
         if read != stored:
             stored, offset = _encode(storage, codec.decode_stored(read))
-    entry = Entry(key, stored, 0)
+    entry = StoredObject(key, stored, 0)
     entry.labels = _shared(metadata.get("labels"))
     if storage.type == DEFINITION and not codec.has_minus_zero(stored):
         entry.decoded = value
@@ -143,7 +151,7 @@ def new_entry(
     return entry
 
 
-def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Object) -> Entry:
+def new_entry_with_spec(entry: StoredObject, live: Object, storage: Resource, value: Object) -> StoredObject:
     """`new_entry` for an object whose spec is that of the stored object `entry`, which is `live`. Keys are in declared order.
 
     The bytes of the spec, nearly all of a definition, are copied instead of encoded. They are what remains of the stored
@@ -153,7 +161,7 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
                 head ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~                 ~~~~~~~~~~~~~~~~~~~~~~~~ tail
 
     What this server wrote is the same when it is decoded and encoded again; what others store in etcd is brought into this
-    form when it is read (`etcd_definitions`). An object that is not served as it is stored, such as a v1beta1 definition of
+    form when it is read (`etcd_layout`). An object that is not served as it is stored, such as a v1beta1 definition of
     a data directory, or whose bytes do not have this head and tail, is encoded as a whole.
     """
     spec = stored_spec(entry, live, storage)
@@ -161,14 +169,14 @@ def new_entry_with_spec(entry: Entry, live: Object, storage: Resource, value: Ob
         head, tail = _around_spec(storage, value)
         uid = _UID.search(head)
         if uid is not None:
-            written = Entry(entry.key, b"".join((head, spec, tail)), 0)
+            written = StoredObject(entry.key, b"".join((head, spec, tail)), 0)
             written.labels = _shared(value["metadata"].get("labels"))
             written.rendering = _as_stored(storage, uid.end())
             return written
     return new_entry(entry.key, storage, value)
 
 
-def stored_spec(entry: Entry, live: Object, storage: Resource) -> memoryview | None:
+def stored_spec(entry: StoredObject, live: Object, storage: Resource) -> memoryview | None:
     """The bytes of the spec in an entry that is served as it is stored (see `new_entry_with_spec`), None if they are not found."""
     body, (head, tail) = entry.stored, _around_spec(storage, live)
     size = len(body) - len(head) - len(tail)
@@ -186,7 +194,7 @@ def stored_spec(entry: Entry, live: Object, storage: Resource) -> memoryview | N
 def _around_spec(storage: Resource, value: Object) -> tuple[bytes, bytes]:
     """The bytes of an object before and after its spec, without its resourceVersion."""
     metadata = {name: item for name, item in value["metadata"].items() if name != "resourceVersion"}
-    rest = storage.behaviour.written({**value, "metadata": metadata, "spec": None})
+    rest = storage.codec.written({**value, "metadata": metadata, "spec": None})
     names = list(rest)
     at = names.index("spec")
     head = codec.encode({name: rest[name] for name in names[:at]}, sort_keys=False)
@@ -194,16 +202,16 @@ def _around_spec(storage: Resource, value: Object) -> tuple[bytes, bytes]:
     return head[:-1] + b',"spec":', b"," + tail[1:]
 
 
-def converted_entry(entry: Entry, resource: Resource, value: Object) -> Entry:
+def converted_entry(entry: StoredObject, resource: Resource, value: Object) -> StoredObject:
     """The entry as if it were stored at `resource`'s version as `value`, which has no resourceVersion."""
     body, offset = _encode(resource, value)
-    converted = Entry(entry.key, body, entry.revision)
+    converted = StoredObject(entry.key, body, entry.revision)
     converted.rendering = _as_stored(resource, offset)
     converted.labels = _shared(value["metadata"].get("labels"))
     return converted
 
 
-def taken_object(entry: Entry, resource: Resource) -> Object:
+def taken_object(entry: StoredObject, resource: Resource) -> Object:
     """`object_at` for the first reader of a definition: one that has just been written or is rendered now is decoded already."""
     value, entry.decoded = entry.decoded, None
     if value is None and not resource.versions.has(entry.rendering.resource):
@@ -215,7 +223,7 @@ def taken_object(entry: Entry, resource: Resource) -> Object:
     return {**value, "metadata": {**value["metadata"], "resourceVersion": str(entry.revision)}}
 
 
-def object_at(entry: Entry, resource: Resource) -> Object:
+def object_at(entry: StoredObject, resource: Resource) -> Object:
     """A new copy of the object at `resource`'s version, with its resourceVersion.
 
     If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
@@ -223,13 +231,15 @@ def object_at(entry: Entry, resource: Resource) -> Object:
     rendering = render(entry, resource.versions)
     value = _decode(rendering.resource, entry.stored if rendering.body is None else rendering.body)
     value["metadata"]["resourceVersion"] = str(entry.revision)
-    return value if rendering.resource is resource else resource.behaviour.convert(resource, value)
+    return value if rendering.resource is resource else resource.codec.convert(resource, value)
 
 
-def shared_object_at(entry: Entry, resource: Resource) -> Object:
+def shared_object_at(entry: StoredObject, resource: Resource) -> Object:
     """`object_at`, but its sets of owned fields may be those of other objects, and must not be changed in place."""
     own, body, _, valid = render(entry, resource.versions)
-    value = _decode_sharing_owners(body or entry.stored) if valid and own is resource else None
+    value = (
+        _decode_sharing_owners(body or entry.stored, resource.versions.recurring) if valid and own is resource else None
+    )
     if value is None:
         return object_at(entry, resource)
     value["metadata"]["resourceVersion"] = str(entry.revision)
@@ -241,7 +251,7 @@ _FIELDS: Final = b'"fieldsV1":'
 _MANAGER: Final = b',"manager":"'
 
 
-def _decode_sharing_owners(body: bytes) -> Object | None:
+def _decode_sharing_owners(body: bytes, recurring: RecurringSets) -> Object | None:
     """A stored object, with sets of owned fields that recur (`apply.recurring`) instead of new ones. None if not all do.
 
     They are half of the containers in a usual object. Each is replaced by its number before the JSON is decoded:
@@ -258,7 +268,7 @@ def _decode_sharing_owners(body: bytes) -> Object | None:
     while at >= 0 and (at := body.find(_FIELDS, at)) >= 0:
         at += len(_FIELDS)
         end = body.find(_MANAGER, at)
-        known = set_of(body[at:end]) if end > 0 else None
+        known = recurring.set_of(body[at:end]) if end > 0 else None
         if known is None:
             return None
         pieces += body[done:at], b"%d" % len(sets)
@@ -277,27 +287,27 @@ def _decode_sharing_owners(body: bytes) -> Object | None:
 
 def _decode(resource: Resource | None, body: bytes) -> Object:
     if resource is not None and not resource.is_custom and codec.has_minus_zero(body):  # of a float64
-        return resource.behaviour.decode(resource, codec.decode_literals(body))[0]
+        return resource.codec.decode(resource, codec.decode_literals(body))[0]
     value: Object = codec.decode_stored(body)
     return value
 
 
-def body_at(entry: Entry, resource: Resource) -> bytes:
+def body_at(entry: StoredObject, resource: Resource) -> bytes:
     """The object at `resource`'s version as JSON, with its resourceVersion. For entries see `object_at`."""
     rendering = entry.rendering
     own, body, offset, _ = rendering if rendering.resource is resource else render(entry, resource.versions)
     if resource is not own or offset < 0:
         value = _insert_resource_version(object_at(entry, resource), resource)
-        return codec.encode(value, sort_keys=resource.sorted_keys)
+        return codec.encode(value, sort_keys=resource.is_custom)
     body = body or entry.stored
-    if resource.sorted_keys:
+    if resource.is_custom:
         return b'%b"resourceVersion":"%d",%b' % (body[:offset], entry.revision, body[offset:])
     return b'%b,"resourceVersion":"%d"%b' % (body[:offset], entry.revision, body[offset:])
 
 
-def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
+def bodies_at(entries: Sequence[StoredObject], resource: Resource) -> list[bytes]:
     """`body_at` of each entry. Sorted objects that are rendered at this version, nearly all of a list, cost no call each."""
-    if not resource.sorted_keys:
+    if not resource.is_custom:
         return [body_at(entry, resource) for entry in entries]
     return [
         b'%b"resourceVersion":"%d",%b' % ((served := body or entry.stored)[:offset], entry.revision, served[offset:])
@@ -307,15 +317,15 @@ def bodies_at(entries: Sequence[Entry], resource: Resource) -> list[bytes]:
     ]
 
 
-def body_parts(entry: Entry, resource: Resource) -> tuple[bytes | memoryview, ...]:
+def body_parts(entry: StoredObject, resource: Resource) -> tuple[bytes | memoryview, ...]:
     """Like `body_at`, as parts that refer to the bytes of the rendering instead of copying them. It must be rendered."""
     body, offset = served_bytes(entry), entry.rendering.offset
-    version = b'"resourceVersion":"%d",' if resource.sorted_keys else b',"resourceVersion":"%d"'
+    version = b'"resourceVersion":"%d",' if resource.is_custom else b',"resourceVersion":"%d"'
     view = memoryview(body)
     return view[:offset], version % entry.revision, view[offset:]
 
 
-def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes:
+def body_before_storage(entry: StoredObject, resource: Resource, version: str) -> bytes:
     """Like `body_at`, for an object that is not stored (a dry run). `version` is its resourceVersion, "" if it has none."""
     own = render(entry, resource.versions).resource
     if resource is own and not version:
@@ -326,11 +336,11 @@ def body_before_storage(entry: Entry, resource: Resource, version: str) -> bytes
         value = _insert_resource_version(value, resource)
     else:
         del value["metadata"]["resourceVersion"]
-    return codec.encode(value, sort_keys=resource.sorted_keys)
+    return codec.encode(value, sort_keys=resource.is_custom)
 
 
 def _insert_resource_version(value: Object, resource: Resource) -> Object:
-    return value if resource.sorted_keys else in_declared_order(value)
+    return value if resource.is_custom else in_declared_order(value)
 
 
 def in_declared_order(value: Object) -> Object:
@@ -348,17 +358,28 @@ def in_declared_order(value: Object) -> Object:
     return {name: ordered if name == "metadata" else item for name, item in value.items()}
 
 
-def is_rendered(entry: Entry, resource: Resource) -> bool:
+def is_rendered(entry: StoredObject, resource: Resource) -> bool:
     """Whether `body_at` only has to insert the resourceVersion."""
     return entry.rendering.resource is resource and entry.rendering.offset >= 0
 
 
-def is_valid(entry: Entry | None, resource: Resource) -> bool:
+def unrendered_size(entries: Sequence[StoredObject], resource: Resource) -> int:
+    """The bytes of those that `is_rendered` is false for, which `bodies_at` decodes: one question for a portion of a list."""
+    return sum(
+        [
+            len(entry.stored)
+            for entry in entries
+            if entry.rendering.resource is not resource or entry.rendering.offset < 0
+        ]
+    )
+
+
+def is_valid(entry: StoredObject | None, resource: Resource) -> bool:
     """Whether the fast path has found that an object satisfies the schema of this version, at which it is stored."""
     return entry is not None and entry.rendering.valid and entry.rendering.resource is resource
 
 
-def render(entry: Entry, versions: Versions) -> Rendering:
+def render(entry: StoredObject, versions: Versions) -> Rendering:
     """The rendering of an entry under the current schema of its version, which is kept in the entry.
 
     Raises ApiError if that version no longer exists, or the entry cannot be decoded.
@@ -367,7 +388,7 @@ def render(entry: Entry, versions: Versions) -> Rendering:
     return rendering if versions.has(rendering.resource) else _rendered(entry, versions)[0]
 
 
-def _rendered(entry: Entry, versions: Versions) -> tuple[Rendering, Object]:
+def _rendered(entry: StoredObject, versions: Versions) -> tuple[Rendering, Object]:
     """Render an entry: (the rendering, the object that was rendered). Raises ApiError as `render`."""
     value = _stored_value(entry)
     own = versions.of(value)
@@ -375,7 +396,7 @@ def _rendered(entry: Entry, versions: Versions) -> tuple[Rendering, Object]:
         raise errors.plain_error(f"request to convert CR from an invalid group/version: {value.get('apiVersion')}")
     if own.type == BUILT_IN and not value.get("apiVersion"):
         raise errors.plain_error(f"Object 'apiVersion' is missing in '{entry.stored.decode(errors='replace')}'")
-    body, offset, valid = _read(own, value)
+    body, offset, valid = _served(own, value)
     if body == entry.stored:
         rendering = _as_stored(own, offset, valid=valid)
     else:
@@ -395,13 +416,13 @@ def _as_stored(resource: Resource, offset: int, *, valid: bool = False) -> Rende
     return found
 
 
-def served_bytes(entry: Entry) -> bytes:
+def served_bytes(entry: StoredObject) -> bytes:
     """The bytes of an entry that is rendered, without a resourceVersion."""
     body = entry.rendering.body
     return entry.stored if body is None else body
 
 
-def is_readable(entry: Entry, versions: Versions) -> bool:
+def is_readable(entry: StoredObject, versions: Versions) -> bool:
     """Whether `render` can decode an entry: other programs that use the same etcd may store anything."""
     try:
         render(entry, versions)
@@ -410,13 +431,13 @@ def is_readable(entry: Entry, versions: Versions) -> bool:
     return True
 
 
-def _read(own: Resource, value: Object) -> tuple[bytes, int, bool]:
+def _served(own: Resource, value: Object) -> tuple[bytes, int, bool]:
     """A stored object as it is served: what `_encode` returns, and whether the fast path has accepted it.
 
     Raises ApiError: its fields may have any type.
     """
     try:
-        valid = reading.read(own, value)
+        valid = read(own, value)
         return *_encode(own, value), valid
     except ValueError as error:
         if own.is_custom:
@@ -426,13 +447,13 @@ def _read(own: Resource, value: Object) -> tuple[bytes, int, bool]:
         if own.is_custom:
             raise
         try:
-            own.behaviour.decode(own, value)
+            own.codec.decode(own, value)
         except ValueError as error:
             raise errors.plain_error(str(error)) from bug
         raise
 
 
-def _stored_json(entry: Entry) -> Json:
+def _stored_json(entry: StoredObject) -> Json:
     """What is stored. Raises ApiError."""
     try:
         return codec.decode_stored(entry.stored)
@@ -440,7 +461,7 @@ def _stored_json(entry: Entry) -> Json:
         raise errors.plain_error(str(error)) from None
 
 
-def _stored_value(entry: Entry) -> Object:
+def _stored_value(entry: StoredObject) -> Object:
     """The stored object. Raises ApiError: other programs that use the same etcd may store anything."""
     value = _stored_json(entry)
     if isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"]:
@@ -469,7 +490,7 @@ def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[
     there are only name, generateName and namespace, none of which contains a quote. In an object without a uid, the first
     or last "uid" is a label or that of an owner.
     """
-    if not resource.sorted_keys:
+    if not resource.is_custom:
         encoded = codec.encode(value, sort_keys=False)
         uid = _UID.search(encoded) if "uid" in value["metadata"] else None
         return encoded, uid.end() if uid else -1
@@ -479,7 +500,9 @@ def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[
     if (rest and min(rest) < "metadata") or not _is_of(value, resource):
         return codec.encode(value, sort_keys=True), -1
     head = resource.stored_head
-    metadata = (exact and _encode_exact_metadata(value["metadata"])) or codec.encode(value["metadata"], sort_keys=True)
+    metadata = (exact and _encode_exact_metadata(value["metadata"], resource.versions.recurring)) or codec.encode(
+        value["metadata"], sort_keys=True
+    )
     offset = metadata.rfind(b'"uid":"') if "uid" in value["metadata"] else -1
     end = b"}"
     if rest:
@@ -487,7 +510,7 @@ def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[
     return head + metadata + end, len(head) + offset if offset > 0 else -1
 
 
-def _encode_exact_metadata(metadata: Object) -> bytes | None:
+def _encode_exact_metadata(metadata: Object, recurring: RecurringSets) -> bytes | None:
     """Metadata in the form of `meta.coerce` as JSON, with the known JSON of its fieldsV1. None if that is not known.
 
     In that form there are no floats, except possibly in fieldsV1 that are no sets of fields.
@@ -495,7 +518,7 @@ def _encode_exact_metadata(metadata: Object) -> bytes | None:
     if "managedFields" in metadata:
         owners = []
         for owner in metadata["managedFields"]:
-            known = json_of(owner.get("fieldsV1"))
+            known = recurring.json_of(owner.get("fieldsV1"))
             if known is None:
                 return None
             owners.append({**owner, "fieldsV1": codec.Encoded(known)})
@@ -521,7 +544,7 @@ def _shared(labels: dict[str, str] | None) -> dict[str, str] | str:
     return _sets.setdefault(packed, packed)
 
 
-def packed_labels(entry: Entry) -> dict[str, str] | str:
+def packed_labels(entry: StoredObject) -> dict[str, str] | str:
     """The labels of an object, packed if they can be; none if they are malformed. Raises ApiError if it is not JSON."""
     if entry.labels is None:
         value = _stored_json(entry)
@@ -531,12 +554,12 @@ def packed_labels(entry: Entry) -> dict[str, str] | str:
     return entry.labels
 
 
-def labels_of(entry: Entry) -> dict[str, str]:
+def labels_of(entry: StoredObject) -> dict[str, str]:
     """The labels of an object, {} if it has none or they are malformed. Raises ApiError if it is not JSON."""
     return unpack(packed_labels(entry))
 
 
-def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
+def fields_of(entry: StoredObject, resource: Resource) -> dict[str, str]:
     """The fields for field selectors as text: metadata.name, metadata.namespace, and the resource's selectable fields."""
     if entry.fields is not None and entry.fields[0] is resource:
         return entry.fields[1]
@@ -545,6 +568,32 @@ def fields_of(entry: Entry, resource: Resource) -> dict[str, str]:
     if resource.namespaced:
         values["metadata.namespace"] = partition[:-1]
     if resource.selectable_fields:  # what the key says is not kept: 350 bytes that are made again in no time
-        values |= resource.behaviour.selectable(resource, object_at(entry, resource))
+        values |= resource.codec.selectable(resource, object_at(entry, resource))
         entry.fields = (resource, values)
     return values
+
+
+# -- the stages of a read ---------------------------------------------------------------------------------------------
+
+
+def prune_stored(resource: Resource, value: Object) -> None:
+    """Remove fields that the schema no longer describes, and nulls in fields that are not nullable."""
+    resource.codec.read(resource, value)
+
+
+def default_stored(resource: Resource, value: Object) -> None:
+    """Fill in defaults that were added to the schema, as far as they do not make the object too large."""
+    with suppress(ApiError):
+        resource.codec.default(resource, value)
+
+
+READ_STAGES: Final[tuple[Callable[[Resource, Object], None], ...]] = (prune_stored, default_stored)
+
+
+def read(resource: Resource, value: Object) -> bool:
+    """Prune and default a stored object of this version, in place. Whether the fast path has accepted it."""
+    if resource.codec.accept(resource, value, stored=True):
+        return True  # the fast path: nothing to prune, and defaults are filled in
+    for stage in READ_STAGES:
+        stage(resource, value)
+    return False

@@ -1,20 +1,30 @@
-"""metadata.managedFields: which manager owns which fields, in which version, since when.
+"""metadata.managedFields as a dict of managers, and the fields of a manager in an object.
+
+metadata.managedFields: which manager owns which fields, in which version, since when.
 
 An entry is identified by manager, operation, subresource and, for updates only, apiVersion: a manager that applies is the
 same at every version. Entries are sorted by operation, time (in whole seconds, none first), manager, apiVersion and
 subresource. (apimachinery's managedfields/internal/managedfields.go.)
+
+The fields of a set in an object: where they are, and the part of the object that they are.
+
+A path that leads to no field, because the object has changed since, has no value. Nothing recurses: clients choose the depth
+of sets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from noxu.apply.fieldset import FieldSet, MalformedFields, ordered, parse
-from noxu.apply.recurring import recurring, recurring_set
+import orjson
+
+from noxu.apply.fieldset import SELF, Element, FieldSet, MalformedFields, Path, ordered, parse
+from noxu.apply.recurring import RecurringSets
 from noxu.go.text import compact_json, quote
 from noxu.go.time import parse_time
-from noxu.values import Json, Object
+from noxu.values import Json, Object, equal
 
 Operation = Literal["Apply", "Update"]
 
@@ -65,8 +75,8 @@ class InvalidEntries(ValueError):
 _OPERATIONS: Final = frozenset({"Apply", "Update"})
 
 
-def decode(entries: Json) -> Managers:
-    """managedFields as a dict. Raises InvalidEntries if one entry cannot be decoded."""
+def decode(entries: Json, recurring: RecurringSets | None = None) -> Managers:
+    """managedFields as a dict, with the sets of a resource that recur. Raises InvalidEntries if one entry cannot be decoded."""
     managers: Managers = {}
     if entries is None:
         return managers
@@ -75,12 +85,12 @@ def decode(entries: Json) -> Managers:
     for index, entry in enumerate(entries):
         if type(entry) is not dict:
             raise InvalidEntries(f"managed fields entry {index} must be an object")
-        manager, owned = _decode_entry(entry, index)
+        manager, owned = _decode_entry(entry, index, recurring)
         managers[manager] = owned
     return managers
 
 
-def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
+def _decode_entry(entry: Object, index: int, recurring: RecurringSets | None) -> tuple[Manager, Owned]:
     operation = entry.get("operation")
     version = _text(entry, "apiVersion")
     fields_type = _text(entry, "fieldsType")
@@ -93,7 +103,8 @@ def _decode_entry(entry: Object, index: int) -> tuple[Manager, Owned]:
         raise InvalidEntries(f"{wrong} in managed fields entry {index}")
     time = _text(entry, "time")
     try:
-        fields = recurring(entry.get("fieldsV1"), parse)
+        given = entry.get("fieldsV1")
+        fields = parse(given) if recurring is None else recurring.read(given, parse)
         if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # the form of decoded times
             time = parse_time(time)
     except MalformedFields as error:
@@ -122,7 +133,7 @@ def _text(entry: Object, name: str) -> str:
     return text
 
 
-def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
+def encode(managers: Managers, recurring: RecurringSets | None = None, *, in_order: bool = False) -> list[Object]:
     """managedFields, sorted. `in_order` sorts the keys of fieldsV1, too, for objects that are not written with sorted keys."""
     entries = []
     ranked = sorted(managers, key=lambda manager: _rank(manager, managers[manager])) if len(managers) > 1 else managers
@@ -134,7 +145,10 @@ def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
         if owned.time:
             entry["time"] = owned.time
         entry["fieldsType"] = "FieldsV1"
-        entry["fieldsV1"] = ordered(owned.fields) if in_order else recurring_set(owned.fields, _is_canonical)
+        if in_order:
+            entry["fieldsV1"] = ordered(owned.fields)
+        else:
+            entry["fieldsV1"] = owned.fields if recurring is None else recurring.written(owned.fields, _is_canonical)
         if manager.subresource:
             entry["subresource"] = manager.subresource
         entries.append(entry)
@@ -143,3 +157,67 @@ def encode(managers: Managers, *, in_order: bool = False) -> list[Object]:
 
 def _rank(manager: Manager, owned: Owned) -> tuple[str, str, str, str, str]:
     return manager.operation, owned.time, manager.name, owned.version, manager.subresource
+
+
+# -- owned fields -----------------------------------------------------------------------------------------------------
+
+
+def leaves(fields: FieldSet) -> Iterator[Path]:
+    """The paths of a set below which it has no others."""
+    todo: list[tuple[Path, FieldSet]] = [((), fields)]
+    while todo:
+        path, node = todo.pop()
+        below = [(element, child) for element, child in node.items() if element != SELF]
+        if path and not below:
+            yield path
+        todo += [((*path, element), child) for element, child in reversed(below)]
+
+
+def value_at(value: Json, path: Path) -> list[Json]:
+    """The value at a path, alone in a list; an empty list if there is none."""
+    for element in path:
+        found = _step(value, element)
+        if not found:
+            return []
+        value = found[0]
+    return [value]
+
+
+def owned_part(value: Object, fields: FieldSet) -> Object:
+    """The part of an object that a set has. Of lists it has all items with their keys, so that a merge finds them.
+
+    {a: 1, b: {c: 2, d: 3}}, .b.c    →    {b: {c: 2}}
+    """
+    top: Object = {}
+    todo: list[tuple[Any, Any, FieldSet]] = [(value, top, fields)]
+    while todo:
+        source, target, node = todo.pop()
+        for element, child in node.items():
+            name = element[2:]
+            if not element.startswith("f:") or name not in source:
+                continue
+            inner = source[name]
+            if isinstance(inner, dict) and any(each.startswith("f:") for each in child):
+                target[name] = {}
+                todo.append((inner, target[name], child))
+            else:
+                target[name] = inner
+    return top
+
+
+def _step(value: Json, element: Element) -> list[Json]:
+    kind, _, rest = element.partition(":")
+    if kind == "f":
+        return [value[rest]] if isinstance(value, dict) and rest in value else []
+    if not isinstance(value, list):
+        return []
+    if kind == "i":
+        return value[int(rest) : int(rest) + 1]
+    wanted = orjson.loads(rest)
+    if kind == "v":
+        return [item for item in value if equal(item, wanted)][:1]
+    return [
+        item
+        for item in value
+        if isinstance(item, dict) and all(name in item and equal(item[name], each) for name, each in wanted.items())
+    ][:1]

@@ -1,15 +1,71 @@
-"""The catalog: the resources that are served. It is immutable, and replaced when a definition changes."""
+"""The resources that are served, and the order of their groups. A set of them is immutable, and replaced when a definition changes.
+
+The priorities of the built-in group versions are the order of discovery, and what their APIServices say. Groups with a higher priority come first, those with the same one by name (k8s.io/kubernetes, pkg/controlplane/apiserver/
+aggregator.go and cmd/kube-apiserver/app/aggregator.go). The group of APIServices itself comes before all others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from noxu.crd.types import version_priority
-from noxu.registry.group_priorities import order, order_in_group
 from noxu.registry.resource import Path, Resource, Versions
 from noxu.values import cached_property
+
+
+class Priority(NamedTuple):
+    """groupPriorityMinimum and versionPriority."""
+
+    group: int
+    version: int
+
+
+AGGREGATOR: Final = "apiregistration.k8s.io"
+CUSTOM_PRIORITY: Final = Priority(1000, 100)
+"""Of the group versions of CustomResourceDefinitions."""
+PRIORITIES: Final = {
+    ("", "v1"): Priority(18000, 1),
+    ("apps", "v1"): Priority(17800, 15),
+    ("events.k8s.io", "v1"): Priority(17750, 15),
+    ("authentication.k8s.io", "v1"): Priority(17700, 15),
+    ("authorization.k8s.io", "v1"): Priority(17600, 15),
+    ("autoscaling", "v2"): Priority(17500, 30),
+    ("autoscaling", "v1"): Priority(17500, 15),
+    ("batch", "v1"): Priority(17400, 15),
+    ("certificates.k8s.io", "v1"): Priority(17300, 15),
+    ("networking.k8s.io", "v1"): Priority(17200, 15),
+    ("policy", "v1"): Priority(17100, 15),
+    ("rbac.authorization.k8s.io", "v1"): Priority(17000, 15),
+    ("storage.k8s.io", "v1"): Priority(16800, 15),
+    ("admissionregistration.k8s.io", "v1"): Priority(16700, 15),
+    ("apiextensions.k8s.io", "v1"): Priority(16700, 15),
+    ("scheduling.k8s.io", "v1"): Priority(16600, 15),
+    ("coordination.k8s.io", "v1"): Priority(16500, 15),
+    ("node.k8s.io", "v1"): Priority(16300, 15),
+    ("discovery.k8s.io", "v1"): Priority(16200, 15),
+    ("resource.k8s.io", "v1"): Priority(16200, 20),
+    ("flowcontrol.apiserver.k8s.io", "v1"): Priority(16100, 21),
+    ("storagemigration.k8s.io", "v1"): Priority(15800, 15),
+}
+_GROUPS: Final = {group: priority.group for (group, _), priority in PRIORITIES.items()}
+
+
+def version_order(group: str, version: str) -> tuple[int, object]:
+    """The key by which the versions of a group are sorted: by their priority, then as versions of Kubernetes.
+
+    In a built-in group, a version that only a definition has precedes the built-in ones (kube-aggregator's ByVersionPriority).
+    """
+    return -PRIORITIES.get((group, version), CUSTOM_PRIORITY).version, version_priority(version)
+
+
+def group_order(group: str) -> tuple[bool, int, str]:
+    """The key by which groups are sorted."""
+    return group != AGGREGATOR, -_GROUPS.get(group, CUSTOM_PRIORITY.group), group
+
+
+# -- the resources ----------------------------------------------------------------------------------------------------
 
 
 class Paths(NamedTuple):
@@ -30,7 +86,7 @@ def _paths_of(all_versions: Iterable[Versions]) -> Paths:
     return Paths(served, kinds, frozenset(groups))
 
 
-class Catalog:
+class ServedResources:
     """Built-in resources, and the resources of established definitions."""
 
     def __init__(
@@ -67,8 +123,8 @@ class Catalog:
         path = group, version, plural
         return self.by_path.get(path) or self._own.get(path)
 
-    def with_definition(self, name: str, versions: Versions | None) -> Catalog:
-        """The catalog after a change of a definition; None: its resource is no longer served."""
+    def with_definition(self, name: str, versions: Versions | None) -> ServedResources:
+        """The served resources after a change of a definition; None: its resource is no longer served."""
         defined, custom = dict(self.defined), dict(self._custom)
         if (before := defined.pop(name, None)) is not None:
             for path in before.served:
@@ -76,11 +132,13 @@ class Catalog:
         if versions is not None:
             defined[name] = versions
             custom.update(versions.served)
-        return Catalog(self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in, custom=custom)
+        return ServedResources(
+            self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in, custom=custom
+        )
 
-    def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> Catalog:
-        """The catalog after a change of the group versions that another API server is registered for."""
-        return Catalog(
+    def with_elsewhere(self, elsewhere: frozenset[tuple[str, str]]) -> ServedResources:
+        """The served resources after a change of the group versions that another API server is registered for."""
+        return ServedResources(
             self._builtins, self.defined, elsewhere, self._disabled, built_in=self._built_in, custom=self._custom
         )
 
@@ -94,14 +152,16 @@ class Catalog:
         found: dict[str, set[str]] = {}
         for resource in self.resources:
             found.setdefault(resource.group, set()).add(resource.version)
-        return {group: sorted(found[group], key=partial(order_in_group, group)) for group in sorted(found, key=order)}
+        return {
+            group: sorted(found[group], key=partial(version_order, group)) for group in sorted(found, key=group_order)
+        }
 
     def serves(self, group: str, version: str) -> bool:
         """Whether a group version has resources."""
         return version in self.groups.get(group, ())
 
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
-        """A resource that clients can use, None if there is none. Few catalogs are asked often, so there is no index of all."""
+        """A resource that clients can use, None if there is none. Few of them are asked often, so there is no index of all."""
         found = self._built_in.kinds.get((api_version, kind))
         if found is not None and (found.group, found.version) not in self._disabled:
             return found
@@ -128,15 +188,15 @@ class Catalog:
         return [resource for resource in self.resources if resource.group == group and resource.version == version]
 
 
-class LiveCatalog:
-    """The current catalog of a running server. A request that reads `current` once sees one consistent state."""
+class LiveResources:
+    """The served resources of a running server, as they are now. A request that reads `current` once sees one consistent state."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self.current = catalog
+    def __init__(self, served_resources: ServedResources) -> None:
+        self.current = served_resources
         self.followers: list[Callable[[], object]] = []
         """Called after each change."""
 
-    def replace(self, catalog: Catalog) -> None:
-        self.current = catalog
+    def replace(self, served_resources: ServedResources) -> None:
+        self.current = served_resources
         for follower in self.followers:
             follower()

@@ -8,13 +8,12 @@ from typing import Any, Final
 import pytest
 
 from noxu.api import field
-from noxu.kinds.kind import Rules
-from noxu.kinds.matching import Unevaluable
-from noxu.registry.builtin import BuiltIn, built_in_versions, resource_of
-from noxu.registry.definition import definitions_resource
+from noxu.kinds.kind import Rules, Unevaluable
+from noxu.registry import builtin, definitions
+from noxu.registry.builtin import BuiltInCodec, built_in_versions, definitions_resource, resource_of
 from noxu.registry.draft import Options
 from noxu.registry.resource import Resource, ResourceType, Versions
-from noxu.registry.strategies import STRATEGIES, builtin, definition, finalization_of
+from noxu.registry.strategies import STRATEGIES, finalization_of
 from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of
 from tests.registry.world import widgets
@@ -78,7 +77,7 @@ def test_what_the_server_cannot_evaluate_is_an_error_only_for_a_strict_client(
     assert CONFIG_MAPS.table is not None
     unevaluable = Unevaluable(*field.invalid("data", 1, "not\n  yet"))
     kind = replace(CONFIG_MAPS.table, load_rules=lambda: Rules(validate=lambda *_: [unevaluable]))
-    resource = resource_of(kind, BuiltIn(kind))
+    resource = resource_of(kind, BuiltInCodec(kind))
     Versions([resource], resource)
     draft = draft_of(resource, config_map(), options=Options(field_validation=mode))
     builtin.validate(draft)
@@ -158,7 +157,7 @@ def test_an_update_of_a_definition_changes_the_part_of_its_endpoint(
     if changed == "spec":
         new["spec"]["names"]["shortNames"] = ["g"]
     draft = draft_of(definitions_resource().storage, new, crd(), subresource=subresource)
-    definition.prepare(draft)
+    definitions.prepare(draft)
     assert draft.new["metadata"]["generation"] == generation
     assert draft.new["status"]["storedVersions"] == stored_versions
     assert ("shortNames" in draft.new["spec"]["names"]) is (changed == "spec" and not subresource)
@@ -166,8 +165,8 @@ def test_an_update_of_a_definition_changes_the_part_of_its_endpoint(
 
 def test_a_valid_definition_has_no_errors() -> None:
     draft = draft_of(definitions_resource().storage, crd(), options=Options())
-    definition.prepare(draft)
-    definition.validate(draft)
+    definitions.prepare(draft)
+    definitions.validate(draft)
     assert draft.outcome.errors == []
 
 
@@ -175,5 +174,5 @@ def test_errors_of_a_definition() -> None:
     value = crd()
     value["metadata"]["name"] = "other.example.com"
     draft = draft_of(definitions_resource().storage, value)
-    definition.validate(draft)
+    definitions.validate(draft)
     assert [error.field for error in draft.outcome.errors] == ["metadata.name"]
