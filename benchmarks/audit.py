@@ -15,8 +15,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from aiohttp.test_utils import make_mocked_request
-
 from benchmarks.calls import seconds
 from noxu.clock import SYSTEM_CLOCK
 from noxu.garbage import OF_A_SERVER
@@ -29,7 +27,8 @@ from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import RotatingFile, Rotation
 from noxu.registry.access import ALLOWED
 from noxu.security.audit import AuditLog
-from noxu.security.audit_policy import EVERYTHING, Level, Policy, Recording, Rule
+from noxu.security.audit_policy import EVERYTHING, AuditPolicy, AuditRule, Level, Recording
+from tests.http.wire import received
 
 TARGET = "/apis/example.com/v1/namespaces/default/widgets/a?fieldManager=kubectl"
 BODY = b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"text":"%s"}}' % (b"x" * 3300)
@@ -37,8 +36,10 @@ CALLS = 2_000
 ROUNDS = 3
 POLICIES = {
     "Metadata, one line": EVERYTHING,
-    "Metadata, two lines": Policy((Rule(Recording(Level.METADATA)),)),
-    "RequestResponse, 3.4 KB": Policy((Rule(Recording(Level.REQUEST_RESPONSE, frozenset({"RequestReceived"}))),)),
+    "Metadata, two lines": AuditPolicy((AuditRule(Recording(Level.METADATA)),)),
+    "RequestResponse, 3.4 KB": AuditPolicy(
+        (AuditRule(Recording(Level.REQUEST_RESPONSE, frozenset({"RequestReceived"}))),)
+    ),
 }
 
 
@@ -48,7 +49,7 @@ class _Backend:
 
 def exchange_of() -> Exchange:
     headers = {"User-Agent": "kubectl/v1.37.0 (linux/amd64) kubernetes/0000000", "Content-Type": "application/json"}
-    request = make_mocked_request("PUT", TARGET, headers)
+    request = received("PUT", TARGET, headers)
     backend: Any = _Backend()
     exchange = Exchange(request, backend, "7d9c2f6e-2f5c-4b6e-9f43-1a4b5c6d7e8f", 0.0)
     exchange.path, exchange.query, _, exchange.info = parse_target("PUT", TARGET)

@@ -13,9 +13,9 @@ from functools import partial
 
 from benchmarks.calls import seconds
 from noxu.http.request import parse_target
-from noxu.registry.access import Attributes, User
+from noxu.registry.access import AccessAttributes, User
 from noxu.security.authorization import authorizer
-from noxu.security.rbac import Policy
+from noxu.security.rbac import RolePolicy
 from noxu.values import Object
 
 TARGET = "/apis/example.com/v1/namespaces/default/widgets/a"
@@ -36,9 +36,9 @@ def binding(n: int, user: str) -> Object:
     return {"roleRef": reference, "subjects": [{"kind": "User", "name": user}]}
 
 
-def question(n: int, user: str, verb: str) -> Attributes:
+def question(n: int, user: str, verb: str) -> AccessAttributes:
     of = User(user, groups=("developers", "system:authenticated"))
-    return Attributes(of, verb, "example.com", "v1", f"widgets-{n}", "", "default", "a")
+    return AccessAttributes(of, verb, "example.com", "v1", f"widgets-{n}", "", "default", "a")
 
 
 def microseconds(function: Callable[[], object]) -> float:
@@ -50,7 +50,7 @@ def measure(roles: int) -> None:
     print(f"parsing the target: {parsing:.2f} µs")
     for name, user_of in SUBJECTS.items():
         tracemalloc.start()
-        policy = Policy()
+        policy = RolePolicy()
         for n in range(roles):
             policy.put_role("", f"role-{n}", role(n))
         of_role = tracemalloc.get_traced_memory()[0] / roles

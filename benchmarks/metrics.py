@@ -54,8 +54,7 @@ def exchange_of(method: str, target: str) -> Any:
 
 
 def count_requests() -> None:
-    served_resources = assemble(WITHOUT_CONTROLLERS, MemoryStore()).served_resources.current
-    metrics = RequestMetrics(lambda: served_resources)
+    metrics = RequestMetrics(assemble(WITHOUT_CONTROLLERS, MemoryStore()).served_resources)
 
     def count(exchange: Any) -> None:
         """The sink, and the four looks at the clock of the filters."""

@@ -72,13 +72,13 @@ def etcd(url: str) -> Open:
     """Each store has a prefix of its own."""
 
     try:
-        import noxu_storage.etcd  # noqa: F401 - of an extra
+        import noxu_storage.etcd.store  # noqa: F401 - of an extra
     except ImportError as error:
         raise SystemExit(f"--etcd needs the extra etcd (pip install 'noxu[etcd]'): {error}") from None
 
     async def opened(directory: Path) -> Store:
-        from noxu_storage.etcd import EtcdStore
-        from noxu_storage.etcd_layout import PlainLayout
+        from noxu_storage.etcd.layout import PlainLayout
+        from noxu_storage.etcd.store import EtcdStore
 
         return await EtcdStore.open([url], PlainLayout(f"/benchmarks{directory}/"))
 

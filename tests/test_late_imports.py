@@ -27,9 +27,9 @@ PROGRAM: Final = """if True:
 """
 LATE: Final = {
     "lists of plug-ins": ("csv",),
-    "requests": ("noxu.http.application", "noxu.http.handlers"),
+    "requests": ("noxu.http.application", "noxu.http.handlers", "aiohttp.web_protocol"),
     "writes": ("noxu.registry.write", "noxu.registry.stages"),
-    "WebSockets": ("aiohttp.web_ws",),
+    "WebSockets": ("noxu.http.websocket", "aiohttp.web_ws"),
     "calls of webhooks": ("aiohttp.client",),
     "conversion by webhooks": ("noxu.registry.conversion.review",),
     "schemas": ("noxu.schema.compiled", "noxu.cel.program"),
@@ -115,5 +115,5 @@ def imported() -> frozenset[str]:
 
 @pytest.mark.parametrize("modules", LATE.values(), ids=LATE)
 def test_what_serves_something_else_is_imported_with_it(imported: frozenset[str], modules: tuple[str, ...]) -> None:
-    assert {"noxu.control_plane", "aiohttp.web_protocol"} <= imported
+    assert {"noxu.control_plane", "aiohttp.http_parser"} <= imported
     assert not imported.intersection(modules)

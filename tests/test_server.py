@@ -10,19 +10,18 @@ import os
 import socket
 import stat
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
-from aiohttp import web_protocol, web_server
 
 from noxu.config import Config, StartError, TlsOptions
 from noxu.controllers import controller as engine
 from noxu.garbage import OF_A_SERVER
-from noxu.http import connection, unsent
-from noxu.http.incoming import Incoming
-from noxu.http.open_connections import OpenConnections
+from noxu.http.limits import Limits
+from noxu.http.received import Received
 from noxu.process import server as server_module
 from noxu.process.configured import protected
 from noxu.process.kubeconfig import (
@@ -36,12 +35,13 @@ from noxu.process.kubeconfig import (
 )
 from noxu.process.running import banner
 from noxu.process.server import COMPACT_EVERY, Server, compact_periodically
-from noxu.registry.access import ANONYMOUS, Attributes, User
+from noxu.registry.access import ANONYMOUS, AccessAttributes, User
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import Key, Revision, Unavailable
 from tests.clocks import ManualClock
 from tests.faults.flaky import Served, serving
+from tests.http.wire import connected
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 
@@ -360,8 +360,8 @@ async def test_the_stop_does_not_wait_for_a_client_that(
     monkeypatch: pytest.MonkeyPatch, sent: bytes, answered: bool
 ) -> None:
     monkeypatch.setattr(server_module, "STOP_WITHIN", 3600.0)
-    monkeypatch.setattr(unsent, "MIN_STALLED", 0.0)
     async with hang_guard(), Server(Config(port=0)) as running:
+        running.clients.unsent.limits = Limits(min_stalled=0.0)
         peer = socket.socket()
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.connect(("127.0.0.1", int(running.url.rpartition(":")[2])))
@@ -378,18 +378,49 @@ async def test_the_stop_does_not_wait_for_a_client_that(
     writer.close()
 
 
-async def test_a_request_in_flight_delays_the_stop_by_its_limit_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[float | None] = []
+async def test_a_request_in_flight_delays_the_stop_by_its_limit_at_most() -> None:
+    cancelled: list[str] = []
 
-    async def shutdown(_: object, seconds: float | None) -> None:
-        given.append(seconds)
+    async def hang(request: Received) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(request.raw_path)
+            raise
 
-    monkeypatch.setattr(web_protocol.RequestHandler, "shutdown", shutdown)
-    loop = asyncio.get_running_loop()
-    server = web_server.Server(lambda _: loop.create_future())
-    made = connection.Connection(server, loop, unsent.Unsent(), Incoming(), OpenConnections(1))
-    await made.shutdown(5.0)
-    assert given == [2.5]  # aiohttp waits twice
+    async with hang_guard():
+        connection, wire = connected(hang)
+        connection.data_received(REQUEST.format("/livez").encode() * 2)
+        await loop_turns()
+        began = time.monotonic()
+        await connection.shutdown(0.05)
+        assert time.monotonic() - began >= 0.05
+        await eventually_async(lambda: cancelled == ["/livez"])
+        assert wire.closed
+        connection.connection_lost(None)
+
+
+async def test_the_stop_waits_for_the_answer_to_a_request_but_not_for_the_next_one() -> None:
+    release, asked = asyncio.Event(), 0
+
+    async def answer(request: Received) -> None:
+        nonlocal asked
+        asked += 1
+        await release.wait()
+        request.connection.answer(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async with hang_guard():
+        connection, wire = connected(answer)
+        connection.data_received(REQUEST.format("/livez").encode() * 2)
+        await loop_turns()
+        stopping = asyncio.ensure_future(connection.shutdown(3600.0))
+        await loop_turns()
+        assert connection.closes
+        assert not wire.closed
+        release.set()
+        await stopping
+        assert (asked, wire.sent.count(b"204"), wire.closed) == (1, 1, True)
+        connection.connection_lost(None)
 
 
 async def test_a_server_that_cannot_start_leaves_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,7 +464,7 @@ async def test_the_profile_cluster_has_tls_and_rbac() -> None:
     async with Server(Config(port=0, profile="cluster")) as running:
         assert running.url.startswith("https://127.0.0.1:")
         assert running.access().client_certificate
-        anonymous = Attributes(ANONYMOUS, "list", "", "v1", "namespaces")
+        anonymous = AccessAttributes(ANONYMOUS, "list", "", "v1", "namespaces")
         assert not running.plane.authorize(anonymous).allowed
         assert running.plane.authorize(anonymous._replace(user=User("a", groups=("system:masters",)))).allowed
         assert "clusterrole-aggregation-controller" in {one.name for one in running.plane.all_controllers}

@@ -87,12 +87,12 @@ async def raw(clients: Clients, name: str, value: bytes | None = None) -> bytes:
 
 
 async def raw_at(clients: Clients, at: str, value: bytes | None = None) -> bytes:
-    from noxu_storage.etcd_client import Client
-    from noxu_storage.etcd_messages import PUT, RANGE, Message
+    from noxu_storage.etcd.client import EtcdClient
+    from noxu_storage.etcd.messages import PUT, RANGE, Message
 
     options = clients.servers[0].config.etcd
     assert options is not None
-    client = Client(options.servers)
+    client = EtcdClient(options.servers)
     key = f"{clients.prefix}/{at}".encode()
     try:
         if value is not None:

@@ -36,10 +36,10 @@ async def both(etcd: EtcdServer) -> AsyncIterator[Clients]:
 @pytest.fixture
 async def kept(etcd: EtcdServer, both: Clients) -> AsyncIterator[Any]:
     """Read a key in etcd: `await kept("pods/default/a")` is its KeyValue. `kept.client` is the client."""
-    from noxu_storage.etcd_client import Client
-    from noxu_storage.etcd_messages import RANGE, Message
+    from noxu_storage.etcd.client import EtcdClient
+    from noxu_storage.etcd.messages import RANGE, Message
 
-    client = Client([etcd.url])
+    client = EtcdClient([etcd.url])
 
     async def read(at: str) -> Any:
         [found] = (await client.call(RANGE, Message["RangeRequest"](key=f"{both.prefix}/{at}".encode()))).kvs
@@ -87,7 +87,7 @@ async def test_what_is_protobuf_after_a_restart_is_what_was_answered(both: Clien
 
 
 async def test_what_cannot_be_decoded_fails_when_it_is_read(both: Clients, kept: Any) -> None:
-    from noxu_storage.etcd_messages import PUT, Message
+    from noxu_storage.etcd.messages import PUT, Message
 
     key = f"{both.prefix}/configmaps/default/bad".encode()
     await kept.client.call(PUT, Message["PutRequest"](key=key, value=b"k8s\0\x0a\x05\x0a\x03bad"))
@@ -97,7 +97,7 @@ async def test_what_cannot_be_decoded_fails_when_it_is_read(both: Clients, kept:
 
 
 async def test_events_have_a_lease_and_expire(both: Clients, kept: Any) -> None:
-    from noxu_storage.etcd_messages import LEASE_REVOKE, Message
+    from noxu_storage.etcd.messages import LEASE_REVOKE, Message
 
     event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}, "reason": "r"}
     assert (await both.ask(JSON, "POST", EVENTS, event))[0] == 201

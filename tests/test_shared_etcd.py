@@ -135,10 +135,10 @@ async def both(etcd: EtcdServer, reference: ApiextensionsServer) -> AsyncIterato
 @pytest.fixture
 async def stored(etcd: EtcdServer) -> AsyncIterator[Callable[[str], Awaitable[bytes]]]:
     """The value in etcd of a key after the prefix."""
-    from noxu_storage.etcd_client import Client
-    from noxu_storage.etcd_messages import RANGE, Message
+    from noxu_storage.etcd.client import EtcdClient
+    from noxu_storage.etcd.messages import RANGE, Message
 
-    client = Client([etcd.url])
+    client = EtcdClient([etcd.url])
 
     async def value(at: str) -> bytes:
         [found] = (await client.call(RANGE, Message["RangeRequest"](key=f"{PREFIX}/{at}".encode()))).kvs

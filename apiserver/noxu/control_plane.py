@@ -38,15 +38,13 @@ from noxu.registry.access import Authorize
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
 from noxu.registry.conversion.converters import Conversions, InProcess
-from noxu.registry.custom import versions_of
 from noxu.registry.draft import Act, Draft, Environment
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.rewriting import separate
 from noxu.registry.served_resources import AGGREGATOR, LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
-from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import ACTIONS
 from noxu.registry.writer import Writer
 from noxu.security import settings
@@ -55,7 +53,7 @@ from noxu.security.authorization import RulesOf, authorizer, rules_of
 from noxu.security.certificates import new_authority
 from noxu.security.escalation import guards
 from noxu.security.keys import Keys
-from noxu.security.rbac import Policy
+from noxu.security.rbac import RolePolicy
 from noxu.security.reviews import Reviews
 from noxu.security.static_tokens import StaticTokens
 from noxu.security.tokens import Tokens
@@ -201,6 +199,10 @@ def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResourc
     """The built-in kinds, and those of foreign definitions."""
     served_resources = LiveResources(_built_in_resources(store.shared, config.disabled))
     if seams.foreign:
+        from noxu.registry.custom import (
+            versions_of,  # imports all that knows schemas, and few servers have such definitions
+        )
+
         served = {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in seams.foreign}
         for versions in served.values():
             versions.keep_encoded()
@@ -260,13 +262,13 @@ class _Access(NamedTuple):
     tokens: Tokens
     static_tokens: StaticTokens
     authenticator: Authenticators
-    policy: Policy
+    policy: RolePolicy
     authorize: Authorize
     rules: RulesOf
 
 
 def _access(config: Config, seams: Seams, reader: Reader, served_resources: ServedResources) -> _Access:
-    policy, modes, options = Policy(), modes_of(config), seams.authentication
+    policy, modes, options = RolePolicy(), modes_of(config), seams.authentication
     tokens = Tokens(
         options.keys or Keys(),
         reader,
@@ -315,7 +317,7 @@ def controllers_of(config: Config) -> Sequence[str]:
 
 
 def _awaited_controllers(
-    config: Config, seams: Seams, parts: manager.ControllerParts, conversions: Conversions, policy: Policy
+    config: Config, seams: Seams, parts: manager.ControllerParts, conversions: Conversions, policy: RolePolicy
 ) -> list[Reconciler[Any]]:
     """Those that requests depend on. Writes wait for what follows from definitions, and use the addresses of services."""
     reader, writer, persistence, served_resources, clock = parts[:5]
@@ -367,7 +369,7 @@ def _expiry(config: Config, parts: manager.ControllerParts) -> list[Reconciler[A
     ]
 
 
-def _rbac(parts: manager.ControllerParts, policy: Policy) -> list[Reconciler[Any]]:
+def _rbac(parts: manager.ControllerParts, policy: RolePolicy) -> list[Reconciler[Any]]:
     """Those of the mode RBAC: the rules are complete before the first request."""
     resources = {plural: parts.resource(access_rules.GROUP, plural) for plural in access_rules.PLURALS}
     rules = access_rules.AccessRuleController(parts.reader, resources, policy, parts.clock)

@@ -16,7 +16,7 @@ import glob
 import os
 import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -69,7 +69,9 @@ async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connect
     """Lock the file and upgrade its format; create it if it does not exist. Raises OpenError."""
     try:
         _create(path)
-        connection = await aiosqlite.connect(path, timeout=LOCK_TIMEOUT, isolation_level="IMMEDIATE")
+        connection = await aiosqlite.connect(
+            path, timeout=LOCK_TIMEOUT, isolation_level="IMMEDIATE", factory=FileConnection
+        )
     except (*SQLITE_ERRORS, OSError) as error:
         raise open_error(path, error) from error
     try:
@@ -88,20 +90,28 @@ class CommitFailed(Exception):
     """A COMMIT has failed. The transaction may be in the file."""
 
 
-async def write(connection: aiosqlite.Connection, rows: Sequence[Row]) -> None:
-    """Insert rows and commit them. Raises CommitFailed, or one of SQLITE_ERRORS before the COMMIT.
+class FileConnection(sqlite3.Connection):
+    """The connection of aiosqlite's thread, whose `executemany` also commits.
 
-    Both are done in one visit to the connection's thread: to wake it takes as long as to insert some rows.
+    So a transaction is one visit to the thread: to wake it takes as long as to insert some rows.
     """
-    await connection._execute(_write, connection._conn, rows)  # noqa: SLF001 - the public methods are one statement each
+
+    def insert(self, sql: str, rows: Iterable[Any]) -> None:
+        super().executemany(sql, rows)
+
+    def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
+        """Raises CommitFailed, or one of SQLITE_ERRORS before the COMMIT."""
+        self.insert(sql, rows)
+        try:
+            self.execute("COMMIT")
+        except SQLITE_ERRORS as error:
+            raise CommitFailed(str(error)) from error
+        return self.cursor()  # has no statement: when another thread drops one that has, it waits for the next COMMIT
 
 
-def _write(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    connection.executemany(INSERT, rows)
-    try:
-        connection.execute("COMMIT")
-    except SQLITE_ERRORS as error:
-        raise CommitFailed(str(error)) from error
+async def write(connection: aiosqlite.Connection, rows: Sequence[Row]) -> None:
+    """Insert rows and commit them. Raises CommitFailed, or one of SQLITE_ERRORS before the COMMIT."""
+    await connection.executemany(INSERT, rows)
 
 
 async def disconnect(connection: aiosqlite.Connection) -> None:

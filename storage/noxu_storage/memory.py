@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from noxu_storage.key_order import KeyOrder
 from noxu_storage.log import Log
+from noxu_storage.states import KeyOrder
 from noxu_storage.types import (
     EVERYTHING,
     Batch,

@@ -17,7 +17,7 @@ Reopening, with the log at revision 8 and a transaction of the revisions 9 and 1
                            gets revision 11. Its writers have got OutcomeUnknown either way, and can read which it is
     the file ends at 5     acknowledged writes are missing: the store refuses to read and write
 
-**A full disk.** Room is kept for deletions (reserve.py). When a write fails for lack of space, that room is given up, the store
+**A full disk.** Room is kept for deletions (disk.py). When a write fails for lack of space, that room is given up, the store
 accepts only deletions and compaction, and one that has failed is repeated, until there is room for everything again.
 
 **A deleted file.** SQLite does not notice that its file was deleted. The store does, after each COMMIT: the writers get
@@ -41,11 +41,10 @@ import aiosqlite
 
 from noxu_storage import database
 from noxu_storage.database import Durability
+from noxu_storage.disk import SIZE, LinkedFiles, Reserve
 from noxu_storage.group_commit import PendingWrites, Transaction
-from noxu_storage.linked_files import LinkedFiles
 from noxu_storage.log import Log
 from noxu_storage.migrations import Watermarks
-from noxu_storage.reserve import SIZE, Reserve
 from noxu_storage.rows import Row, intact, previous_state
 from noxu_storage.types import (
     EVERYTHING,

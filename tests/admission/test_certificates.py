@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noxu.registry.access import Attributes, Decision
+from noxu.registry.access import AccessAttributes, Decision
 from tests.admission.cluster import Cluster, of_kind
 
 SIGNER = "kubernetes.io/kube-apiserver-client"
@@ -87,7 +87,7 @@ RIGHTS: list[tuple[str, str, str, Any, set[tuple[str, str]], str]] = [
 async def test_users_may(
     cluster: Cluster, subresource: str, signer: str, status: Any, rights: set[tuple[str, str]], why: str
 ) -> None:
-    def authorize(asked: Attributes) -> Decision:
+    def authorize(asked: AccessAttributes) -> Decision:
         assert (asked.group, asked.version, asked.resource) == ("certificates.k8s.io", "*", "signers")
         return Decision((asked.verb, asked.name) in rights)
 

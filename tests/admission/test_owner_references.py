@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from noxu.registry.access import Attributes, Decision
+from noxu.registry.access import AccessAttributes, Decision
 from noxu.values import Object
 from tests.admission.cluster import Cluster
 
@@ -52,7 +52,7 @@ WRITES: list[tuple[str, Object | None, Object, Sequence[str], str]] = [
 
 @pytest.mark.parametrize(("old", "new", "rights", "why"), [row[1:] for row in WRITES], ids=[row[0] for row in WRITES])
 async def test_a_write_of(cluster: Cluster, old: Object | None, new: Object, rights: Sequence[str], why: str) -> None:
-    def authorize(asked: Attributes) -> Decision:
+    def authorize(asked: AccessAttributes) -> Decision:
         resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
         allowed = f"{asked.verb} {resource} {asked.namespace} {asked.name}" in rights
         return Decision(allowed, "" if allowed else "because")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noxu.admission.builtin.pod_security import Policy, Standard, policy_of
+from noxu.admission.builtin.pod_security import PodSecurityLevels, Standard, policy_of
 from noxu.api.errors import ApiError
 from tests.admission.cluster import Cluster, container, of_kind, pod
 
@@ -168,19 +168,19 @@ async def test_only_updates_of_containers_are_checked(cluster: Cluster) -> None:
 
 
 BASE, STRICT, NONE = Standard("baseline"), Standard("restricted"), Standard()
-POLICIES: list[tuple[str, dict[str, str], Policy]] = [
-    ("nothing", {}, Policy()),
+POLICIES: list[tuple[str, dict[str, str], PodSecurityLevels]] = [
+    ("nothing", {}, PodSecurityLevels()),
     ("enforce sets warn, too", {"enforce": "baseline", "enforce-version": "v1.30"},
-     Policy(Standard("baseline", "v1.30"), NONE, Standard("baseline", "v1.30"))),
-    ("unless it is set", {"enforce": "baseline", "warn": "privileged"}, Policy(BASE)),
-    ("its version may be set", {"enforce": "baseline", "warn-version": "v1.20"}, Policy(BASE, NONE, Standard("baseline", "v1.20"))),
-    ("an unknown level enforces the strictest", {"enforce": "x", "audit": "x", "warn": "x"}, Policy(STRICT)),
-    ("an unknown version is the latest", {"enforce": "baseline", "enforce-version": "1.30"}, Policy(BASE, NONE, BASE)),
+     PodSecurityLevels(Standard("baseline", "v1.30"), NONE, Standard("baseline", "v1.30"))),
+    ("unless it is set", {"enforce": "baseline", "warn": "privileged"}, PodSecurityLevels(BASE)),
+    ("its version may be set", {"enforce": "baseline", "warn-version": "v1.20"}, PodSecurityLevels(BASE, NONE, Standard("baseline", "v1.20"))),
+    ("an unknown level enforces the strictest", {"enforce": "x", "audit": "x", "warn": "x"}, PodSecurityLevels(STRICT)),
+    ("an unknown version is the latest", {"enforce": "baseline", "enforce-version": "1.30"}, PodSecurityLevels(BASE, NONE, BASE)),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("labels", "policy"), [row[1:] for row in POLICIES], ids=[row[0] for row in POLICIES])
-def test_labels(labels: dict[str, str], policy: Policy) -> None:
+def test_labels(labels: dict[str, str], policy: PodSecurityLevels) -> None:
     assert policy_of({PREFIX + name: value for name, value in labels.items()})[0] == policy
 
 

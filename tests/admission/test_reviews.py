@@ -11,7 +11,7 @@ import pytest
 from noxu.admission import reviews
 from noxu.api.errors import ApiError
 from noxu.api.json_patches import MAX_JSON_PATCH_OPERATIONS
-from noxu.webhook.client import CallFailed, Reply
+from noxu.webhook.client import CallFailed, WebhookReply
 from tests.rows import rows
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -22,10 +22,10 @@ def b64(value: Any) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def reply(response: Any = None, version: str = "v1", **review: Any) -> Reply:
+def reply(response: Any = None, version: str = "v1", **review: Any) -> WebhookReply:
     whole = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "response": response, **review}
     kept = {name: value for name, value in whole.items() if value is not None}
-    return Reply(200, "application/json", json.dumps(kept).encode())
+    return WebhookReply(200, "application/json", json.dumps(kept).encode())
 
 
 def read(response: Any, *, mutating: bool = True, version: str = "v1") -> reviews.Response:

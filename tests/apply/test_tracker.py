@@ -9,7 +9,7 @@ import pytest
 
 from noxu.apply.comparison import compare
 from noxu.apply.fieldset import FieldSet, of
-from noxu.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
+from noxu.apply.tracker import Failed, MissingVersion, ObjectVersions, Tracker, group_version_kind, named
 from noxu.apply.types import FREE_FORM, Type, of_schema
 from noxu.schema.structural import parse
 from noxu.values import Object
@@ -19,7 +19,7 @@ WIDGET: Object = {"apiVersion": V1, "kind": "Widget", "metadata": {"name": "w", 
 
 
 def test_an_object_at_its_own_version_is_itself() -> None:
-    versions = Conversions(Tracker(V1, "Widget", {V1: FREE_FORM}))
+    versions = ObjectVersions(Tracker(V1, "Widget", {V1: FREE_FORM}))
     assert versions.at(WIDGET, V1) is WIDGET
 
 
@@ -30,7 +30,7 @@ def test_objects_are_converted_once() -> None:
         calls.append(version)
         return {**value, "apiVersion": version}
 
-    versions = Conversions(Tracker(V1, "Widget", {V1: FREE_FORM, V2: FREE_FORM}, convert))
+    versions = ObjectVersions(Tracker(V1, "Widget", {V1: FREE_FORM, V2: FREE_FORM}, convert))
     converted = versions.at(WIDGET, V2)
     assert converted == {**WIDGET, "apiVersion": V2}
     assert versions.at(WIDGET, V2) is converted
@@ -39,7 +39,7 @@ def test_objects_are_converted_once() -> None:
 
 def test_converted_objects_must_be_of_their_type() -> None:
     strict = of_schema(parse({"type": "object", "properties": {"size": {"type": "string"}}}))
-    versions = Conversions(Tracker(V1, "Widget", {V1: FREE_FORM, V2: strict}))
+    versions = ObjectVersions(Tracker(V1, "Widget", {V1: FREE_FORM, V2: strict}))
     with pytest.raises(Failed, match=r"^\.size: expected string, got"):
         versions.at(WIDGET, V2)
 
@@ -53,10 +53,10 @@ def test_converted_objects_must_be_of_their_type() -> None:
 )  # fmt: skip
 def test_versions_that_do_not_exist(version: str, message: str) -> None:
     with pytest.raises(Failed) as raised:
-        Conversions(Tracker(V1, "Widget", {V1: FREE_FORM})).at(WIDGET, version)
+        ObjectVersions(Tracker(V1, "Widget", {V1: FREE_FORM})).at(WIDGET, version)
     assert str(raised.value) == message
     with pytest.raises(MissingVersion):
-        Conversions(Tracker(V1, "Widget", {V1: FREE_FORM}, custom=False)).at(WIDGET, version)
+        ObjectVersions(Tracker(V1, "Widget", {V1: FREE_FORM}, custom=False)).at(WIDGET, version)
 
 
 STRICT = of_schema(parse({"type": "object", "properties": {

@@ -244,13 +244,13 @@ def test_corrupt_objects_are_named(data: Path, run: Run, here: Path) -> None:
 
 def put(place: str, key: str, value: bytes) -> None:
     """As another program does."""
-    from noxu_storage.etcd_client import Client
-    from noxu_storage.etcd_messages import PUT, Message
+    from noxu_storage.etcd.client import EtcdClient
+    from noxu_storage.etcd.messages import PUT, Message
 
     url, _, prefix = place.partition("/registry/")
 
     async def written() -> None:
-        client = Client([url])
+        client = EtcdClient([url])
         await client.call(PUT, Message["PutRequest"](key=f"/registry/{prefix}/{key}".encode(), value=value))
         await client.close()
 

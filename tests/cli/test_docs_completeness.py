@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from noxu.config import Requests
+from noxu.http.clients import Unsent
 from noxu.http.filters import chain
-from noxu.http.unsent import Unsent
 from noxu.registry.access import ALLOWED, ANONYMOUS, User
 from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING

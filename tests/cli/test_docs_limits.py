@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -77,9 +78,9 @@ LIMITS: list[tuple[str, str, str, float]] = [
         "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
         1,
     ),
-    ("deviations.md", r"disconnected after (\d+) s without", "noxu.http.connection:SEND_DEADLINE", 1),
-    ("deviations.md", r"not read take at most (\d+) MiB", "noxu.http.unsent:MAX_UNSENT", MIB),
-    ("deviations.md", r"for longest, at least (\d+) s", "noxu.http.unsent:MIN_STALLED", 1),
+    ("deviations.md", r"disconnected after (\d+) s without", "noxu.http.limits:Limits.send_deadline", 1),
+    ("deviations.md", r"not read take at most (\d+) MiB", "noxu.http.limits:Limits.unsent", MIB),
+    ("deviations.md", r"for longest, at least (\d+) s", "noxu.http.limits:Limits.min_stalled", 1),
     ("deviations.md", r"open watches \| (\S+ \d+), and", "noxu.http.watch_requests:MAX_WATCHES", 1),
     ("deviations.md", r"and (\d+) MiB for their selectors", "noxu.http.watch_requests:MAX_MEMORY", MIB),
     ("policies.md", r"An expression may cost (\S+), all", "noxu.cel.cost.runtime:PER_CALL_LIMIT", 1),
@@ -95,10 +96,10 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("storage.md", r"events and (\d+) MiB behind", "noxu_storage.log:TAIL_BYTES", MIB),
     ("storage.md", r"(\w+) a second the server tries", "noxu_storage.sqlite:RETRY_INTERVAL", 1),
     ("storage.md", r"`application_id` (0x\w+)", "noxu_storage.migrations:APPLICATION_ID", 1),
-    ("threat-model.md", r"closed after (\d+) s, without an answer", "noxu.http.connection:HEAD_DEADLINE", 1),
-    ("threat-model.md", r"a body after (\d+) s: 504", "noxu.http.body:BODY_DEADLINE", 1),
-    ("threat-model.md", r"idle: (\d+) s", "noxu.http.connection:IDLE_DEADLINE", 1),
-    ("threat-model.md", r"a head of more than (\w+) megabyte", "noxu.http.connection:MAX_HEAD", MIB),
+    ("threat-model.md", r"closed after (\d+) s, without an answer", "noxu.http.limits:Limits.head_deadline", 1),
+    ("threat-model.md", r"a body after (\d+) s: 504", "noxu.http.limits:Limits.body_deadline", 1),
+    ("threat-model.md", r"idle: (\d+) s", "noxu.http.limits:Limits.idle_deadline", 1),
+    ("threat-model.md", r"a head of more than (\w+) megabyte", "noxu.http.limits:Limits.head", MIB),
     ("threat-model.md", r"more than (\d+) reads or", "noxu.config:MAX_IN_FLIGHT", 1),
     ("threat-model.md", r"reads or (\d+) writes at once", "noxu.config:MAX_MUTATING_IN_FLIGHT", 1),
     ("threat-model.md", r"at most (\d+) KiB of warnings", "noxu.http.negotiation:MAX_WARNING_RUNES", KIB),
@@ -106,11 +107,11 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("threat-model.md", r"would not take: (\S+) MiB", "noxu.registry.limits:MAX_REQUEST", MIB),
     ("threat-model.md", r"beyond (\d+) levels 400", "noxu.go.structs:MAX_DEPTH", 1),
     ("threat-model.md", r"selectors of (\d+) Ki characters", "noxu.api.selectors:MAX_LENGTH", KIB),
-    ("threat-model.md", r"disconnected after (\d+) s without", "noxu.http.connection:SEND_DEADLINE", 1),
-    ("threat-model.md", r"read nothing for (\w+) second", "noxu.http.unsent:MIN_STALLED", 1),
+    ("threat-model.md", r"disconnected after (\d+) s without", "noxu.http.limits:Limits.send_deadline", 1),
+    ("threat-model.md", r"read nothing for (\w+) second", "noxu.http.limits:Limits.min_stalled", 1),
     ("threat-model.md", r"leaves at most (\d+) KiB in the", "noxu.http.sending:PIECE", KIB),
-    ("threat-model.md", r"buffer and (\d+) KiB in the kernel", "noxu.http.connection:KERNEL_UNSENT", KIB),
-    ("threat-model.md", r"at most (\d+) MiB in total", "noxu.http.unsent:MAX_UNSENT", MIB),
+    ("threat-model.md", r"buffer and (\d+) KiB in the kernel", "noxu.http.limits:Limits.kernel_unsent", KIB),
+    ("threat-model.md", r"at most (\d+) MiB in total", "noxu.http.limits:Limits.unsent", MIB),
     ("threat-model.md", r"429 beyond (\S+ \d+) watches", "noxu.http.watch_requests:MAX_WATCHES", 1),
     ("threat-model.md", r"or (\d+) MiB of selectors", "noxu.http.watch_requests:MAX_MEMORY", MIB),
     ("threat-model.md", r"until then at most (\d+) KiB each", "noxu.http.watch:HIGH_WATER+CHUNK_BYTES", KIB),
@@ -120,10 +121,10 @@ LIMITS: list[tuple[str, str, str, float]] = [
 # -- docs/limits.md: the first column, and the constant
 PAGE: Final = {
     "the body of a request": "noxu.api.codec:MAX_BODY",
-    "the head of a request": "noxu.http.connection:MAX_HEAD",
-    "header fields of a request": "noxu.http.connection:MAX_HEADERS",
-    "trailers of a body in chunks, or the extensions of a chunk": "noxu.http.connection:MAX_TRAILER",
-    "frames that a client sends at once on the WebSocket of a watch": "noxu.http.connection:MAX_FRAMES",
+    "the head of a request": "noxu.http.limits:Limits.head",
+    "header fields of a request": "noxu.http.limits:Limits.headers",
+    "trailers of a body in chunks, or the extensions of a chunk": "noxu.http.limits:Limits.trailer",
+    "frames that a client sends at once on the WebSocket of a watch": "noxu.http.limits:Limits.frames",
     "bytes of a method": "noxu.http.methods:MAX_METHOD",
     "levels of nesting in JSON": "noxu.go.json:MAX_DEPTH",
     "operations of a JSON patch, also of a webhook's": "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
@@ -184,10 +185,10 @@ PAGE: Final = {
     "parts of `/openapi/v2` that are kept": "noxu.discovery.openapi:MAX_PARTS",
     "open watches": "noxu.http.watch_requests:MAX_WATCHES",
     "memory of the selectors of watches": "noxu.http.watch_requests:MAX_MEMORY",
-    "connections": "noxu.http.open_connections:MAX_CONNECTIONS",
+    "connections": "noxu.http.limits:Limits.connections",
     "incomplete TLS handshakes": "noxu.http.tls:MAX_HANDSHAKES",
-    "requests that have not arrived completely, together": "noxu.http.incoming:MAX_INCOMING",
-    "answers that clients have not read, together": "noxu.http.unsent:MAX_UNSENT",
+    "requests that have not arrived completely, together": "noxu.http.limits:Limits.incoming",
+    "answers that clients have not read, together": "noxu.http.limits:Limits.unsent",
     "writes that wait for the store": "noxu_storage.group_commit:MAX_PENDING_WRITES",
     "bytes of writes that wait for the store": "noxu_storage.group_commit:MAX_PENDING_BYTES",
     "lines of the audit log that wait to be written": "noxu.observability.line_writer:MAX_WAITING",
@@ -195,10 +196,10 @@ PAGE: Final = {
     "the shortest watch, if the client sets no duration (the longest is twice as long)": (
         "noxu.config:MIN_REQUEST_TIMEOUT"
     ),
-    "the head of a request to arrive": "noxu.http.connection:HEAD_DEADLINE",
-    "the body of a request to arrive": "noxu.http.body:BODY_DEADLINE",
-    "an idle connection": "noxu.http.connection:IDLE_DEADLINE",
-    "a client that reads nothing of its answer": "noxu.http.connection:SEND_DEADLINE",
+    "the head of a request to arrive": "noxu.http.limits:Limits.head_deadline",
+    "the body of a request to arrive": "noxu.http.limits:Limits.body_deadline",
+    "an idle connection": "noxu.http.limits:Limits.idle_deadline",
+    "a client that reads nothing of its answer": "noxu.http.limits:Limits.send_deadline",
     "a watch that reads nothing, with events waiting": "noxu.http.watch:STALLED_AFTER",
     "a read that waits for a future `resourceVersion`": "noxu.registry.reader:BLOCK_TIMEOUT",
     "an admission webhook (`timeoutSeconds`)": "noxu.admission.webhooks:_MAX_TIMEOUT",
@@ -219,8 +220,8 @@ PAGE: Final = {
     "conversion reviews of a list at the same time": "noxu.registry.conversion.converters:CONCURRENCY",
     "events that a running watch may be behind, whatever is compacted": "noxu_storage.log:TAIL_EVENTS",
     "bytes of those events": "noxu_storage.log:TAIL_BYTES",
-    "writes under way to etcd": "noxu_storage.etcd_writes:MAX_WRITES",
-    "the time in which a read or a write waits for an etcd that does not answer": "noxu_storage.etcd_writes:RESOLVE_WITHIN",
+    "writes under way to etcd": "noxu_storage.etcd.writes:MAX_WRITES",
+    "the time in which a read or a write waits for an etcd that does not answer": "noxu_storage.etcd.writes:RESOLVE_WITHIN",
 }
 UNITS: Final = {
     "": 1, "ms": 0.001, "s": 1, "min": 60, "million": 1_000_000, "Ki": KIB, "KiB": KIB, "Mi": MIB, "MiB": MIB,
@@ -253,7 +254,7 @@ def test_a_documented_limit_is_that_of_the_program(document: str, pattern: str, 
     text = " ".join((DOCS / document).read_text().split())  # wherever lines break
     [found] = re.findall(pattern, text)
     module, _, names = constant.partition(":")
-    value = sum(getattr(import_module(module), name) for name in names.split("+"))
+    value = sum(attrgetter(name)(import_module(module)) for name in names.split("+"))
     assert number(found) * unit == pytest.approx(value)
 
 
@@ -268,7 +269,7 @@ def test_the_page_of_limits_has_exactly_these() -> None:
 @rows("row", ROWS, ids=lambda row: row.limit)
 def test_a_limit_of_the_page_is_that_of_the_program(row: Row) -> None:
     module, _, name = PAGE[row.limit].partition(":")
-    assert number(row.value) * UNITS[row.unit] == getattr(import_module(module), name)
+    assert number(row.value) * UNITS[row.unit] == attrgetter(name)(import_module(module))
 
 
 def test_the_settings_of_the_page_are_options() -> None:

@@ -88,7 +88,7 @@ def test_invalid_options(arguments: list[str], message: str, capsys: pytest.Capt
 def test_a_server_without_etcd_does_not_start(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    pytest.importorskip("hpack", reason="package: hpack")
+    pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
     given = [argument.format(url=url) for argument in arguments]
     assert cli.main(["serve", "--port=0", f"--data={tmp_path}", *given]) == 1
@@ -96,13 +96,13 @@ def test_a_server_without_etcd_does_not_start(
 
 
 WITH_ETCD: list[tuple[str, list[str]]] = [
-    ("hpack", ["serve", "--port=0"]),
+    ("grpc", ["serve", "--port=0"]),
     ("google", ["serve", "--port=0"]),
     ("google", ["check"]),
     ("google", ["snapshot", "s.db"]),
     ("google", ["validate", "--stored"]),
 ]
-PACKAGES = {"hpack": "hpack", "google": "protobuf"}
+PACKAGES = {"grpc": "grpcio", "google": "protobuf"}
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     required = {_name(each) for each in metadata["dependencies"]}
     optional = {_name(each) for each in metadata["optional-dependencies"]["etcd"]}
-    known = {"google": "protobuf", "re2": "google-re2", "jwt": "pyjwt", "yaml": "pyyaml", "pytest": "pytest",
+    known = {"google": "protobuf", "grpc": "grpcio", "re2": "google-re2", "jwt": "pyjwt", "yaml": "pyyaml", "pytest": "pytest",
              "prometheus_client": "prometheus-client", "yarl": "aiohttp", "multidict": "aiohttp", "jsonpointer": "jsonpatch"}  # fmt: skip
     found: dict[str, set[str]] = {}
     for folder in ("apiserver", "storage"):
@@ -139,7 +139,7 @@ def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
                     found.setdefault(known.get(module, module), set()).add(path.name)
     others = {name: files for name, files in found.items() if name not in required}
     assert set(others) <= {*optional, "pytest"}
-    assert {file for name in optional for file in others.get(name, ())} == {"http2_headers.py", "etcd_client.py", "etcd_messages.py"}  # fmt: skip
+    assert {file for name in optional for file in others.get(name, ())} == {"channel.py", "client.py", "messages.py"}  # fmt: skip
 
 
 def _name(requirement: str) -> str:

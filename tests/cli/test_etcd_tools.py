@@ -55,11 +55,11 @@ class Place:
 
     def put(self, key: str, value: bytes) -> None:
         """As another program does."""
-        from noxu_storage.etcd_client import Client
-        from noxu_storage.etcd_messages import PUT, Message
+        from noxu_storage.etcd.client import EtcdClient
+        from noxu_storage.etcd.messages import PUT, Message
 
         async def written() -> None:
-            client = Client(self.etcd.servers)
+            client = EtcdClient(self.etcd.servers)
             await client.call(PUT, Message["PutRequest"](key=f"{self.etcd.prefix}/{key}".encode(), value=value))
             await client.close()
 
@@ -204,8 +204,8 @@ def test_invalid_options(line: str, message: str, run: Run) -> None:
 
 @pytest.mark.parametrize("command", ["check", "validate --stored", "migrate"])
 def test_without_etcd(command: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("hpack", reason="package: hpack")
-    monkeypatch.setattr("noxu_storage.etcd_client.ASK_WITHIN", 0.0)
+    pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
+    monkeypatch.setattr("noxu_storage.etcd.client.ASK_WITHIN", 0.0)
     ran = run(f"{command} --etcd-servers http://127.0.0.1:1")
     assert ran.status == (2 if "validate" in command else 1)
     assert "noxu: cannot read from etcd at http://127.0.0.1:1: " in ran.err

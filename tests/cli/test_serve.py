@@ -384,7 +384,7 @@ MODULES = [
     "noxu.commands.serve",
     "aiohttp",
     "noxu.process.server",
-    "noxu.http.late_app",
+    "noxu.http.http_server",
     "uvloop",
     "noxu_storage.memory",
 ]

@@ -13,7 +13,7 @@ import pytest
 from noxu.control_plane import ControlPlane, running
 from noxu.controllers.access_rules import GROUP, AccessRuleController, Put
 from noxu.manifests import loading
-from noxu.registry.access import Attributes, User
+from noxu.registry.access import AccessAttributes, User
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.stored_object import StoredObject
 from noxu.registry.turns import CLIENT
@@ -24,7 +24,7 @@ from tests.control_planes import assemble
 from tests.timing import eventually, eventually_async
 
 DEV: Final = User("dev", groups=("system:authenticated",))
-ASKED: Final = Attributes(DEV, "get", "", "v1", "pods", "", "default", "a")
+ASKED: Final = AccessAttributes(DEV, "get", "", "v1", "pods", "", "default", "a")
 
 
 def typed(kind: str, **more: Any) -> Object:

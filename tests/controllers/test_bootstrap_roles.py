@@ -11,7 +11,7 @@ import pytest
 from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.controllers import bootstrap_policy
 from noxu.controllers.bootstrap_roles import BootstrapRoleController, reconciled
-from noxu.registry.access import ANONYMOUS, Attributes, User
+from noxu.registry.access import ANONYMOUS, AccessAttributes, User
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.stored_object import object_at
 from noxu.values import Object, copy
@@ -35,22 +35,22 @@ AUTHENTICATED = "system:authenticated"
 DEV = User("dev", groups=(AUTHENTICATED,))
 ACCOUNT = User("system:serviceaccount:ns:a", groups=("system:serviceaccounts", AUTHENTICATED))
 COLLECTOR = User("system:serviceaccount:kube-system:generic-garbage-collector", groups=(AUTHENTICATED,))
-ALLOWED: list[tuple[str, User, Attributes, bool]] = [
-    ("everyone reads the version", ANONYMOUS, Attributes(ANONYMOUS, "get", path="/version"), True),
-    ("users discover the API", DEV, Attributes(DEV, "get", path="/apis/apps/v1"), True),
-    ("others do not", ANONYMOUS, Attributes(ANONYMOUS, "get", path="/apis/apps/v1"), False),
+ALLOWED: list[tuple[str, User, AccessAttributes, bool]] = [
+    ("everyone reads the version", ANONYMOUS, AccessAttributes(ANONYMOUS, "get", path="/version"), True),
+    ("users discover the API", DEV, AccessAttributes(DEV, "get", path="/apis/apps/v1"), True),
+    ("others do not", ANONYMOUS, AccessAttributes(ANONYMOUS, "get", path="/apis/apps/v1"), False),
     ("users ask about themselves", DEV,
-     Attributes(DEV, "create", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"), True),
-    ("users read nothing else", DEV, Attributes(DEV, "get", "", "v1", "configmaps", "", "ns", "a"), False),
-    ("accounts read the issuer", ACCOUNT, Attributes(ACCOUNT, "get", path="/openid/v1/jwks/"), True),
-    ("other users do not", DEV, Attributes(DEV, "get", path="/openid/v1/jwks"), False),
-    ("controllers do their work", COLLECTOR, Attributes(COLLECTOR, "delete", "apps", "v1", "deployments", "", "ns", "a"), True),
-    ("and nothing else", COLLECTOR, Attributes(COLLECTOR, "create", "apps", "v1", "deployments", "", "ns"), False),
+     AccessAttributes(DEV, "create", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"), True),
+    ("users read nothing else", DEV, AccessAttributes(DEV, "get", "", "v1", "configmaps", "", "ns", "a"), False),
+    ("accounts read the issuer", ACCOUNT, AccessAttributes(ACCOUNT, "get", path="/openid/v1/jwks/"), True),
+    ("other users do not", DEV, AccessAttributes(DEV, "get", path="/openid/v1/jwks"), False),
+    ("controllers do their work", COLLECTOR, AccessAttributes(COLLECTOR, "delete", "apps", "v1", "deployments", "", "ns", "a"), True),
+    ("and nothing else", COLLECTOR, AccessAttributes(COLLECTOR, "create", "apps", "v1", "deployments", "", "ns"), False),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("user", "asked", "expected"), [row[1:] for row in ALLOWED], ids=[row[0] for row in ALLOWED])
-async def test_what_they_allow(plane: ControlPlane, user: User, asked: Attributes, expected: bool) -> None:
+async def test_what_they_allow(plane: ControlPlane, user: User, asked: AccessAttributes, expected: bool) -> None:
     assert plane.authorize(asked).allowed is expected
 
 

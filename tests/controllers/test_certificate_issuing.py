@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from noxu.controllers.certificate_issuing import (
-    Refused,
+    RequestRefused,
     SigningCA,
     check_authority,
     issue,
@@ -94,7 +94,7 @@ def test_requests(signer: str, asked: bytes, usages: list[str], why: str) -> Non
     if not why:
         assert issued(asked, signer, usages).subject == x509.load_pem_x509_csr(asked).subject
         return
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         issue(asked, signer, usages, None, authority(), NOW)
     assert str(refused.value) == why
 

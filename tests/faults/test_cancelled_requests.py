@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-from aiohttp.web import BaseRequest
 
 from noxu.config import Config
 from noxu.http.app import App
+from noxu.http.received import Received
 from noxu.process.server import Server
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS
@@ -62,7 +62,7 @@ async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     """A server that cancels a request at the await that its header `cancel-at` names."""
     handle = App.handle
 
-    async def cancelled(app: App, request: BaseRequest) -> Any:
+    async def cancelled(app: App, request: Received) -> Any:
         point = int(request.headers.get("cancel-at", "0"))
         return await CancelledAt(handle(app, request), point)
 

@@ -19,10 +19,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import aiosqlite
 import pytest
 
-from noxu_storage import database, reserve
+from noxu_storage import database
+from noxu_storage import disk as disk_files
 from noxu_storage import sqlite as module
 from noxu_storage.check import check
 from noxu_storage.sqlite import SqliteStore
@@ -76,14 +76,14 @@ class Disk:
         return self.statements >= self.fails
 
 
-class Connection(sqlite3.Connection):
+class Connection(database.FileConnection):
     disk: ClassVar[Disk]
 
     def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         return self.disk.run(sql, partial(super().execute, sql, parameters))
 
-    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
-        return self.disk.run(sql, partial(super().executemany, sql, parameters))
+    def insert(self, sql: str, rows: Any) -> None:
+        self.disk.run(sql, partial(super().insert, sql, rows))
 
     def executescript(self, sql: str) -> sqlite3.Cursor:
         return self.disk.run(sql, partial(super().executescript, sql))
@@ -92,7 +92,7 @@ class Connection(sqlite3.Connection):
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     Connection.disk = Disk()
-    monkeypatch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=Connection))
+    monkeypatch.setattr(database, "FileConnection", Connection)
     monkeypatch.setattr(module, "RETRY_INTERVAL", 0.005)
     return Connection.disk
 
@@ -483,8 +483,8 @@ class SmallDisk:
         self.root, self.capacity = root, sys.maxsize
         self.files = SqliteFiles(root)
         self.files.fails = self.fails
-        self._allocate = reserve.allocate
-        monkeypatch.setattr(reserve, "allocate", self.allocate)
+        self._allocate = disk_files.allocate
+        monkeypatch.setattr(disk_files, "allocate", self.allocate)
 
     @property
     def used(self) -> int:
@@ -547,7 +547,7 @@ def test_what_has_filled_a_disk_can_be_deleted(
         disk.capacity = sys.maxsize
         await recovered(store)
         assert await store.put(key("new"), b"2", expected=0) > max(revisions.values())
-        assert disk.used > reserve.SIZE  # there is a reserve again
+        assert disk.used > disk_files.SIZE  # there is a reserve again
         await store.close()
 
     with disk.files():
@@ -616,8 +616,8 @@ async def test_a_full_disk_refuses_writes_until_space_is_freed(
 
 def test_room_is_found_where_the_system_has_no_call_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate", raising=False)
-    kept = reserve.Reserve(tmp_path / "noxu.db")
-    assert kept.take(spare=reserve.SIZE)
-    assert (tmp_path / "noxu.db-reserve").stat().st_size == reserve.SIZE
+    kept = disk_files.Reserve(tmp_path / "noxu.db")
+    assert kept.take(spare=disk_files.SIZE)
+    assert (tmp_path / "noxu.db-reserve").stat().st_size == disk_files.SIZE
     assert kept.give()
     assert not kept.give()

@@ -18,10 +18,10 @@ from tests import etcd_server
 from tests.etcd_server import EtcdServer
 from tests.timing import eventually_async, hang_guard
 
-pytest.importorskip("hpack", reason="package: hpack")
+pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
 
-from noxu_storage.etcd import EtcdStore
-from noxu_storage.etcd_layout import PlainLayout
+from noxu_storage.etcd.layout import PlainLayout
+from noxu_storage.etcd.store import EtcdStore
 
 PREFIX = "/faults/"
 COUNTERS = [Key("g/counters", "p/", str(number)) for number in range(3)]

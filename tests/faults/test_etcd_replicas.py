@@ -47,7 +47,7 @@ from tests.faults.replicas import (
 from tests.faults.server_process import MAPS
 from tests.timing import eventually_async
 
-pytest.importorskip("hpack", reason="package: hpack")
+pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
 
 ROUNDS = int(os.environ.get("NOXU_REPLICA_ROUNDS", "1"))
 WRITES = int(os.environ.get("NOXU_REPLICA_WRITES", "30"))

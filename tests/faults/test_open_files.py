@@ -35,8 +35,8 @@ LEAKED = 2  # descriptors and threads, however often a server is started
 LIMITED = f"""
 import resource, runpy, sys
 LOOP
-from noxu.http import open_connections
-open_connections.RESERVED = 0
+from noxu.http import clients
+clients.max_connections = lambda limits: {LIMIT}
 sys.argv[0] = "noxu"
 resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))
 runpy.run_module("noxu", run_name="__main__")

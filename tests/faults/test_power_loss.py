@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import aiosqlite
 import pytest
 
 from noxu_storage import database
@@ -35,7 +32,7 @@ KEPT = 60  # revisions of history that compaction keeps
 FILE = "data/store/noxu.db"
 
 
-class Checkpointing(sqlite3.Connection):
+class Checkpointing(database.FileConnection):
     """Checkpoints often, so that many failures are in the middle of one."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -188,10 +185,10 @@ def cut_again(root: Path, random: Random) -> Path:
     return again
 
 
-KINDS: dict[str, tuple[Durability, type[sqlite3.Connection]]] = {
+KINDS: dict[str, tuple[Durability, type[database.FileConnection]]] = {
     "full": ("full", Checkpointing),
     "normal": ("normal", Checkpointing),
-    "normal, with checkpoints as rare as they are": ("normal", sqlite3.Connection),
+    "normal, with checkpoints as rare as they are": ("normal", database.FileConnection),
 }
 
 
@@ -201,7 +198,7 @@ def test_a_power_failure_loses_what_the_durability_allows_and_never_corrupts(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     durability, connection = KINDS[kind]
-    monkeypatch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=connection))
+    monkeypatch.setattr(database, "FileConnection", connection)
     run = record(tmp_path / "run", durability, seed=1)
     lost = lost_in(run, tmp_path, Random(2), CUTS)
     record_property("power failures", len(lost))

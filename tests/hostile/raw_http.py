@@ -9,10 +9,13 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from noxu.security.certificates import Identity
+import pytest
+
+from noxu.security.certificates import CertifiedKey
 from noxu.testing.handle import Noxu
 from tests.security.handshakes import client_context
 from tests.timing import HANGS_AFTER
@@ -46,6 +49,12 @@ class Reply(NamedTuple):
         return self.headers.get_all("Warning") or []
 
 
+def set_limits(monkeypatch: pytest.MonkeyPatch, noxu: Noxu, **limits: float) -> None:
+    """Replace limits of a running server, for what its clients do from now on."""
+    clients = noxu._server.clients
+    monkeypatch.setattr(clients, "limits", replace(clients.limits, **limits))  # type: ignore[arg-type]
+
+
 class Target:
     """The server under attack. `tls`: how to connect to one that serves HTTPS."""
 
@@ -62,7 +71,7 @@ class Target:
         user = noxu.user("client")
         if user.certificate_authority is None or user.certificate is None or user.key is None:
             return cls(noxu.url)
-        identity = Identity(user.certificate.read_bytes(), user.key.read_bytes())
+        identity = CertifiedKey(user.certificate.read_bytes(), user.key.read_bytes())
         return cls(noxu.url, client_context(user.certificate_authority.read_bytes(), identity))
 
     @classmethod
@@ -73,7 +82,7 @@ class Target:
             return cls(noxu.url)
         return cls(
             noxu.url,
-            client_context(access.certificate_authority, Identity(access.client_certificate, access.client_key)),
+            client_context(access.certificate_authority, CertifiedKey(access.client_certificate, access.client_key)),
         )
 
     def connect(self, receive_buffer: int = 0) -> socket.socket:

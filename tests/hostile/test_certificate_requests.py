@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from noxu.controllers.certificate_issuing import Refused, SigningCA, issue
+from noxu.controllers.certificate_issuing import RequestRefused, SigningCA, issue
 from noxu.go.x509 import (
     BIT_STRING,
     COMMON_NAME,
@@ -155,7 +155,7 @@ async def outcome(cluster: Cluster, request: bytes) -> str:
         return "refused"
     try:
         found = issue(request, SIGNER, ["client auth"], None, authority(), NOW)
-    except (Refused, ValueError):
+    except (RequestRefused, ValueError):
         return "refused"
     certificate = x509.load_pem_x509_certificate(found)
     constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value

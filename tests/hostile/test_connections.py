@@ -17,8 +17,9 @@ import pytest
 
 from noxu import config
 from noxu.api import errors
-from noxu.http import body, connection, filters, routing, unsent
-from noxu.http.unsent import Unsent
+from noxu.http import connection, filters, routing
+from noxu.http.clients import Unsent
+from noxu.http.limits import DEFAULT_LIMITS, Limits
 from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import (
     Reply,
@@ -28,6 +29,7 @@ from tests.hostile.raw_http import (
     path_of,
     receive,
     receive_head,
+    set_limits,
     split_answers,
     status_of,
 )
@@ -64,8 +66,8 @@ def seconds_until_closed(connection: socket.socket) -> float:
 
 
 def test_the_deadlines_are_upstreams() -> None:
-    assert (connection.HEAD_DEADLINE, connection.IDLE_DEADLINE) == (32, 90)
-    assert (body.BODY_DEADLINE, config.REQUEST_TIMEOUT) == (60, 60)
+    assert (DEFAULT_LIMITS.head_deadline, DEFAULT_LIMITS.idle_deadline) == (32, 90)
+    assert (DEFAULT_LIMITS.body_deadline, config.REQUEST_TIMEOUT) == (60, 60)
 
 
 HALF = {
@@ -80,7 +82,7 @@ HALF = {
 def test_a_head_has_to_be_complete_before_its_deadline(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, sent: str
 ) -> None:
-    monkeypatch.setattr(connection, "HEAD_DEADLINE", 0.4)
+    set_limits(monkeypatch, noxu, head_deadline=0.4)
     with target.connect() as peer:
         peer.sendall(HALF[sent])
         assert 0.3 < seconds_until_closed(peer) < UNSHORTENED
@@ -97,7 +99,7 @@ def drip(peer: socket.socket) -> None:
 def test_sending_a_head_slowly_does_not_postpone_the_deadline(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "HEAD_DEADLINE", 0.5)
+    set_limits(monkeypatch, noxu, head_deadline=0.5)
     with target.connect() as peer:
         peer.sendall(b"GET /version HTTP/1.1\r\n" + HOST)
         with pytest.raises((ConnectionError, ssl.SSLEOFError)):
@@ -117,7 +119,7 @@ def test_the_head_of_a_later_request_has_a_deadline_of_its_own(
         peer.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
         assert status_of(receive(peer, answers=1)) == 200
         asyncio.run_coroutine_threadsafe(turns(), noxu._loop).result()
-        monkeypatch.setattr(connection, "HEAD_DEADLINE", 0.4)
+        set_limits(monkeypatch, noxu, head_deadline=0.4)
         peer.sendall(b"GET /livez")
         assert 0.3 < seconds_until_closed(peer) < UNSHORTENED
 
@@ -125,7 +127,7 @@ def test_the_head_of_a_later_request_has_a_deadline_of_its_own(
 def test_hundreds_of_incomplete_heads_do_not_block_others(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "HEAD_DEADLINE", 1.0)
+    set_limits(monkeypatch, noxu, head_deadline=1.0)
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(target.connect()) for _ in range(300)]
         for peer in peers:
@@ -139,7 +141,7 @@ def test_hundreds_of_incomplete_heads_do_not_block_others(
 def test_a_body_has_to_arrive_before_its_deadline(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, head: bytes
 ) -> None:
-    monkeypatch.setattr(body, "BODY_DEADLINE", 0.4)
+    set_limits(monkeypatch, noxu, body_deadline=0.4)
     with target.connect() as peer:
         peer.sendall(b"POST " + MAPS.encode() + b" HTTP/1.1\r\n" + HOST + head + b"\r\n")
         began = time.monotonic()
@@ -150,7 +152,7 @@ def test_a_body_has_to_arrive_before_its_deadline(
 
 
 def test_an_idle_connection_is_closed(noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "IDLE_DEADLINE", 0.4)
+    set_limits(monkeypatch, noxu, idle_deadline=0.4)
     with target.connect() as peer:
         peer.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
         assert status_of(receive(peer, answers=1)) == 200
@@ -207,7 +209,7 @@ def test_a_client_that_does_not_read_its_answer_is_disconnected(
     noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, request_: bytes
 ) -> None:
     noxu.apply(definition("drops"), LARGE, MEDIUM)
-    monkeypatch.setattr(connection, "SEND_DEADLINE", 0.2)
+    set_limits(monkeypatch, noxu, send_deadline=0.2)
     with not_reading(target, request_) as peer:
         eventually(lambda: is_reset(peer))
 
@@ -228,7 +230,7 @@ def test_a_client_that_reads_slowly_gets_its_whole_answer(
             self._start_send_timer()
 
     monkeypatch.setattr(connection.Connection, "_send_deadline_passed", recorded)
-    monkeypatch.setattr(connection, "SEND_DEADLINE", 0.001)
+    set_limits(monkeypatch, noxu, send_deadline=0.001)
     with not_reading(target, GET_LARGE) as peer:
         received = 0
         while received < 1_000_000:
@@ -252,7 +254,7 @@ def test_clients_that_do_not_read_do_not_keep_others_out(
 ) -> None:
     """They occupy all places until another client is refused; it can try again."""
     noxu.apply(definition("drops"), LARGE)
-    monkeypatch.setattr(unsent, "MIN_STALLED", 0.0)
+    monkeypatch.setattr(noxu._server.clients.unsent, "limits", Limits(min_stalled=0.0))
     in_flight = next(each for each in noxu._server.app.filters if isinstance(each, filters.InFlight))
     for limit in (in_flight.reading, in_flight.mutating):
         monkeypatch.setattr(limit, "maximum", 2)
@@ -618,7 +620,7 @@ def test_the_framing_of_a_body_may_not_be_endless(noxu: Noxu, target: Target, wh
             while not select.select([peer], [], [], 0.001)[0]:
                 peer.sendall(more)
                 sent += len(more)
-                assert sent < 8 * connection.MAX_TRAILER
+                assert sent < 8 * DEFAULT_LIMITS.trailer
             receive(peer)  # until it is closed
 
 
@@ -637,7 +639,7 @@ def test_trailers_and_extensions_of_chunks_are_ignored(target: Target) -> None:
 def test_idle_connections_with_long_targets_are_closed_when_there_are_too_many(noxu: Noxu, target: Target) -> None:
     """The parser keeps the target of the last request, and there may be 12,000 connections."""
     incoming = noxu._server.clients.incoming
-    incoming._limit = 500_000
+    incoming.limits = Limits(incoming=500_000)
     long, short = (b"GET /livez?%b HTTP/1.1\r\n%b\r\n" % (b"x" * size, HOST) for size in (200_000, 2))
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(target.connect()) for _ in range(3)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noxu.http.connection import MAX_HEAD
+from noxu.http.limits import DEFAULT_LIMITS
 from noxu.testing.handle import Noxu
 from tests.hostile.heads import HEADS
 from tests.hostile.loop_monitor import LoopMonitor, longest_block
@@ -40,7 +40,7 @@ def status_of(target: Target, sent: bytes) -> int:
 def test_a_long_part_of_a_head(target: Target, loop_monitor: LoopMonitor, longest: float, name: str) -> None:
     head = HEADS[name]
     sent = head.make()
-    assert len(sent) <= MAX_HEAD
+    assert len(sent) <= DEFAULT_LIMITS.head
     blocked = 1e9
     for _ in range(TRIES):
         loop_monitor.reset()

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from noxu.http import connection, tls
+from noxu.http import tls
 from noxu.security.certificates import new_authority
 from noxu.security.tls import Material, Named, ServerTls
 from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import LoopMonitor, longest_block
-from tests.hostile.raw_http import Target, receive, status_of
+from tests.hostile.raw_http import Target, receive, set_limits, status_of
 from tests.security.handshakes import client_context
 from tests.security.test_tls import SERVER, written
 from tests.timing import eventually
@@ -143,9 +143,9 @@ HALF = {"nothing": b"", "a byte": b"\x16", "half a record": hello()[:100], "a he
 
 @pytest.mark.parametrize("sent", HALF.values(), ids=HALF)
 def test_a_handshake_has_to_be_complete_before_its_deadline(
-    target: Target, monkeypatch: pytest.MonkeyPatch, sent: bytes
+    noxu: Noxu, target: Target, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr(connection, "HEAD_DEADLINE", 0.3)
+    set_limits(monkeypatch, noxu, head_deadline=0.3)
     with target.connect() as peer:
         peer.sendall(sent)
         receive(peer)
@@ -154,7 +154,7 @@ def test_a_handshake_has_to_be_complete_before_its_deadline(
 def test_incomplete_handshakes_count_as_idle_connections(
     noxu: Noxu, target: Target, secure: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(noxu._server.clients.connections, "_limit", 20)
+    monkeypatch.setattr(noxu._server.clients.connections, "limit", 20)
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(target.connect()) for _ in range(40)]
         for peer in peers:

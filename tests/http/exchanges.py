@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 import aiohttp
-from aiohttp.test_utils import RawTestServer
 from multidict import CIMultiDict
 from yarl import URL
 
 from noxu.control_plane import ControlPlane, running
 from noxu.http.answer import Answer
 from noxu.http.app import App
+from noxu.http.clients import Clients
 from noxu.http.documents import Documents
 from noxu.http.exchange import Backend, Exchange
+from noxu.http.http_server import HttpServer
 from noxu.http.traces import Traces
 from noxu.observability import health
 from noxu.registry.access import ANONYMOUS, User
@@ -91,14 +93,15 @@ async def serving_app(
             sinks=[exchanges.append, *sinks],
             authenticator=NamedUsers(),
         )
-        server = RawTestServer(app.handle)
-        await server.start_server()  # which cancels the handlers of clients that are gone
-        try:
-            async with aiohttp.ClientSession() as session:
-                yield ServedApp(app, exchanges, session, str(server.make_url("")))
-        finally:
-            app.end_watches()
-            await server.close()
+        server = HttpServer(lambda: app, Clients())
+        async with await asyncio.get_running_loop().create_server(server.connection, "127.0.0.1", 0) as listening:
+            address = "{}:{}".format(*listening.sockets[0].getsockname())
+            try:
+                async with aiohttp.ClientSession() as session:
+                    yield ServedApp(app, exchanges, session, f"http://{address}")
+            finally:
+                app.end_watches()
+                await server.shutdown(5.0)
 
 
 Handler = Callable[[Exchange], Awaitable[Answer]]

@@ -10,7 +10,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.http.filters import Authenticate, Authorize
 from noxu.http.metrics import ACCESS_SECONDS, AccessMetrics
-from noxu.registry.access import ALLOWED, Attributes, Decision, User
+from noxu.registry.access import ALLOWED, AccessAttributes, Decision, User
 from noxu.security.credentials import Credentials
 from tests.http.exchanges import serving_app
 from tests.http.test_filters import parsed
@@ -86,7 +86,7 @@ DECISIONS: dict[str, tuple[Decision, str]] = {
 def test_a_request_that_is(decision: Decision, result: str) -> None:
     metrics = AccessMetrics()
 
-    def decide(_: Attributes) -> Decision:
+    def decide(_: AccessAttributes) -> Decision:
         return decision
 
     exchange = parsed()

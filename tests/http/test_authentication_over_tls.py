@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.config import Authentication
-from noxu.security.certificates import Authority, Identity, new_authority
+from noxu.security.certificates import Authority, CertifiedKey, new_authority
 from noxu.testing.handle import Noxu
 from tests.hostile.raw_http import JSON, Reply, Target
 from tests.security.handshakes import client_context
@@ -42,13 +42,13 @@ def authority(noxu: Noxu) -> Authority:
     return noxu._server.secured.own().authority
 
 
-def send(noxu: Noxu, identity: Identity | None, path: str = REVIEWS, **headers: str) -> Reply:
+def send(noxu: Noxu, identity: CertifiedKey | None, path: str = REVIEWS, **headers: str) -> Reply:
     target = Target(noxu.url, client_context(authority(noxu).certificate, identity))
     body = b"{}" if path == REVIEWS else None
     return target.send("POST" if body else "GET", path, body, {"Content-Type": JSON, **headers})
 
 
-def whoami(noxu: Noxu, identity: Identity | None, headers: dict[str, str] | None = None) -> Any:
+def whoami(noxu: Noxu, identity: CertifiedKey | None, headers: dict[str, str] | None = None) -> Any:
     reply = send(noxu, identity, REVIEWS, **headers or {})
     user = json.loads(reply.body).get("status", {}) if reply.status == 201 else {}
     return user["userInfo"]["username"] if user else reply.status
@@ -64,7 +64,7 @@ def test_the_user_of_a_certificate(noxu: Noxu) -> None:
 def test_who_is_who(noxu: Noxu) -> None:
     jane = authority(noxu).issue_client("jane")
     proxy, other = PROXIES.issue_client("proxy"), PROXIES.issue_client("other")
-    rows: list[tuple[str, Identity | None, dict[str, str], str | int]] = [
+    rows: list[tuple[str, CertifiedKey | None, dict[str, str], str | int]] = [
         ("nothing", None, {}, 403),  # who is anonymous may not ask
         ("headers without a proxy", None, REMOTE, 403),
         ("a client's certificate", jane, {}, "jane"),

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
-from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict
 
 from noxu.api import errors
@@ -15,6 +14,7 @@ from noxu.api.errors import ApiError
 from noxu.config import Requests
 from noxu.http import filters
 from noxu.http.answer import Answered
+from noxu.http.clients import Unsent
 from noxu.http.exchange import Exchange
 from noxu.http.filters import (
     Authenticate,
@@ -28,13 +28,13 @@ from noxu.http.filters import (
     Tracing,
 )
 from noxu.http.traces import Traces
-from noxu.http.unsent import Unsent
-from noxu.registry.access import ANONYMOUS, Attributes, Decision, User, allow_everything
+from noxu.registry.access import ANONYMOUS, AccessAttributes, Decision, User, allow_everything
 from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING
 from noxu.security.cors import AllowedOrigins
 from noxu.security.credentials import Credentials
 from tests.http.exchanges import MAPS
+from tests.http.wire import received
 from tests.security.lines import Lines
 
 
@@ -43,7 +43,7 @@ def exchange_of(
 ) -> Exchange:
     """An exchange that no filter has seen. `Audit_Id` is the header Audit-Id."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Exchange(make_mocked_request(method, target, given, version=version), backend, "id", received=100.0)
+    return Exchange(received(method, target, given, version=version), backend, "id", received=100.0)
 
 
 def parsed(*arguments: Any, **more: Any) -> Exchange:
@@ -60,7 +60,7 @@ class Deny:
         raise errors.ApiError(401, "who are you?", "Unauthorized")
 
 
-def refuse(attributes: Attributes) -> Decision:
+def refuse(attributes: AccessAttributes) -> Decision:
     return Decision(allowed=False)
 
 
@@ -250,7 +250,7 @@ def test_requests_that_a_browser_calls_cross_site_are_refused(site: str, passes:
 
 def test_one_of_several_origins_is_not_enough() -> None:
     given = CIMultiDict([("Host", "127.0.0.1"), ("Origin", "http://127.0.0.1"), ("Origin", "http://127.0.0.1:81")])
-    exchange = Exchange(make_mocked_request("GET", MAPS, given), None, "id", received=100.0)  # type: ignore[arg-type]
+    exchange = Exchange(received("GET", MAPS, given), None, "id", received=100.0)  # type: ignore[arg-type]
     ParseTarget().enter(exchange)
     refused = refusal(CheckOrigin(frozenset(), AllowedOrigins(["^http://127\\.0\\.0\\.1$"])), exchange)
     assert refused is not None
@@ -319,7 +319,7 @@ class Names:
         return User(given.headers["X-User"])
 
 
-def only_reading_for_eve(asked: Attributes) -> Decision:
+def only_reading_for_eve(asked: AccessAttributes) -> Decision:
     return Decision(asked.user.name != "eve" or asked.verb in ("get", "list", "watch"), "not she")
 
 

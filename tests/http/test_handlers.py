@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 from typing import Any, cast
-from unittest import mock
 
 import pytest
-from aiohttp import StreamReader
-from aiohttp.test_utils import make_mocked_request
 
 from noxu.api.errors import ApiError
 from noxu.http.answer import Answer
@@ -33,6 +30,7 @@ from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 from tests.http.exchanges import MAPS, backend_of
+from tests.http.wire import received
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -68,10 +66,7 @@ def exchange_of(
         DEFINITION["metadata"]["name"], versions_of(DEFINITION | {"status": status}, 0)
     )
     sent = {"User-Agent": AGENT, "Content-Type": content_type, **headers}
-    payload = StreamReader(mock.Mock(), 2**16)
-    payload.feed_data(body)
-    payload.feed_eof()
-    request = make_mocked_request(method, target, {k: v for k, v in sent.items() if v}, payload=payload)
+    request = received(method, target, {k: v for k, v in sent.items() if v}, body=body)
     exchange = Exchange(
         request, backend_of(plane, writer=Recorder(created)), "id", 0.0, user=User("eve"), deadline=60.0
     )

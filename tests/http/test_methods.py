@@ -4,49 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from unittest import mock
 
 import pytest
-from aiohttp import web, web_request, web_server
 
-from noxu.http.connection import Connection
-from noxu.http.incoming import Incoming
+from noxu.http.clients import Clients
 from noxu.http.methods import MAX_METHOD
-from noxu.http.open_connections import OpenConnections
-from noxu.http.unsent import Unsent
+from noxu.http.received import Received, read_body
+from tests.http.wire import connected
 from tests.timing import eventually_async
 
 HOST = b" HTTP/1.1\r\nHost: a\r\n"
 Seen = list[tuple[str, str, bytes]]
-
-
-class Transport(asyncio.Transport):
-    """The client's end of a connection, which reads everything. `sent` is what the server has written."""
-
-    def __init__(self) -> None:
-        super().__init__({"socket": mock.Mock(family=0)})
-        self.sent = b""
-        self.closed = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.sent += bytes(data)
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = close
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
 
 
 async def conversation(pieces: list[bytes], requests: int, *, reads: bool = True) -> tuple[Seen, bytes, int]:
@@ -56,26 +24,22 @@ async def conversation(pieces: list[bytes], requests: int, *, reads: bool = True
     """
     seen: Seen = []
 
-    async def handle(request: web_request.BaseRequest) -> web.StreamResponse:
-        body = await request.read() if reads else b""
+    async def handle(request: Received) -> None:
+        body = await read_body(request) if reads else b""
         seen.append((request.method, request.raw_path, body))
-        return web.Response(text="ok")
+        request.connection.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
-    loop, incoming = asyncio.get_running_loop(), Incoming()
-    server = web_server.Server(handle)
-    connection = Connection(server, loop, Unsent(), incoming, OpenConnections(10))
-    transport = Transport()
-    connection.connection_made(transport)
+    clients = Clients()
+    connection, transport = connected(handle, clients)
     for piece in pieces:
         connection.data_received(piece)
         if random.random() < 0.1:
             await asyncio.sleep(0)
     await eventually_async(lambda: len(seen) == requests or transport.closed)
     await eventually_async(lambda: transport.sent.count(b"HTTP/1.1 ") >= requests or transport.closed)
-    total = incoming.total
+    total = clients.incoming.total
     connection.force_close()
     connection.connection_lost(None)
-    await server.shutdown(0)
     return seen, transport.sent, total
 
 

@@ -9,91 +9,62 @@ import socket
 import zlib
 from collections.abc import AsyncIterator
 from typing import Any, Final
-from unittest import mock
 
 import pytest
-from aiohttp import web_response
-from aiohttp.test_utils import make_mocked_request
+from aiohttp.http import HttpVersion10
 
 from conformance.client import Client
 from noxu.api import errors
 from noxu.api.errors import ApiError
-from noxu.http import sending
+from noxu.http import app, sending
 from noxu.http.answer import Answer, text_answer
+from noxu.http.clients import Unsent
 from noxu.http.exchange import Exchange
-from noxu.http.sending import PIECE, error_answer, too_late
-from noxu.http.unsent import Unsent
+from noxu.http.responses import error_answer, too_late
+from noxu.http.sending import PIECE
+from tests.hostile.raw_http import Reply, parse_answer
+from tests.http.wire import Wire, connected, received
 
 NO_BACKEND: Any = None
 
 
-class Wire:
-    """A connection's writer that keeps what is written."""
-
-    def __init__(self) -> None:
-        self.body = b""
-        self.pieces = self.largest = 0
-        self.output_size = 0
-        self.length: int | None = None
-        self.chunked = False
-        self.transport = mock.Mock()
-
-    def send_headers(self) -> None: ...
-
-    def enable_chunking(self) -> None:
-        self.chunked = True
-
-    async def write_headers(self, line: str, headers: Any) -> None: ...
-
-    async def write(self, data: bytes, **_: Any) -> None:
-        self.pieces += 1
-        self.largest = max(self.largest, len(data))
-        self.body += data
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        self.body += data
-
-
-def exchange_of(method: str = "GET", target: str = "/a", **headers: str) -> tuple[Exchange, Wire]:
-    wire = Wire()
+async def sent(answer: Answer, method: str = "GET", **headers: str) -> tuple[Reply, Wire]:
+    """What a client receives, and its connection."""
+    connection, wire = connected()
     given = {name.replace("_", "-"): value for name, value in headers.items()}
-    writer: Any = wire
-    return Exchange(make_mocked_request(method, target, given, writer=writer), NO_BACKEND, "the-id", 0.0), wire
-
-
-async def send(exchange: Exchange, answer: Answer) -> web_response.StreamResponse:
+    request = received(method, headers=given, connection=connection)
+    exchange = Exchange(request, NO_BACKEND, "the-id", 0.0)
+    exchange.headers += FROM_FILTERS
     waits = sending.send(exchange, answer, Unsent())
-    assert waits is not None
-    return await waits
+    if waits is not None:
+        await waits
+    assert request.keep_alive != (b"Connection: close" in wire.sent)
+    connection.connection_lost(None)
+    return parse_answer(wire.sent), wire
 
 
-def body_of(response: web_response.StreamResponse) -> bytes:
-    assert isinstance(response, web_response.Response)
-    assert isinstance(response.body, bytes)
-    return response.body
+FROM_FILTERS: Final = [("Warning", "a"), ("Warning", "b"), ("Audit-Id", "not mine")]
 
 
 async def test_an_answer_has_its_headers_and_those_of_filters() -> None:
-    exchange, _ = exchange_of()
-    exchange.headers += [("Warning", "a"), ("Warning", "b"), ("Audit-Id", "not mine")]
-    response = await send(exchange, Answer(b"{}", 201, "application/yaml", (("Vary", "Accept"),)))
-    assert (response.status, response.reason, body_of(response)) == (201, "Created", b"{}")
-    assert response.headers.getall("Warning") == ["a", "b"]
-    assert response.headers.getall("Audit-Id") == ["the-id"]
-    assert (response.headers["Content-Type"], response.headers["Vary"]) == ("application/yaml", "Accept")
+    reply, wire = await sent(Answer(b"{}", 201, "application/yaml", (("Vary", "Accept"),)))
+    assert wire.sent.startswith(b"HTTP/1.1 201 Created\r\n")
+    assert reply.body == b"{}"
+    assert reply.headers.get_all("Warning") == ["a", "b"]
+    assert reply.headers.get_all("Audit-Id") == ["the-id"]
+    assert (reply.headers["Content-Type"], reply.headers["Vary"]) == ("application/yaml", "Accept")
 
 
 async def test_an_answer_is_not_cached_unless_it_says_so() -> None:
-    exchange, _ = exchange_of()
-    assert (await send(exchange, Answer(b""))).headers["Cache-Control"] == "no-cache, private"
-    assert "Cache-Control" not in (await send(exchange, Answer(b"", headers=()))).headers
+    assert (await sent(Answer(b"")))[0].headers["Cache-Control"] == "no-cache, private"
+    assert "Cache-Control" not in (await sent(Answer(b"", headers=())))[0].headers
 
 
 @pytest.mark.parametrize(("headers", "closed"), [((), False), ((("Connection", "close"),), True)])
 async def test_an_answer_may_close_the_connection(headers: Any, closed: bool) -> None:
-    exchange, _ = exchange_of()
-    response = await send(exchange, Answer(b"", headers=headers))
-    assert (response.keep_alive is False) == closed
+    """`sent` checks that the connection learns of it."""
+    reply, _ = await sent(Answer(b"", headers=headers))
+    assert ("Connection" in reply.headers) == closed
 
 
 LARGE = b"x" * (128 * 1024 + 1)
@@ -109,11 +80,10 @@ GZIPS: list[tuple[str, bytes, str, bool]] = [
 
 @pytest.mark.parametrize(("body", "accept", "packed"), [row[1:] for row in GZIPS], ids=[row[0] for row in GZIPS])
 async def test_gzip(body: bytes, accept: str, packed: bool) -> None:
-    exchange, wire = exchange_of(Accept_Encoding=accept)
-    response = await send(exchange, Answer(body, headers=(("Vary", "Accept"),)))
-    assert response.headers.get("Content-Encoding") == ("gzip" if packed else None)
-    assert response.headers.getall("Vary") == ["Accept", "Accept-Encoding"][: 1 + packed]
-    assert (gzip.decompress(wire.body) if packed else wire.body) == body
+    reply, _ = await sent(Answer(body, headers=(("Vary", "Accept"),)), Accept_Encoding=accept)
+    assert reply.headers["Content-Encoding"] == ("gzip" if packed else None)
+    assert reply.headers.get_all("Vary") == ["Accept", "Accept-Encoding"][: 1 + packed]
+    assert (gzip.decompress(reply.body) if packed else reply.body) == body
 
 
 PARTS: list[tuple[str, Any, int]] = [
@@ -122,17 +92,17 @@ PARTS: list[tuple[str, Any, int]] = [
     ("large bytes", LARGE, 3),
     ("large parts", (LARGE[:10], memoryview(LARGE)[10:-1], b"y"), 4),
 ]
+"""The number of writes after that of the head; a small body is written with it."""
 
 
 @pytest.mark.parametrize(("body", "pieces"), [row[1:] for row in PARTS], ids=[row[0] for row in PARTS])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_a_large_body_is_written_in_pieces(method: str, body: Any, pieces: int) -> None:
-    exchange, wire = exchange_of(method)
     whole = b"".join([body] if isinstance(body, bytes) else body)
-    response = await send(exchange, Answer(body))
-    assert response.headers["Content-Length"] == str(len(whole))
-    assert (wire.body, wire.chunked) == (whole if method == "GET" else b"", False)
-    assert wire.pieces == (pieces if method == "GET" else 0)
+    reply, wire = await sent(Answer(body), method)
+    assert reply.headers["Content-Length"] == str(len(whole))
+    assert reply.body == (whole if method == "GET" else b"")
+    assert len(wire.writes) == 1 + (pieces if method == "GET" else 0)
 
 
 async def test_so_is_a_large_part_of_a_body_in_chunks() -> None:
@@ -142,10 +112,10 @@ async def test_so_is_a_large_part_of_a_body_in_chunks() -> None:
         yield b"["
         yield LARGE
 
-    exchange, wire = exchange_of()
-    await send(exchange, Answer(large()))
-    assert (wire.body, wire.chunked) == (b"[" + LARGE, True)
-    assert (wire.pieces, wire.largest) == (4, PIECE)
+    reply, wire = await sent(Answer(large()))
+    assert reply.body == b"[" + LARGE
+    assert len(wire.writes) == 1 + 4 + 1, "the head, pieces, the end"
+    assert max(wire.writes) == PIECE + len(b"10000\r\n\r\n")
 
 
 async def chunks() -> AsyncIterator[bytes]:
@@ -164,12 +134,11 @@ CHUNKED: list[tuple[str, str, str, bytes, bool]] = [
     ("method", "accept", "body", "packed"), [row[1:] for row in CHUNKED], ids=[row[0] for row in CHUNKED]
 )
 async def test_chunks_are_sent(method: str, accept: str, body: bytes, packed: bool) -> None:
-    exchange, wire = exchange_of(method, Accept_Encoding=accept)
-    response = await send(exchange, Answer(chunks()))
-    assert response.headers.get("Content-Encoding") == ("gzip" if packed else None)
-    assert wire.chunked == (method != "HEAD")
-    assert (zlib.decompress(wire.body, wbits=31) if packed else wire.body) == body
-    assert wire.pieces == (0 if method == "HEAD" else 4 if packed else 3)
+    reply, wire = await sent(Answer(chunks()), method, Accept_Encoding=accept)
+    assert reply.headers["Content-Encoding"] == ("gzip" if packed else None)
+    assert reply.headers["Transfer-Encoding"] == (None if method == "HEAD" else "chunked")
+    assert (zlib.decompress(reply.body, wbits=31) if packed else reply.body) == body
+    assert len(wire.writes) == (1 if method == "HEAD" else 4 if packed else 5)
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
@@ -192,7 +161,7 @@ FORMATS: list[tuple[str, str, dict[str, str], str, str]] = [
     ("target", "headers", "content_type", "start"), [row[1:] for row in FORMATS], ids=[row[0] for row in FORMATS]
 )
 def test_an_error_as(target: str, headers: dict[str, str], content_type: str, start: str) -> None:
-    answer = error_answer(NOT_FOUND, make_mocked_request("GET", target, headers))
+    answer = error_answer(NOT_FOUND, received("GET", target, headers))
     assert isinstance(answer.body, bytes)
     assert (answer.status, answer.content_type) == (404, content_type)
     assert answer.body.decode("latin-1").startswith(start)
@@ -202,13 +171,11 @@ def test_an_error_as(target: str, headers: dict[str, str], content_type: str, st
 def test_an_error_that_upstream_writes_as_text() -> None:
     error = ApiError(429, "slow down", text="slow down\n")
     error.retry_after = 1
-    assert error_answer(error, make_mocked_request("GET", "/a")) == text_answer(
-        "slow down\n", 429, (("Retry-After", "1"),)
-    )
+    assert error_answer(error, received("GET", "/a")) == text_answer("slow down\n", 429, (("Retry-After", "1"),))
 
 
 def test_an_error_says_when_to_try_again() -> None:
-    answer = error_answer(errors.timeout("late", 7), make_mocked_request("GET", "/a"))
+    answer = error_answer(errors.timeout("late", 7), received("GET", "/a"))
     assert ("Retry-After", "7") in answer.headers
 
 
@@ -259,21 +226,25 @@ def conversation(served: Client, line: str, header: str) -> bytes:
 
 
 @pytest.mark.parametrize(("line", "header", "at_once"), [row[1:] for row in WHOLE], ids=[row[0] for row in WHOLE])
-def test_an_answer_that_is_written_at_once_is_the_one_of_aiohttp(
+def test_an_answer_that_is_written_at_once_is_like_any_other(
     served: Client, monkeypatch: pytest.MonkeyPatch, line: str, header: str, at_once: bool
 ) -> None:
     written: list[bool] = []
-    decide = sending._head_of_whole
+    send, send_any = sending.send, sending._send
 
-    def decided(*given: Any) -> Any:
-        head = decide(*given)
-        written.append(head is not None)
-        return head
+    def noted(*given: Any) -> Any:
+        written.append(True)
+        return send(*given)
 
-    monkeypatch.setattr(sending, "_head_of_whole", decided)
+    def noted_any(*given: Any) -> Any:
+        written[-1] = False
+        return send_any(*given)
+
+    monkeypatch.setattr(app, "send", noted)
+    monkeypatch.setattr(sending, "_send", noted_any)
     found = conversation(served, line, header)
     assert written[0] == at_once
-    monkeypatch.setattr(sending, "_head_of_whole", lambda *_: None)
+    monkeypatch.setattr(sending, "_usual_head", lambda *_: None)
     assert found == conversation(served, line, header)
     assert found.startswith(b"HTTP/1.")
 
@@ -282,7 +253,7 @@ HEADS: list[tuple[str, int, str, Any]] = [
     ("an answer without a body", 204, "text/plain", ()),
     ("no type", 200, "", ()),
     ("a header of the connection", 200, "text/plain", (("Connection", "close"),)),
-    ("a header that aiohttp completes", 200, "text/plain", (("date", "now"),)),
+    ("a header that every answer has", 200, "text/plain", (("date", "now"),)),
     ("a line end in a header", 200, "text/plain", (("A", "b\r\nC: d"),)),
     ("a line end in the type", 200, "text/plain\n", ()),
     ("another script", 200, "text/plain", (("A", "\u00fc"),)),
@@ -290,6 +261,23 @@ HEADS: list[tuple[str, int, str, Any]] = [
 
 
 @pytest.mark.parametrize(("status", "kind", "headers"), [row[1:] for row in HEADS], ids=[row[0] for row in HEADS])
-def test_aiohttp_writes_unusual_heads(status: int, kind: str, headers: Any) -> None:
-    assert sending._head(status, kind, headers) is None
-    assert sending._head(200, "text/plain", (("A", "b"),)) is not None
+def test_an_unusual_head_is_not_kept(status: int, kind: str, headers: Any) -> None:
+    assert sending._usual_head(status, kind, headers) is None
+    assert sending._usual_head(200, "text/plain", (("A", "b"),)) is not None
+
+
+# -- HTTP/1.0, which has no chunks
+
+
+async def test_a_body_in_chunks_ends_with_the_connection_of_an_old_client() -> None:
+    connection, wire = connected()
+    request = received(version=HttpVersion10, headers={"Connection": "keep-alive"}, connection=connection)
+    waits = sending.send(Exchange(request, NO_BACKEND, "the-id", 0.0), Answer(chunks()), Unsent())
+    assert waits is not None
+    await waits
+    head, _, body = wire.sent.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.0 200 OK\r\n")
+    assert b"Transfer-Encoding" not in head
+    assert b"keep-alive" not in head
+    assert (body, request.keep_alive) == (b"[1,2]", False)
+    connection.connection_lost(None)

@@ -130,9 +130,8 @@ def test_requests_have_the_certificate_of_their_client(
 
     async def recorded(self: App, exchange: Exchange, *more: Any) -> object:
         request = exchange.request
-        assert request.transport is not None
-        assert request.secure
-        found.append(request.transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
+        assert request.connection.transport is not None
+        found.append(request.connection.transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
         return await handle(self, exchange, *more)
 
     monkeypatch.setattr(App, "_filtered", recorded)

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from noxu.http.incoming import Incoming
-from noxu.http.open_connections import OpenConnections
+from noxu.http.clients import Clients
 from noxu.http.tls import RECORD, Handshakes, TlsConnection
 from noxu.security.certificates import new_authority
 from noxu.security.tls import Material, ServerTls
@@ -50,7 +49,7 @@ class Client:
         authority = new_authority()
         server = ServerTls(Material(authority.issue_server(["localhost"])))
         self.above, self.socket = Received(), Socket()
-        self.server = TlsConnection(lambda: self.above, server.context, Handshakes(), Incoming(), OpenConnections(1))
+        self.server = TlsConnection(lambda: self.above, server.context, Handshakes(), Clients())
         self.server.connection_made(self.socket)
         self._from_server, self._to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = client_context(authority.identity.certificate)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from typing import Any, cast
 
 import pytest
 
 from noxu.api import selectors
 from noxu.config import Config
-from noxu.http import unsent, watch
+from noxu.http import outgoing, watch
 from noxu.http.options import ListOptions
 from noxu.http.watch_requests import _ChunkedPipe
 from noxu.http.websocket import WebSocketPipe
@@ -21,6 +22,7 @@ from noxu.registry.cache import Change, Delivery
 from noxu.registry.reader import Selection
 from noxu_storage.types import Key
 from tests.http.streams import DEFINITION, THINGS, resource_of, stored_thing
+from tests.http.wire import connected
 from tests.timing import eventually_async, loop_turns
 
 
@@ -203,12 +205,6 @@ class Transport:
         return sum(map(len, self.pieces))
 
 
-class Request:
-    def __init__(self) -> None:
-        self.transport = Transport()
-        self.protocol = self  # which has the transport, too
-
-
 EVENTS = [b'{"a":1}\n', b'{"b":"' + b"x" * 200 + b'"}\n']
 
 
@@ -220,15 +216,17 @@ EVENTS = [b'{"a":1}\n', b'{"b":"' + b"x" * 200 + b'"}\n']
     ],
     ids=["one chunk", "two messages"],
 )
-def test_a_pipe_writes_references_to_events(
+async def test_a_pipe_writes_references_to_events(
     pipe: type[_ChunkedPipe | WebSocketPipe], expected: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unsent, "_WRITELINES_PAUSES", True)
-    request = Request()
-    end = pipe(request)  # type: ignore[arg-type]
+    monkeypatch.setattr(outgoing, "_WRITELINES_PAUSES", True)
+    made, _ = connected()
+    made.transport = transport = cast("Any", Transport())
+    end = pipe(made)
     assert end.write(end.framed(EVENTS)) == len(expected)
-    assert b"".join(request.transport.pieces) == expected
-    assert [piece for piece in request.transport.pieces if any(piece is event for event in EVENTS)] == EVENTS
+    assert b"".join(transport.pieces) == expected
+    assert [piece for piece in transport.pieces if any(piece is event for event in EVENTS)] == EVENTS
+    made.connection_lost(None)
 
 
 WRITELINES_PAUSES: list[tuple[tuple[int, int, int], bool]] = [
@@ -244,7 +242,7 @@ WRITELINES_PAUSES: list[tuple[tuple[int, int, int], bool]] = [
 
 @pytest.mark.parametrize(("version", "expected"), WRITELINES_PAUSES)
 def test_whether_writelines_tells_that_a_client_does_not_read(version: tuple[int, int, int], expected: bool) -> None:
-    assert unsent.writelines_pauses(version) is expected
+    assert outgoing.writelines_pauses(version) is expected
 
 
 @pytest.mark.parametrize(
@@ -256,10 +254,12 @@ def test_whether_writelines_tells_that_a_client_does_not_read(version: tuple[int
         (False, [b"a"], [b"a"]),
     ],
 )
-def test_pieces_are_joined_where_writelines_does_not_tell(
+async def test_pieces_are_joined_where_writelines_does_not_tell(
     pauses: bool, pieces: list[bytes], written: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unsent, "_WRITELINES_PAUSES", pauses)
-    transport = Transport()
-    assert unsent.write_pieces(transport, pieces) == sum(map(len, written))  # type: ignore[arg-type]
+    monkeypatch.setattr(outgoing, "_WRITELINES_PAUSES", pauses)
+    made, _ = connected()
+    made.transport = transport = cast("Any", Transport())
+    assert made.write_pieces(pieces) == sum(map(len, written))
     assert transport.pieces == written
+    made.connection_lost(None)

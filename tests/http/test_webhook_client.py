@@ -21,7 +21,7 @@ import pytest
 
 from noxu.http import webhooks
 from noxu.http.webhooks import WebhookClient
-from noxu.webhook.client import BadAnswer, CallFailed, Endpoint, Reply, Service, describe
+from noxu.webhook.client import BadAnswer, CallFailed, Service, WebhookEndpoint, WebhookReply, describe
 from tests.optional import needs_program
 from tests.timing import hang_guard, longest_block
 
@@ -91,14 +91,14 @@ def http(body: bytes = b"{}", status: str = "200 OK", **headers: str) -> bytes:
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
 
 
-async def failure(caller: WebhookClient, endpoint: Endpoint, **options: Any) -> str:
+async def failure(caller: WebhookClient, endpoint: WebhookEndpoint, **options: Any) -> str:
     with pytest.raises(CallFailed) as error:
         await caller(endpoint, b"{}", **{"timeout": 30, **options})
     return error.value.text
 
 
-def plain(port: int, path: str = "/x") -> Endpoint:
-    return Endpoint(f"http://127.0.0.1:{port}{path}")
+def plain(port: int, path: str = "/x") -> WebhookEndpoint:
+    return WebhookEndpoint(f"http://127.0.0.1:{port}{path}")
 
 
 # -- what is sent, and what comes back --------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ async def test_a_review_is_posted_as_upstream_does(client: WebhookClient) -> Non
     seen: list[bytes] = []
     async with serving(answering(http(b'{"a":1}'), seen=seen)) as port:
         reply = await client(plain(port), b'{"question":1}', timeout=27)
-    assert reply == Reply(200, "application/json", b'{"a":1}')
+    assert reply == WebhookReply(200, "application/json", b'{"a":1}')
     head, _, body = seen[0].partition(b"\r\n\r\n")
     line, *headers = head.decode().split("\r\n")
     assert (line, body) == ("POST /x?timeout=27s HTTP/1.1", b'{"question":1}')
@@ -164,7 +164,7 @@ async def test_an_answer_may_be_packed(client: WebhookClient) -> None:
 
 async def test_an_error_is_an_answer(client: WebhookClient) -> None:
     async with serving(answering(http(b"boom", "500 Oh", Content_Type="text/plain"))) as port:
-        assert await client(plain(port), b"{}", timeout=30) == Reply(500, "text/plain", b"boom")
+        assert await client(plain(port), b"{}", timeout=30) == WebhookReply(500, "text/plain", b"boom")
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
@@ -191,13 +191,13 @@ async def test_proxies_of_the_environment_are_not_asked(client: WebhookClient, m
 
 @pytest.mark.parametrize("host", ["10.255.255.1", "example.com", "localhost.example.com", "[2001:db8::1]"])
 async def test_plain_http_does_not_leave_this_machine(client: WebhookClient, host: str) -> None:
-    text = await failure(client, Endpoint(f"http://{host}/x"), timeout=1)
+    text = await failure(client, WebhookEndpoint(f"http://{host}/x"), timeout=1)
     assert text == "plain HTTP is for webhooks on this machine"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "[::1]"])
 async def test_this_machine_has_several_names(client: WebhookClient, host: str) -> None:
-    text = await failure(client, Endpoint(f"http://{host}:1/x"))
+    text = await failure(client, WebhookEndpoint(f"http://{host}:1/x"))
     assert text.startswith(f'Post "http://{host}:1/x?timeout=30s": dial tcp ')
 
 
@@ -244,14 +244,14 @@ async def test_a_closed_port(client: WebhookClient) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    text = await failure(client, Endpoint(f"https://127.0.0.1:{port}/x"))
+    text = await failure(client, WebhookEndpoint(f"https://127.0.0.1:{port}/x"))
     assert (
         text == f'Post "https://127.0.0.1:{port}/x?timeout=30s": dial tcp 127.0.0.1:{port}: connect: connection refused'
     )
 
 
 async def test_a_host_that_does_not_exist(client: WebhookClient) -> None:
-    text = await failure(client, Endpoint("https://hook.ns.svc.invalid:443/x"))
+    text = await failure(client, WebhookEndpoint("https://hook.ns.svc.invalid:443/x"))
     assert (
         text
         == 'Post "https://hook.ns.svc.invalid:443/x?timeout=30s": dial tcp: lookup hook.ns.svc.invalid: no such host'
@@ -277,7 +277,7 @@ UNUSABLE: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(("url", "why"), [row[1:] for row in UNUSABLE], ids=[row[0] for row in UNUSABLE])
 async def test_an_address_that_cannot_be_used(client: WebhookClient, url: str, why: str) -> None:
     """The validation of configurations accepts these URLs, as upstream's does."""
-    assert await failure(client, Endpoint(url)) == f"{describe(Endpoint(url), 30)}: {why}"
+    assert await failure(client, WebhookEndpoint(url)) == f"{describe(WebhookEndpoint(url), 30)}: {why}"
 
 
 async def test_what_is_not_http_is_an_answer() -> None:
@@ -290,7 +290,7 @@ async def test_what_is_not_http_is_an_answer() -> None:
 
 
 async def test_a_service_that_does_not_exist(client: WebhookClient) -> None:
-    endpoint = Endpoint("https://hook.ns.svc.invalid:8443/x", service=Service("ns", "hook", 8443))
+    endpoint = WebhookEndpoint("https://hook.ns.svc.invalid:8443/x", service=Service("ns", "hook", 8443))
     text = await failure(client, endpoint)
     assert text == 'Post "https://hook.ns.svc.invalid:8443/x?timeout=30s": service "hook" not found'
 
@@ -354,7 +354,7 @@ async def test_a_call_ends_although_the_server(client: WebhookClient, serve: Ser
 @needs_openssl
 async def test_a_call_ends_although_the_tls_handshake_does_not(client: WebhookClient) -> None:
     async with serving(hang) as port, hang_guard():
-        text = await failure(client, Endpoint(f"https://127.0.0.1:{port}/x"), timeout=1)
+        text = await failure(client, WebhookEndpoint(f"https://127.0.0.1:{port}/x"), timeout=1)
     assert text == f'Post "https://127.0.0.1:{port}/x?timeout=1s": {LATE}'
 
 
@@ -396,7 +396,7 @@ def authority(tmp_path: Path) -> Authority:
 async def test_the_ca_bundle_is_what_is_trusted(client: WebhookClient, authority: Authority) -> None:
     async with serving(answering(http(b"yes")), authority.context) as port:
         assert (
-            await client(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=30)
+            await client(WebhookEndpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=30)
         ).body == b"yes"
 
 
@@ -414,7 +414,7 @@ async def test_no_connection_is_open_when_the_client_is_closed(authority: Author
 
     client = WebhookClient()
     async with hang_guard(), serving(serve, authority.context) as port:
-        await client(Endpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=30)
+        await client(WebhookEndpoint(f"https://127.0.0.1:{port}/x", authority.bundle), b"{}", timeout=30)
         assert len(connections_to(port)) == 1
         await client.close()
         assert connections_to(port) == []
@@ -439,15 +439,15 @@ async def test_only_the_ca_bundle_is_trusted(client: WebhookClient, authority: A
     async with serving(answering(http()), authority.context) as port:
         url = f"https://127.0.0.1:{port}/x"
         start = f'Post "{url}?timeout=30s": tls: failed to verify certificate: x509: certificate signed by unknown authority'
-        assert await failure(client, Endpoint(url)) == start
+        assert await failure(client, WebhookEndpoint(url)) == start
         hint = '(possibly because of "x509: ECDSA verification failure" while trying to verify candidate authority certificate "hook")'
-        assert await failure(client, Endpoint(url, other.bundle)) == f"{start} {hint}"
+        assert await failure(client, WebhookEndpoint(url, other.bundle)) == f"{start} {hint}"
 
 
 @needs_openssl
 async def test_the_name_has_to_be_right(client: WebhookClient, authority: Authority) -> None:
     async with serving(answering(http()), authority.context) as port:
-        text = await failure(client, Endpoint(f"https://localhost:{port}/x", authority.bundle))
+        text = await failure(client, WebhookEndpoint(f"https://localhost:{port}/x", authority.bundle))
     assert text.endswith("x509: certificate is valid for hook.ns.svc, not localhost")
 
 
@@ -457,7 +457,7 @@ async def test_a_service_is_where_it_is_said_to_be(authority: Authority) -> None
     service = Service("ns", "hook", 443)
     async with serving(answering(http(b"yes"), seen=seen), authority.context) as port:
         client = WebhookClient({service: f"127.0.0.1:{port}"})
-        endpoint = Endpoint("https://hook.ns.svc:443/x", authority.bundle, service)
+        endpoint = WebhookEndpoint("https://hook.ns.svc:443/x", authority.bundle, service)
         assert (await client(endpoint, b"{}", timeout=30)).body == b"yes"
         await client.close()
     assert b"Host: hook.ns.svc\r\n" in seen[0] or b"Host: hook.ns.svc:443\r\n" in seen[0]
@@ -471,7 +471,7 @@ async def test_http_where_https_was_expected(client: WebhookClient) -> None:
         await writer.drain()
 
     async with serving(speak) as port:
-        text = await failure(client, Endpoint(f"https://127.0.0.1:{port}/x"))
+        text = await failure(client, WebhookEndpoint(f"https://127.0.0.1:{port}/x"))
     assert text.endswith(": http: server gave HTTP response to HTTPS client")
 
 

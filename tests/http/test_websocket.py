@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from conformance.client import Client
-from noxu.http.websocket import WebSocketPipe
+from noxu.http import websocket
+from noxu.http.websocket import BrokenProtocol, Frames, WebSocket, WebSocketPipe
 from noxu.testing.handle import Noxu
+from tests.http.wire import connected
 from tests.timing import HANGS_AFTER
 
 pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests
@@ -220,12 +222,11 @@ def test_every_other_route_answers_as_if_it_had_not_been_asked(
     assert answered == status
 
 
-def test_a_client_that_is_gone_is_noticed() -> None:
-    class Request:
-        transport = None
-
+async def test_a_client_that_is_gone_is_noticed() -> None:
+    connection, _ = connected()
+    connection.connection_lost(None)
     with pytest.raises(ConnectionResetError):
-        WebSocketPipe(Request()).write(b"{}\n")  # type: ignore[arg-type]
+        WebSocketPipe(connection).write([b"{}\n"])
 
 
 @pytest.mark.slow
@@ -256,3 +257,112 @@ def test_a_client_that_sends_thousands_of_frames_at_once_is_disconnected(peer: P
     with contextlib.suppress(ConnectionError):
         while peer.socket.recv(65536):
             pass
+
+
+# -- frames, however they arrive
+
+Controls = list[tuple[int, bytes]]
+
+
+def frame(first: int, payload: bytes, *, mask: bytes | None = bytes(4)) -> bytes:
+    """A frame whose first byte is this, with a length in as many bytes as it needs."""
+    flag = 0 if mask is None else 0x80
+    if len(payload) < 126:
+        size = bytes([flag | len(payload)])
+    else:
+        size = bytes([flag | 126]) + len(payload).to_bytes(2, "big")
+    masked = bytes(byte ^ (mask or b"\0")[n % len(mask or b"\0")] for n, byte in enumerate(payload))
+    return bytes([first]) + size + (mask or b"") + masked
+
+
+PING, CLOSE = frame(0x89, b"p"), frame(0x88, b"\x03\xe8")
+READ: dict[str, tuple[bytes, Controls]] = {
+    "a text": (frame(0x81, b"hello"), []),
+    "bytes": (frame(0x82, b"\xff") + PING, [(9, b"p")]),
+    "a ping without content": (frame(0x89, b""), [(9, b"")]),
+    "a masked ping": (frame(0x89, b"hi", mask=b"abcd"), [(9, b"hi")]),
+    "a ping without a mask": (frame(0x89, b"hi", mask=None), [(9, b"hi")]),
+    "the longest ping": (frame(0x89, b"p" * 125), [(9, b"p" * 125)]),
+    "a close": (PING + CLOSE, [(9, b"p"), (8, b"\x03\xe8")]),
+    "a ping between the parts of a message": (frame(0x01, b"a") + PING + frame(0x80, b"b") + PING, [(9, b"p")] * 2),
+    "a character in two parts": (frame(0x01, b"\xc3") + frame(0x80, b"\xa9") + PING, [(9, b"p")]),
+    "the longest message": (frame(0x82, b"x" * 4095) + PING, [(9, b"p")]),
+    "one message after the other": (frame(0x82, b"x" * 3000) * 3 + PING, [(9, b"p")]),
+}
+
+
+@pytest.mark.parametrize(("sent", "expected"), READ.values(), ids=READ)
+@pytest.mark.parametrize("size", [1, 3, 10_000])
+def test_frames_are_read(sent: bytes, expected: Controls, size: int) -> None:
+    frames = Frames()
+    pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
+    assert [found for piece in pieces for found in frames.feed(piece)] == expected
+
+
+BROKEN: dict[str, tuple[bytes, int]] = {
+    "an opcode that does not exist": (frame(0x83, b""), 1002),
+    "a control frame that does not exist": (frame(0x8B, b""), 1002),
+    "a reserved bit": (frame(0xC1, b""), 1002),
+    "another reserved bit": (frame(0x91, b""), 1002),
+    "a ping in parts": (frame(0x09, b""), 1002),
+    "a ping that is too long": (frame(0x89, b"p" * 126), 1002),
+    "a part of no message": (frame(0x80, b"a"), 1002),
+    "a message within a message": (frame(0x01, b"a") + frame(0x81, b"b"), 1002),
+    "a message within an empty one": (frame(0x01, b"") + frame(0x81, b"b"), 1002),
+    "a message that is too long": (frame(0x82, b"x" * 4096), 1009),
+    "a length of 64 bits": (b"\x82\xff" + b"\xff" * 8, 1009),
+    "parts that are too long together": (frame(0x02, b"x" * 2048) + frame(0x80, b"x" * 2048), 1009),
+    "a text that is no UTF-8": (frame(0x81, b"\xff"), 1007),
+    "half a character": (frame(0x01, b"\xc3") + frame(0x80, b"b"), 1007),
+}
+
+
+@pytest.mark.parametrize(("sent", "code"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_the_protocol_is_broken_by(sent: bytes, code: int, size: int) -> None:
+    frames, pieces = Frames(), [sent[at : at + size] for at in range(0, len(sent), size)]
+    with pytest.raises(BrokenProtocol) as broken:
+        assert [found for piece in pieces for found in frames.feed(piece)] == []
+    assert broken.value.code == code
+
+
+CLOSES: list[tuple[str, bytes, int]] = [
+    ("nothing", b"", 1000),
+    ("a code", b"\x03\xe9", 1000),
+    ("a code of its own", b"\x0f\xa0bye", 1000),
+    ("half a code", b"\x03", 1002),
+    ("a code that does not exist", b"\x00\x05", 1002),
+    ("a reason that is no UTF-8", b"\x03\xe8\xff", 1007),
+]
+
+
+@pytest.mark.parametrize(("payload", "code"), [row[1:] for row in CLOSES], ids=[row[0] for row in CLOSES])
+async def test_the_answer_to_a_close_that_says(payload: bytes, code: int) -> None:
+    connection, wire = connected()
+    ended: list[bool] = []
+    socket = WebSocket(connection, lambda: ended.append(True))
+    connection.data_received(frame(0x88, payload) + PING)
+    await socket.close()
+    assert wire.sent == b"\x88\x02" + code.to_bytes(2, "big")
+    assert ended == [True]
+    connection.connection_lost(None)
+
+
+async def test_a_client_that_does_not_answer_a_close_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket, "CLOSE_WITHIN", 0.01)
+    connection, wire = connected()
+    socket = WebSocket(connection, lambda: None)
+    await socket.close()
+    connection.data_received(PING)
+    assert wire.sent == b"\x88\x02\x03\xe8", "and its pings are not answered any more"
+    connection.connection_lost(None)
+
+
+async def test_a_client_that_does_not_read_pongs_is_not_read() -> None:
+    connection, wire = connected()
+    WebSocket(connection, lambda: None)
+    connection.pause_writing()
+    assert wire.paused
+    connection.resume_writing()
+    assert not wire.paused
+    connection.connection_lost(None)

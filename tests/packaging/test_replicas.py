@@ -100,8 +100,8 @@ def test_the_members_are_those_of_one_cluster() -> None:
 
 
 def test_the_version_of_etcd_has_correct_progress() -> None:
-    pytest.importorskip("hpack", reason="package: hpack")
-    from noxu_storage.etcd import has_correct_progress
+    pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
+    from noxu_storage.etcd.store import has_correct_progress
 
     for name in MEMBERS:
         assert has_correct_progress(SERVICES[name]["image"].partition(":v")[2])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from noxu.admission import reviews
 from noxu.webhook.certificates import verification_error
-from noxu.webhook.client import MAX_ANSWER, CallFailed, Reply
+from noxu.webhook.client import MAX_ANSWER, CallFailed, WebhookReply
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 HEAD = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"' + UID.encode() + b'"},"x":'
@@ -52,7 +52,7 @@ bodies = (
 types = st.none() | st.text(max_size=12) | st.sampled_from(["application/json", "text/plain; charset=utf-8"])
 
 
-def outcome(reply: Reply, version: str = "v1", *, mutating: bool = True) -> reviews.Response | str:
+def outcome(reply: WebhookReply, version: str = "v1", *, mutating: bool = True) -> reviews.Response | str:
     """The answer, or the message of the failed call."""
     try:
         return reviews.read(reply, version, UID, mutating=mutating)
@@ -66,7 +66,7 @@ def outcome(reply: Reply, version: str = "v1", *, mutating: bool = True) -> revi
 def test_any_answer_is_a_response_or_a_failed_call(
     code: int, content_type: str | None, body: bytes, version: str, mutating: bool
 ) -> None:
-    found = outcome(Reply(code, content_type, body), version, mutating=mutating)
+    found = outcome(WebhookReply(code, content_type, body), version, mutating=mutating)
     if isinstance(found, str):
         return
     assert found.allowed in (True, False)
@@ -95,7 +95,7 @@ LONG: list[tuple[str, bytes]] = [
 def test_a_long_answer_is_read_in_little_time(body: bytes) -> None:
     assert len(body) <= MAX_ANSWER
     began = time.process_time()
-    found = outcome(Reply(200, None, body))
+    found = outcome(WebhookReply(200, None, body))
     assert not isinstance(found, str) or len(found) < 1000
     assert time.process_time() - began < 3
 
@@ -106,5 +106,5 @@ def test_a_long_patch_is_refused_in_little_time() -> None:
     body = json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}).encode()
     began = time.process_time()
     with pytest.raises(CallFailed, match="received undecodable patch in webhook response"):
-        reviews.read(Reply(200, None, body), "v1", UID, mutating=True)
+        reviews.read(WebhookReply(200, None, body), "v1", UID, mutating=True)
     assert time.process_time() - began < 3

@@ -15,8 +15,9 @@ from noxu.registry import custom, stages, stored_object
 from noxu.registry.custom import CustomCodec
 from noxu.registry.draft import Body
 from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
+from noxu.registry.reader import key_of
 from noxu.registry.resource import CUSTOM, Resource
-from noxu.registry.stored_object import key_of, new_entry, object_at
+from noxu.registry.stored_object import new_entry, object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, equal
 from tests.drafts import draft_of, draft_of_patch, warm

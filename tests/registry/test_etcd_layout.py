@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from noxu.registry import etcd_layout, storage_form
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.etcd_layout import KubernetesLayout, Written
+from noxu.registry.etcd_layout import ChangedValues, KubernetesLayout
 from noxu_storage.types import Key, Prefix
 
 COLLECTIONS = [versions.collection for versions in built_in_versions()]
@@ -190,7 +190,7 @@ def test_a_definition_is_work_unless_this_server_has_written_it() -> None:
 
 
 def test_values_are_remembered_up_to_a_limit() -> None:
-    written = Written(limit=10)
+    written = ChangedValues(limit=10)
     written.remember(b"ab", b"123")
     written.remember(b"ab", b"123")
     written.remember(b"cd", b"456")

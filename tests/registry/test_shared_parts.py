@@ -10,7 +10,8 @@ import pytest
 from noxu.registry import stages
 from noxu.registry.draft import Body, Draft
 from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
-from noxu.registry.stored_object import key_of, new_entry, object_at
+from noxu.registry.reader import key_of
+from noxu.registry.stored_object import new_entry, object_at
 from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets

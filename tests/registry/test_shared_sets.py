@@ -13,8 +13,9 @@ from noxu.registry import stages
 from noxu.registry import stored_object as entries
 from noxu.registry.draft import Body
 from noxu.registry.patch_types import JSON_PATCH
+from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at, shared_object_at
+from noxu.registry.stored_object import StoredObject, new_entry, object_at, shared_object_at
 from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets

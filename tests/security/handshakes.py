@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from noxu.security.certificates import Identity
+from noxu.security.certificates import CertifiedKey
 
 
 class Ends(NamedTuple):
@@ -17,7 +17,7 @@ class Ends(NamedTuple):
     server: ssl.SSLObject
 
 
-def client_context(authority: bytes, identity: Identity | None = None, *, strict: bool = False) -> ssl.SSLContext:
+def client_context(authority: bytes, identity: CertifiedKey | None = None, *, strict: bool = False) -> ssl.SSLContext:
     """A client that trusts a CA, and may have a certificate. `strict` is Python's default since 3.13."""
     context = ssl.create_default_context(cadata=authority.decode())
     if strict:

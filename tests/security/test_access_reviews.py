@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from noxu.registry.access import Attributes, Decision, User
+from noxu.registry.access import AccessAttributes, Decision, User
 from noxu.security.authorization import rules_of
-from noxu.security.rbac import MAX_LISTED, Policy
+from noxu.security.rbac import MAX_LISTED, RolePolicy
 from noxu.security.reviews import review, user_of
 from noxu.values import Object
 from tests.rows import rows
@@ -22,26 +22,26 @@ class Asked:
 
     def __init__(self, decision: Decision) -> None:
         self.decision = decision
-        self.question: Attributes | None = None
+        self.question: AccessAttributes | None = None
 
-    def __call__(self, attributes: Attributes) -> Decision:
+    def __call__(self, attributes: AccessAttributes) -> Decision:
         self.question = attributes
         return self.decision
 
 
-QUESTIONS: list[tuple[str, Object, Attributes]] = [
-    ("a resource", {"resourceAttributes": GET}, Attributes(DEV, "get", "", "*", "pods")),
+QUESTIONS: list[tuple[str, Object, AccessAttributes]] = [
+    ("a resource", {"resourceAttributes": GET}, AccessAttributes(DEV, "get", "", "*", "pods")),
     ("all attributes",
      {"resourceAttributes": {**GET, "group": "g", "version": "v2", "subresource": "s", "namespace": "ns", "name": "a"}},
-     Attributes(DEV, "get", "g", "v2", "pods", "s", "ns", "a")),
-    ("no resource", {"resourceAttributes": {}}, Attributes(DEV, "", "", "*")),
-    ("a path", {"nonResourceAttributes": {"verb": "get", "path": "/x"}}, Attributes(DEV, "get", path="/x")),
-    ("no path", {"nonResourceAttributes": {"verb": "get"}}, Attributes(DEV, "get", path="")),
+     AccessAttributes(DEV, "get", "g", "v2", "pods", "s", "ns", "a")),
+    ("no resource", {"resourceAttributes": {}}, AccessAttributes(DEV, "", "", "*")),
+    ("a path", {"nonResourceAttributes": {"verb": "get", "path": "/x"}}, AccessAttributes(DEV, "get", path="/x")),
+    ("no path", {"nonResourceAttributes": {"verb": "get"}}, AccessAttributes(DEV, "get", path="")),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("spec", "expected"), [row[1:] for row in QUESTIONS], ids=[row[0] for row in QUESTIONS])
-def test_what_is_asked(spec: Object, expected: Attributes) -> None:
+def test_what_is_asked(spec: Object, expected: AccessAttributes) -> None:
     asked = Asked(Decision(allowed=True))
     review(asked, DEV, spec)
     assert asked.question == expected
@@ -98,7 +98,7 @@ def test_the_status(decision: Decision, spec: Object, expected: Object) -> None:
 
 
 def test_the_rules_of_a_user() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     rules = [
         {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]},
         {"verbs": ["get"], "nonResourceURLs": ["/x"]},
@@ -117,7 +117,7 @@ def test_the_rules_of_a_user() -> None:
 
 
 def test_small_bindings_of_a_large_role_are_not_listed_without_end() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     rules = [{"verbs": ["get"], "apiGroups": [""], "resources": ["r" * (MAX_LISTED // 4 - 100)]}]
     policy.put_role("", "r", {"rules": rules})
     for n in range(5):

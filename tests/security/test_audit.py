@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-from noxu.registry.access import Attributes, Decision, User
+from noxu.registry.access import AccessAttributes, Decision, User
 from noxu.security import audit
-from noxu.security.audit import AuditLog, Body, Record, annotations_of
-from noxu.security.audit_policy import NO_USER, Level, Policy, Recording, Rule
+from noxu.security.audit import AuditLog, Record, RecordedBody, annotations_of
+from noxu.security.audit_policy import NO_USER, AuditPolicy, AuditRule, Level, Recording
 from tests.security.lines import Lines
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
 TIM = User("tim", "7", ("humans",), (("scopes", ("b", "a")),))
-PODS = Attributes(TIM, "get", "", "v1", "pods", "log", "default", "busybox")
+PODS = AccessAttributes(TIM, "get", "", "v1", "pods", "log", "default", "busybox")
 
 
 def log_of(level: Level = Level.METADATA, *omitted: str, **more: Any) -> tuple[AuditLog, Lines]:
     lines = Lines()
-    return AuditLog(Policy((Rule(Recording(level, frozenset(omitted))),)), lines, **more), lines
+    return AuditLog(AuditPolicy((AuditRule(Recording(level, frozenset(omitted))),)), lines, **more), lines
 
 
-def record_of(log: AuditLog, asked: Attributes = PODS, uri: str = "/x?a=1&b=<", agent: str = "kubectl") -> Record:
+def record_of(log: AuditLog, asked: AccessAttributes = PODS, uri: str = "/x?a=1&b=<", agent: str = "kubectl") -> Record:
     record = log.record(asked, "id-1", uri, ["10.0.0.1"], agent, NOW)
     assert record is not None
     return record
@@ -34,8 +34,8 @@ def test_an_event_has_the_fields_of_upstream_in_their_order() -> None:
     log, lines = log_of(Level.REQUEST_RESPONSE)
     record = record_of(log)
     record.impersonated(User("ann", groups=("a",)), "impersonate-on:user-info:get")
-    record.request = Body((b'{"spec":\n{"a":1}}',), json.loads)
-    record.response = Body((b'{"status"', b":{}}\n"), json.loads, is_json=True)
+    record.request = RecordedBody((b'{"spec":\n{"a":1}}',), json.loads)
+    record.response = RecordedBody((b'{"status"', b":{}}\n"), json.loads, is_json=True)
     record.status = {
         "status": "Failure",
         "message": "no",
@@ -138,7 +138,7 @@ def test_level_none_has_no_record() -> None:
 
 def test_a_request_without_a_user_has_an_empty_one() -> None:
     log, lines = log_of()
-    record_of(log, Attributes(NO_USER, "get", path="/version")).started(401, NOW, {})
+    record_of(log, AccessAttributes(NO_USER, "get", path="/version")).started(401, NOW, {})
     [event] = lines.events
     assert event["user"] == {}
     assert "objectRef" not in event
@@ -254,7 +254,7 @@ def test_bodies_are_json_on_one_line(content: bytes, more: dict[str, Any], expec
     def decode(text: bytes) -> Any:
         return json.loads(text.decode("utf-8", "replace"))
 
-    found = audit.body_json(Body((content,), decode, **more), omit_managed_fields=False)
+    found = audit.body_json(RecordedBody((content,), decode, **more), omit_managed_fields=False)
     assert (None if found is None else audit.json_line({"x": found})) == (
         None if expected is None else b'{"x":%b}\n' % expected
     )
@@ -273,11 +273,11 @@ def test_bodies_are_json_on_one_line(content: bytes, more: dict[str, Any], expec
 def test_managed_fields_are_omitted_from_objects_lists_and_tables(value: Any) -> None:
     content = json.dumps(value).encode()
     for is_json in (False, True):
-        body = audit.body_json(Body((content,), json.loads, is_json=is_json), omit_managed_fields=True)
+        body = audit.body_json(RecordedBody((content,), json.loads, is_json=is_json), omit_managed_fields=True)
         assert b"managedFields" not in audit.json_line({"x": body})
 
 
 def test_managed_fields_of_a_patch_are_what_was_sent() -> None:
     content = json.dumps(MANAGED).encode()
-    body = audit.body_json(Body((content,), json.loads, is_patch=True), omit_managed_fields=True)
+    body = audit.body_json(RecordedBody((content,), json.loads, is_patch=True), omit_managed_fields=True)
     assert b"managedFields" in audit.json_line({"x": body})

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from noxu.registry.access import Attributes, User
+from noxu.registry.access import AccessAttributes, User
 from noxu.security.audit_policy import (
     COMPLETE,
     EVERYTHING,
     NO_USER,
     RECEIVED,
     STARTED,
+    AuditPolicy,
     Level,
-    Policy,
     load,
 )
 from tests.rows import rows
@@ -24,12 +24,12 @@ from tests.rows import rows
 TIM = User("tim@k8s.io", "", ("humans", "developers"))
 RBAC = "rbac.authorization.k8s.io"
 ASKED = {
-    "namespaced": Attributes(TIM, "get", "", "v1", "pods", "", "default", "busybox"),
-    "cluster": Attributes(TIM, "get", RBAC, "v1beta1", "clusterroles", "", "", "edit"),
-    "path": Attributes(TIM, "get", path="/logs/kubelet.log"),
-    "subresource": Attributes(TIM, "get", "", "v1", "pods", "log", "default", "busybox"),
-    "unauthorized": Attributes(NO_USER, "get", "", "v1", "pods", "", "default", "busybox"),
-    "update of a status": Attributes(TIM, "update", RBAC, "v1beta1", "clusterroles", "status", "", "somerole"),
+    "namespaced": AccessAttributes(TIM, "get", "", "v1", "pods", "", "default", "busybox"),
+    "cluster": AccessAttributes(TIM, "get", RBAC, "v1beta1", "clusterroles", "", "", "edit"),
+    "path": AccessAttributes(TIM, "get", path="/logs/kubelet.log"),
+    "subresource": AccessAttributes(TIM, "get", "", "v1", "pods", "log", "default", "busybox"),
+    "unauthorized": AccessAttributes(NO_USER, "get", "", "v1", "pods", "", "default", "busybox"),
+    "update of a status": AccessAttributes(TIM, "update", RBAC, "v1beta1", "clusterroles", "status", "", "somerole"),
 }
 RULES = {
     "default": "{level: Metadata}",
@@ -56,7 +56,7 @@ RULES = {
 NONE, METADATA, REQUEST, ALL = Level
 
 
-def policy_of(*rules: str, **fields: Any) -> Policy:
+def policy_of(*rules: str, **fields: Any) -> AuditPolicy:
     lines = [f"{name}: {value}" for name, value in fields.items()]
     text = "\n".join(
         ["apiVersion: audit.k8s.io/v1", "kind: Policy", *lines, "rules:", *(f"- {rule}" for rule in rules)]

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import pytest
 
 from noxu import features
-from noxu.registry.access import Attributes, Decision, User
+from noxu.registry.access import AccessAttributes, Decision, User
 from noxu.security.authorization import authorizer, refusal
-from noxu.security.rbac import Policy
+from noxu.security.rbac import RolePolicy
 from noxu.values import Object
 from tests.rows import rows
 
 DEV = User("dev", groups=("system:authenticated",))
 MASTER = User("root", groups=("system:masters",))
-GET = Attributes(DEV, "get", "example.com", "v1", "widgets", "", "ns", "w1")
+GET = AccessAttributes(DEV, "get", "example.com", "v1", "widgets", "", "ns", "w1")
 
 
-def policy(*, missing: bool = False) -> Policy:
+def policy(*, missing: bool = False) -> RolePolicy:
     """dev may get widgets, or has a binding to a role that does not exist."""
-    found = Policy()
+    found = RolePolicy()
     if not missing:
         rule = {"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["widgets"]}
         found.put_role("", "r", {"rules": [rule]})
@@ -33,7 +33,7 @@ YES = Decision(allowed=True)
 BOUND = 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to User "dev"'
 GONE = 'RBAC: clusterrole.rbac.authorization.k8s.io "r" not found'
 DENIED = "Everything is forbidden."
-MODES: list[tuple[str, str, bool, Attributes, Decision]] = [
+MODES: list[tuple[str, str, bool, AccessAttributes, Decision]] = [
     ("everything is allowed", "AlwaysAllow", True, GET, YES),
     ("everything is forbidden", "AlwaysDeny", False, GET, Decision(False, DENIED)),
     ("but not to masters", "AlwaysDeny", False, GET._replace(user=MASTER), YES),
@@ -49,7 +49,7 @@ MODES: list[tuple[str, str, bool, Attributes, Decision]] = [
 
 
 @rows(("modes", "missing", "asked", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
-def test_the_modes(modes: str, missing: bool, asked: Attributes, expected: Decision) -> None:
+def test_the_modes(modes: str, missing: bool, asked: AccessAttributes, expected: Decision) -> None:
     assert authorizer(modes.split(","), policy(missing=missing))(asked) == expected
 
 
@@ -79,26 +79,26 @@ def test_the_flag(lists: Sequence[str], expected: tuple[str, ...] | str) -> None
 
 
 WIDGETS = {"group": "example.com", "kind": "widgets"}
-REFUSALS: list[tuple[str, Attributes, str, str, Object]] = [
+REFUSALS: list[tuple[str, AccessAttributes, str, str, Object]] = [
     ("a collection in a namespace", GET._replace(verb="list", name=""), "",
      'widgets.example.com is forbidden: User "dev" cannot list resource "widgets" in API group "example.com" in the '
      'namespace "ns"', WIDGETS),
     ("an object", GET, "",
      'widgets.example.com "w1" is forbidden: User "dev" cannot get resource "widgets" in API group "example.com" in the '
      'namespace "ns"', {"name": "w1", **WIDGETS}),
-    ("the cluster", Attributes(DEV, "list", "", "v1", "pods"), "",
+    ("the cluster", AccessAttributes(DEV, "list", "", "v1", "pods"), "",
      'pods is forbidden: User "dev" cannot list resource "pods" in API group "" at the cluster scope', {"kind": "pods"}),
     ("a subresource", GET._replace(verb="patch", subresource="status"), "",
      'widgets.example.com "w1" is forbidden: User "dev" cannot patch resource "widgets/status" in API group "example.com" '
      'in the namespace "ns"', {"name": "w1", **WIDGETS}),
-    ("a path", Attributes(DEV, "get", path="/metrics"), "", 'forbidden: User "dev" cannot get path "/metrics"', {}),
-    ("no resource", Attributes(DEV, "get", "", "v1", "", name="pods"), "",
+    ("a path", AccessAttributes(DEV, "get", path="/metrics"), "", 'forbidden: User "dev" cannot get path "/metrics"', {}),
+    ("no resource", AccessAttributes(DEV, "get", "", "v1", "", name="pods"), "",
      'forbidden: User "dev" cannot get resource "" in API group "" at the cluster scope', {"name": "pods"}),
-    ("a reason", Attributes(DEV, "get", path="/"), "a <reason>",
+    ("a reason", AccessAttributes(DEV, "get", path="/"), "a <reason>",
      'forbidden: User "dev" cannot get path "/": a <reason>', {}),
-    ("what browsers would take for HTML", Attributes(User("<b>&"), "get", path="/<i>"), "",
+    ("what browsers would take for HTML", AccessAttributes(User("<b>&"), "get", path="/<i>"), "",
      'forbidden: User "&lt;b&gt;&amp;" cannot get path "/&lt;i&gt;"', {}),
-    ("quotes and control characters", Attributes(User('a"\n'), "get", path="/\x01"), "",
+    ("quotes and control characters", AccessAttributes(User('a"\n'), "get", path="/\x01"), "",
      'forbidden: User "a\\"\\n" cannot get path "/\\x01"', {}),
 ]  # fmt: skip
 
@@ -106,7 +106,7 @@ REFUSALS: list[tuple[str, Attributes, str, str, Object]] = [
 @pytest.mark.parametrize(
     ("asked", "reason", "message", "details"), [row[1:] for row in REFUSALS], ids=[row[0] for row in REFUSALS]
 )
-def test_the_text_of_a_refusal(asked: Attributes, reason: str, message: str, details: Object) -> None:
+def test_the_text_of_a_refusal(asked: AccessAttributes, reason: str, message: str, details: Object) -> None:
     assert refusal(asked, Decision(False, reason)).status == {
         "kind": "Status",
         "apiVersion": "v1",

@@ -11,7 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from noxu.security.certificates import (
     Authority,
-    Identity,
+    CertifiedKey,
     is_dns_name,
     names_in,
     new_authority,
@@ -74,7 +74,7 @@ def test_an_authority_is_a_ca_and_its_key() -> None:
     with pytest.raises(ValueError, match="the certificate is not that of a CA"):
         Authority(leaf)
     with pytest.raises(ValueError, match="the key is not that of the certificate"):
-        Authority(Identity(other.certificate, leaf.key))
+        Authority(CertifiedKey(other.certificate, leaf.key))
 
 
 def test_a_key_appears_in_no_representation() -> None:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from noxu.api.errors import ApiError
-from noxu.registry.access import ALLOWED, Attributes, Decision, User, allow_everything
+from noxu.registry.access import ALLOWED, AccessAttributes, Decision, User, allow_everything
 from noxu.security.impersonation import MAX_PARTS, Extra, account_of, extra_key, impersonate, node_of, wanted
 from tests.rows import rows
 
 DEV = User("dev", groups=("g",))
-PODS = Attributes(DEV, "list", resource="pods", namespace="ns")
+PODS = AccessAttributes(DEV, "list", resource="pods", namespace="ns")
 ACCOUNT = "system:serviceaccount:ns:sa"
 
 
@@ -105,7 +105,7 @@ class Rights:
         self._allowed = allowed
         self.asked: list[str] = []
 
-    def __call__(self, asked: Attributes) -> Decision:
+    def __call__(self, asked: AccessAttributes) -> Decision:
         resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
         group = asked.group.partition(".")[0]
         text = f"{asked.verb} {group}/{resource} {asked.namespace}/{asked.name}"
@@ -113,7 +113,7 @@ class Rights:
         return ALLOWED if text in self._allowed else Decision(allowed=False)
 
 
-def outcome(rights: Callable[[Attributes], Decision], other: User, asked: Attributes = PODS) -> Any:
+def outcome(rights: Callable[[AccessAttributes], Decision], other: User, asked: AccessAttributes = PODS) -> Any:
     """The constraint, or the message of the refusal."""
     try:
         return impersonate(rights, asked, other).constraint
@@ -177,12 +177,12 @@ def test_the_first_refusal_is_told() -> None:
 
 
 def test_a_path_is_refused_by_its_name() -> None:
-    assert outcome(Rights(), BOB, Attributes(DEV, "get", path="/metrics")) == (
+    assert outcome(Rights(), BOB, AccessAttributes(DEV, "get", path="/metrics")) == (
         'forbidden: User "dev" cannot impersonate-on:user-info:get path "/metrics"'
     )
 
 
-def constrained(asked: Attributes) -> Decision:
+def constrained(asked: AccessAttributes) -> Decision:
     """Allows everything but the verb of the legacy mode."""
     return Decision(asked.verb != "impersonate")
 
@@ -221,9 +221,9 @@ def test_the_node_of_ones_own_pod() -> None:
     """What is asked for is the same on every node."""
     extra = (("authentication.kubernetes.io/node-name", ("n",)), ("authentication.kubernetes.io/node-uid", ("u",)))
     requestor = User(ACCOUNT, groups=("g",), extra=extra)
-    seen: list[Attributes] = []
+    seen: list[AccessAttributes] = []
 
-    def rights(asked: Attributes) -> Decision:
+    def rights(asked: AccessAttributes) -> Decision:
         seen.append(asked)
         return Decision("associated-node" in asked.verb)
 

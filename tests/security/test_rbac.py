@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.registry.access import Attributes, User
-from noxu.security.rbac import MANY, Policy, RoleKey
+from noxu.registry.access import AccessAttributes, User
+from noxu.security.rbac import MANY, RoleKey, RolePolicy
 from noxu.values import Object
 from tests.rows import rows
 from tests.timing import cpu_seconds
@@ -49,25 +49,25 @@ TO_DEV = subject("User", "dev")
 
 def asked(
     verb: str, resource: str, namespace: str = "", name: str = "", group: str = "", user: User = DEV
-) -> Attributes:
+) -> AccessAttributes:
     plural, _, subresource = resource.partition("/")
-    return Attributes(user, verb, group, "v1", plural, subresource, namespace, name)
+    return AccessAttributes(user, verb, group, "v1", plural, subresource, namespace, name)
 
 
-def asked_path(verb: str, path: str, user: User = DEV) -> Attributes:
-    return Attributes(user, verb, path=path)
+def asked_path(verb: str, path: str, user: User = DEV) -> AccessAttributes:
+    return AccessAttributes(user, verb, path=path)
 
 
-def policy_of(*rules: Object) -> Policy:
+def policy_of(*rules: Object) -> RolePolicy:
     """A policy that grants these rules to dev in the whole cluster."""
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("", "r", role(*rules))
     policy.put_binding("", "b", binding("r", TO_DEV))
     return policy
 
 
 WIDGETS: dict[str, Any] = {"group": "example.com"}
-RULES: list[tuple[str, Object, Attributes, bool]] = [
+RULES: list[tuple[str, Object, AccessAttributes, bool]] = [
     ("the verb is listed", rule("get list", "pods"), asked("list", "pods"), True),
     ("the verb is not listed", rule("get list", "pods"), asked("watch", "pods"), False),
     ("every verb", rule("*", "pods"), asked("escalate", "pods"), True),
@@ -110,12 +110,12 @@ RULES: list[tuple[str, Object, Attributes, bool]] = [
 
 
 @rows(("granted", "request_", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
-def test_a_rule(granted: Object, request_: Attributes, expected: bool) -> None:
+def test_a_rule(granted: Object, request_: AccessAttributes, expected: bool) -> None:
     assert policy_of(granted).authorize(request_).allowed is expected
 
 
 @rows(("granted", "request_", "expected"), [row[1:] for row in RULES], ids=[row[0] for row in RULES])
-def test_a_rule_among_many_bindings(granted: Object, request_: Attributes, expected: bool) -> None:
+def test_a_rule_among_many_bindings(granted: Object, request_: AccessAttributes, expected: bool) -> None:
     policy = policy_of(granted)
     for n in range(2 * MANY):
         policy.put_role("", f"other-{n}", role(rule("get", f"others-{n}")))
@@ -140,7 +140,7 @@ SUBJECTS: list[tuple[str, Object, User, bool]] = [
 
 @rows(("to", "user", "expected"), [row[1:] for row in SUBJECTS], ids=[row[0] for row in SUBJECTS])
 def test_a_subject(to: Object, user: User, expected: bool) -> None:
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("", "r", role(PODS))
     policy.put_binding("", "b", binding("r", subject("User", "another"), to))
     assert policy.authorize(asked("get", "pods", user=user)).allowed is expected
@@ -148,18 +148,18 @@ def test_a_subject(to: Object, user: User, expected: bool) -> None:
 
 
 def test_a_service_account_without_a_namespace_is_that_of_the_role_binding() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("ns", "r", role(PODS))
     policy.put_binding("ns", "b", binding("r", subject("ServiceAccount", "robot"), kind="Role"))
     assert policy.authorize(asked("get", "pods", "ns", user=ROBOT)).allowed
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("", "r", role(PODS))
     policy.put_binding("", "b", binding("r", subject("ServiceAccount", "robot")))
     assert not policy.authorize(asked("get", "pods", "ns", user=ROBOT)).allowed
 
 
 def test_a_role_binding_is_for_its_namespace() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("", "r", role(PODS, rule("get", urls="*")))
     policy.put_binding("ns", "b", binding("r", TO_DEV))
     assert policy.authorize(asked("get", "pods", "ns")).allowed
@@ -169,7 +169,7 @@ def test_a_role_binding_is_for_its_namespace() -> None:
 
 
 def test_a_role_is_that_of_the_namespace() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("other", "r", role(PODS))
     policy.put_binding("ns", "b", binding("r", TO_DEV, kind="Role"))
     assert not policy.authorize(asked("get", "pods", "ns")).allowed
@@ -190,7 +190,7 @@ REASONS: list[tuple[str, str, Object, User, str]] = [
     ("namespace", "bound", "user", "expected"), [row[1:] for row in REASONS], ids=[row[0] for row in REASONS]
 )
 def test_the_reason_names_the_binding(namespace: str, bound: Object, user: User, expected: str) -> None:
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("", "r", role(PODS))
     policy.put_role("ns", "r", role(PODS))
     policy.put_binding(namespace, "b", bound)
@@ -215,7 +215,7 @@ MISSING = 'clusterrole.rbac.authorization.k8s.io "nope" not found'
          "a binding elsewhere", "a kind that does not exist"],
 )  # fmt: skip
 def test_a_refusal_names_missing_roles(bindings: Sequence[tuple[str, str, Object]], expected: str) -> None:
-    policy = Policy()
+    policy = RolePolicy()
     for row in bindings:
         policy.put_binding(*row)
     decision = policy.authorize(asked("get", "pods", "ns"))
@@ -223,7 +223,7 @@ def test_a_refusal_names_missing_roles(bindings: Sequence[tuple[str, str, Object
 
 
 def test_changes_act_at_once() -> None:
-    policy, question = Policy(), asked("get", "pods", "ns")
+    policy, question = RolePolicy(), asked("get", "pods", "ns")
     steps: list[tuple[str, Any, bool]] = [
         ("a binding without a role", lambda: policy.put_binding("ns", "b", binding("r", TO_DEV, kind="Role")), False),
         ("its role", lambda: policy.put_role("ns", "r", role(PODS)), True),
@@ -251,7 +251,7 @@ def test_changes_act_at_once() -> None:
 
 
 def test_rules_come_in_the_order_of_bindings() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     for name in "cab":
         policy.put_role("", name, role(rule("get", name)))
         policy.put_binding("", name, binding(name, TO_DEV, subject("Group", "team")))
@@ -303,7 +303,7 @@ def applies(to: Object, user: User, namespace: str) -> bool:
     return bool(of) and user.name == f"system:serviceaccount:{of}:{to['name']}"
 
 
-def matches(one: Object, question: Attributes) -> bool:
+def matches(one: Object, question: AccessAttributes) -> bool:
     resource = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
     return (
         any(verb in ("*", question.verb) for verb in one["verbs"])
@@ -316,7 +316,7 @@ def matches(one: Object, question: Attributes) -> bool:
     )
 
 
-def allowed(roles: dict[Any, Any], bindings: dict[Any, Any], question: Attributes) -> bool:
+def allowed(roles: dict[Any, Any], bindings: dict[Any, Any], question: AccessAttributes) -> bool:
     for (namespace, _), (kind, name, subjects) in bindings.items():
         if namespace not in ("", question.namespace):
             continue
@@ -332,7 +332,7 @@ def allowed(roles: dict[Any, Any], bindings: dict[Any, Any], question: Attribute
 
 @given(_changes)
 def test_the_answers_are_those_of_a_reader_of_all_objects(changes: list[Any]) -> None:
-    policy, roles, bindings = Policy(), {}, {}
+    policy, roles, bindings = RolePolicy(), {}, {}
     for what, namespace, name, value in changes:
         if what == "role":
             (roles.pop((namespace, name), None) if value is None else roles.update({(namespace, name): value}))
@@ -355,7 +355,7 @@ def test_the_answers_are_those_of_a_reader_of_all_objects(changes: list[Any]) ->
 
 @pytest.mark.slow
 def test_a_change_of_another_role_costs_users_with_many_bindings_little() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     for n in range(MANY + 1):
         policy.put_role("", f"r{n}", role(*(rule("get", f"a{i}") for i in range(1000))))
         policy.put_binding("", f"b{n}", binding(f"r{n}", TO_DEV))
@@ -372,7 +372,7 @@ def test_a_change_of_another_role_costs_users_with_many_bindings_little() -> Non
 
 
 def test_many_bindings_to_a_role_cost_what_one_does() -> None:
-    policy = Policy()
+    policy = RolePolicy()
     policy.put_role("", "r", role(*(rule("get", "a", names=f"n{i}") for i in range(1000))))
     policy.put_binding("", "b", binding("r", TO_DEV))
     once = cpu_seconds(lambda: policy.authorize(asked("get", "a", name="x")))

@@ -13,7 +13,7 @@ from noxu.registry.draft import Action, WriteRequest, draft_of
 from noxu.registry.served_resources import ServedResources
 from noxu.security.authentication import Authenticators
 from noxu.security.authorization import rules_of
-from noxu.security.rbac import Policy
+from noxu.security.rbac import RolePolicy
 from noxu.security.reviews import Reviews
 from noxu.values import Object
 
@@ -31,7 +31,7 @@ async def status_of(group: str, plural: str, spec: Object, user: User = ANONYMOU
     assert resource is not None
     draft = draft_of(WriteRequest(Action.REVIEW, resource, user=user))
     draft.new = {"spec": spec} if spec else {}
-    return await Reviews(cast("Authenticators", None), rules_of(["AlwaysAllow"], Policy()))(draft)
+    return await Reviews(cast("Authenticators", None), rules_of(["AlwaysAllow"], RolePolicy()))(draft)
 
 
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"

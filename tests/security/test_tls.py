@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from noxu.security.certificates import Identity, TlsError, new_authority
+from noxu.security.certificates import CertifiedKey, TlsError, new_authority
 from noxu.security.tls import RELOAD_EVERY, Files, Material, Named, ServerTls, parse_named
 from tests.clocks import ManualClock
 from tests.security.handshakes import client_context, handshake
@@ -27,7 +27,7 @@ CA = new_authority(lambda: dt.datetime.now(dt.UTC) - sum(LATER, dt.timedelta()))
 SERVER = CA.issue_server(["localhost", "127.0.0.1", "kubernetes.default.svc"])
 
 
-def self_signed(name: str, group: str, key_size: int = 2048) -> Identity:
+def self_signed(name: str, group: str, key_size: int = 2048) -> CertifiedKey:
     """A certificate of version 3 without extensions, RSA, which is its own CA, as kube-api-test makes them."""
     key = rsa.generate_private_key(65537, key_size)
     subject = x509.Name(
@@ -45,10 +45,10 @@ def self_signed(name: str, group: str, key_size: int = 2048) -> Identity:
         .sign(key, hashes.SHA256())
     )
     form = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
-    return Identity(certificate.public_bytes(Encoding.PEM), form)
+    return CertifiedKey(certificate.public_bytes(Encoding.PEM), form)
 
 
-def written(directory: Path, name: str, identity: Identity) -> Files:
+def written(directory: Path, name: str, identity: CertifiedKey) -> Files:
     directory.mkdir(exist_ok=True)
     files = Files(directory / f"{name}.crt", directory / f"{name}.key")
     files.certificate.write_bytes(identity.certificate)
@@ -83,7 +83,7 @@ def test_handshakes_and_authentication_know_the_same_cas(bundle: bytes, expected
 OWN = CA.issue_client("bob", ["g1", "g2"])
 ALONE = self_signed("kubeapitest", "system:masters")
 FOREIGN = new_authority().issue_client("eve", ["system:masters"])
-ACCEPTED: list[tuple[str, tuple[bytes, ...], Identity | None]] = [
+ACCEPTED: list[tuple[str, tuple[bytes, ...], CertifiedKey | None]] = [
     ("none", (CA.certificate,), None),
     ("one that the CA has issued", (CA.certificate,), OWN),
     ("one that another of the CAs has issued", (new_authority().certificate, CA.certificate), OWN),
@@ -94,21 +94,21 @@ ACCEPTED: list[tuple[str, tuple[bytes, ...], Identity | None]] = [
 
 
 @pytest.mark.parametrize(("authorities", "sent"), [row[1:] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
-def test_a_client_may_have(authorities: tuple[bytes, ...], sent: Identity | None) -> None:
+def test_a_client_may_have(authorities: tuple[bytes, ...], sent: CertifiedKey | None) -> None:
     server = ServerTls(Material(SERVER, authorities=authorities))
     ends = handshake(client_context(CA.certificate, sent), server.context("127.0.0.1"))
     der = ends.server.getpeercert(binary_form=True)
     assert der == (None if sent is None else ssl.PEM_cert_to_DER_cert(sent.certificate.decode()))
 
 
-def expired() -> Identity:
+def expired() -> CertifiedKey:
     LATER.append(dt.timedelta(days=400))
     issued = CA.issue_client("late")
     LATER.clear()
     return issued
 
 
-REFUSED: list[tuple[str, Identity, str]] = [
+REFUSED: list[tuple[str, CertifiedKey, str]] = [
     ("one of another CA", FOREIGN, "unable to get local issuer certificate"),
     ("a server's certificate (EKU serverAuth)", SERVER, "unsuitable certificate purpose"),
     ("one that is self-signed", ALONE, "self-signed certificate"),
@@ -117,7 +117,7 @@ REFUSED: list[tuple[str, Identity, str]] = [
 
 
 @pytest.mark.parametrize(("sent", "why"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_a_client_may_not_have(sent: Identity, why: str) -> None:
+def test_a_client_may_not_have(sent: CertifiedKey, why: str) -> None:
     server = ServerTls(Material(SERVER, authorities=(CA.certificate,)))
     with pytest.raises(ssl.SSLCertVerificationError, match=why):
         handshake(client_context(CA.certificate, sent), server.context("127.0.0.1"))

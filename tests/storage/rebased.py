@@ -30,8 +30,8 @@ from noxu_storage.types import (
 
 async def open_rebased(url: str) -> RebasedStore:
     """Open a store under a new prefix of an etcd. Its first revision is later than what others have compacted."""
-    from noxu_storage.etcd import EtcdStore
-    from noxu_storage.etcd_layout import PlainLayout
+    from noxu_storage.etcd.layout import PlainLayout
+    from noxu_storage.etcd.store import EtcdStore
 
     store = await EtcdStore.open([url], PlainLayout(f"/tests/{uuid4()}/"))
     await store._waits.reach(await store._write_barrier())

@@ -11,11 +11,9 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
 import pytest
 import uvloop
 
@@ -148,24 +146,23 @@ async def test_a_write_may_expect_the_revision_of_a_pending_one(
     ]  # fmt: skip
 
 
-class RollsBack(sqlite3.Connection):
+class RollsBack(database.FileConnection):
     """Rolls back what is inserted, once."""
 
     has_rolled_back = False
 
-    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
-        cursor = super().executemany(sql, parameters)
+    def insert(self, sql: str, rows: Any) -> None:
+        super().insert(sql, rows)
         if not RollsBack.has_rolled_back:
             RollsBack.has_rolled_back = True
             self.rollback()
-        return cursor
 
 
 async def test_a_transaction_that_sqlite_has_rolled_back_by_itself_does_not_count_as_committed(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Any statement may cause that, if it fails for lack of space or with an I/O error."""
-    monkeypatch.setattr(aiosqlite, "connect", partial(aiosqlite.connect, factory=RollsBack))
+    monkeypatch.setattr(database, "FileConnection", RollsBack)
     monkeypatch.setattr(RollsBack, "has_rolled_back", False)
     store = await SqliteStore.open(file)
     with pytest.raises(OutcomeUnknown, match="no transaction is active"):

@@ -10,11 +10,11 @@ import pytest
 from noxu.go.structs import BOOL, STRING, Field, List, Presence, Struct
 from noxu.webhook.client import (
     CallFailed,
-    Endpoint,
-    Reply,
     ReviewKind,
     Service,
     Unusable,
+    WebhookEndpoint,
+    WebhookReply,
     describe,
     endpoint_of,
     read_review,
@@ -77,57 +77,57 @@ def test_a_client_config_that_leads_nowhere(config: dict[str, Any], text: str) -
 
 
 def test_errors_name_the_call_as_go_does() -> None:
-    assert describe(Endpoint("https://a/x"), 10) == 'Post "https://a/x?timeout=10s"'
+    assert describe(WebhookEndpoint("https://a/x"), 10) == 'Post "https://a/x?timeout=10s"'
 
 
-ANSWERS: list[tuple[str, Reply, str]] = [
+ANSWERS: list[tuple[str, WebhookReply, str]] = [
     # the reply, and upstream's message
-    ("nothing", Reply(200, None, b""), "0-length response with status code: 200 and content type: application/json"),
-    ("no content", Reply(204, "text/x", b""), "0-length response with status code: 204 and content type: text/x"),
-    ("no JSON", Reply(200, "", b"{nope"), f"{NO_KIND}: invalid character 'n' looking for beginning of object key string"),
-    ("text, which is YAML", Reply(200, "text/plain", b"hello there"), f"{NO_KIND}: json: cannot unmarshal string into Go value of type {TYPE_META}"),
-    ("a list", Reply(200, "", b"[]"), f"{NO_KIND}: json: cannot unmarshal array into Go value of type {TYPE_META}"),
-    ("a kind that is no text", Reply(200, "", b'{"kind":5}'), f"{NO_KIND}: json: cannot unmarshal number into Go struct field .kind of type string"),
-    ("an odd version", Reply(200, "", b'{"kind":"X","apiVersion":"a/b/c"}'), "unexpected GroupVersion string: a/b/c"),
-    ("a Pod", Reply(200, "", b'{"kind":"Pod","apiVersion":"v1"}'), 'no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'),
-    ("a version to come", Reply(200, "", b'{"apiVersion":"admission.k8s.io/v9"}'), 'no kind "AdmissionReview" is registered for version "admission.k8s.io/v9" in scheme "pkg/runtime/scheme.go:111"'),
-    ("a Status", Reply(200, "", b'{"kind":"Status","apiVersion":"v1"}'), f"converting (v1.Status) to (v1.AdmissionReview): {OTHER}"),
-    ("the old version", Reply(200, "", b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"}'), f"converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): {OTHER}"),
-    ("options", Reply(200, "", b'{"kind":"GetOptions","apiVersion":"admission.k8s.io/v1beta1"}'), f"converting (v1.GetOptions) to (v1.AdmissionReview): {OTHER}"),
-    ("a wrong type", Reply(200, "", b'{"response":{"allowed":"yes"}}'), "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool"),
-    ("an odd Content-Type", Reply(200, "x/y/z", b"{}"), "Internal error occurred: mime: unexpected content after media subtype"),
-    ("no Content-Type to speak of", Reply(200, "/x", b"{}"), "Internal error occurred: mime: no media type"),
-    ("an odd parameter", Reply(200, "a/b; c", b"{}"), "Internal error occurred: mime: invalid media parameter"),
-    ("300", Reply(300, "text/html", b"x"), "the server responded with the status code 300 but did not return more information"),
-    ("a redirect", Reply(302, "text/html", b"x"), "the server responded with the status code 302 but did not return more information"),
-    ("400", Reply(400, "text/plain", b"x"), "the server rejected our request for an unknown reason"),
-    ("401", Reply(401, "text/plain", b"x"), "the server has asked for the client to provide credentials"),
-    ("403", Reply(403, "text/plain", b" not you\n"), "not you"),
-    ("403 and JSON", Reply(403, "application/json", b"{}"), "unknown"),
-    ("404", Reply(404, "text/plain", b"x"), "the server could not find the requested resource"),
-    ("405", Reply(405, "text/plain", b"x"), "the server does not allow this method on the requested resource"),
-    ("406", Reply(406, "text/plain", b"not that"), "not that"),
-    ("406 and JSON", Reply(406, "application/json", b"{}"), "the server was unable to respond with a content type that the client supports"),
-    ("409", Reply(409, "text/plain", b"x"), "the server reported a conflict"),
-    ("413", Reply(413, "text/plain", b"x"), "the server responded with the status code 413 but did not return more information"),
-    ("415", Reply(415, None, b"what"), "what"),
-    ("422", Reply(422, "text/plain", b"x"), "the server rejected our request due to an error in our request"),
-    ("429", Reply(429, "text/plain", b"x"), "the server has received too many requests and has asked us to try again later"),
-    ("500 and text", Reply(500, "text/plain", b'z\xc3\xbc "q"\n'), 'an error on the server ("zü \\"q\\"") has prevented the request from succeeding'),
-    ("500 and JSON", Reply(500, "application/json", b"{}"), 'an error on the server ("unknown") has prevented the request from succeeding'),
-    ("500 and much text", Reply(500, "text/plain", b"y" * 5000), f'an error on the server ("{"y" * 2048}") has prevented the request from succeeding'),
-    ("503", Reply(503, "text/plain", b"x"), "the server is currently unable to handle the request"),
-    ("504", Reply(504, "text/plain", b"x"), "the server was unable to return a response in the time allotted, but may still be processing the request"),
-    ("a Status with a failure", Reply(500, "", b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"own words"}'), "own words"),
-    ("a Status without a version", Reply(403, "", b'{"kind":"Status","status":"Failure","message":"go away"}'), "go away"),
-    ("a Status without a message", Reply(404, "", b'{"kind":"Status","status":"Failure"}'), ""),
-    ("a Status that is a success", Reply(404, "", b'{"kind":"Status","status":"Success","message":"m"}'), "the server could not find the requested resource"),
-    ("a Status that cannot be read", Reply(404, "", b'{"kind":"Status","status":"Failure","message":5}'), "the server could not find the requested resource"),
+    ("nothing", WebhookReply(200, None, b""), "0-length response with status code: 200 and content type: application/json"),
+    ("no content", WebhookReply(204, "text/x", b""), "0-length response with status code: 204 and content type: text/x"),
+    ("no JSON", WebhookReply(200, "", b"{nope"), f"{NO_KIND}: invalid character 'n' looking for beginning of object key string"),
+    ("text, which is YAML", WebhookReply(200, "text/plain", b"hello there"), f"{NO_KIND}: json: cannot unmarshal string into Go value of type {TYPE_META}"),
+    ("a list", WebhookReply(200, "", b"[]"), f"{NO_KIND}: json: cannot unmarshal array into Go value of type {TYPE_META}"),
+    ("a kind that is no text", WebhookReply(200, "", b'{"kind":5}'), f"{NO_KIND}: json: cannot unmarshal number into Go struct field .kind of type string"),
+    ("an odd version", WebhookReply(200, "", b'{"kind":"X","apiVersion":"a/b/c"}'), "unexpected GroupVersion string: a/b/c"),
+    ("a Pod", WebhookReply(200, "", b'{"kind":"Pod","apiVersion":"v1"}'), 'no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'),
+    ("a version to come", WebhookReply(200, "", b'{"apiVersion":"admission.k8s.io/v9"}'), 'no kind "AdmissionReview" is registered for version "admission.k8s.io/v9" in scheme "pkg/runtime/scheme.go:111"'),
+    ("a Status", WebhookReply(200, "", b'{"kind":"Status","apiVersion":"v1"}'), f"converting (v1.Status) to (v1.AdmissionReview): {OTHER}"),
+    ("the old version", WebhookReply(200, "", b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"}'), f"converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): {OTHER}"),
+    ("options", WebhookReply(200, "", b'{"kind":"GetOptions","apiVersion":"admission.k8s.io/v1beta1"}'), f"converting (v1.GetOptions) to (v1.AdmissionReview): {OTHER}"),
+    ("a wrong type", WebhookReply(200, "", b'{"response":{"allowed":"yes"}}'), "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool"),
+    ("an odd Content-Type", WebhookReply(200, "x/y/z", b"{}"), "Internal error occurred: mime: unexpected content after media subtype"),
+    ("no Content-Type to speak of", WebhookReply(200, "/x", b"{}"), "Internal error occurred: mime: no media type"),
+    ("an odd parameter", WebhookReply(200, "a/b; c", b"{}"), "Internal error occurred: mime: invalid media parameter"),
+    ("300", WebhookReply(300, "text/html", b"x"), "the server responded with the status code 300 but did not return more information"),
+    ("a redirect", WebhookReply(302, "text/html", b"x"), "the server responded with the status code 302 but did not return more information"),
+    ("400", WebhookReply(400, "text/plain", b"x"), "the server rejected our request for an unknown reason"),
+    ("401", WebhookReply(401, "text/plain", b"x"), "the server has asked for the client to provide credentials"),
+    ("403", WebhookReply(403, "text/plain", b" not you\n"), "not you"),
+    ("403 and JSON", WebhookReply(403, "application/json", b"{}"), "unknown"),
+    ("404", WebhookReply(404, "text/plain", b"x"), "the server could not find the requested resource"),
+    ("405", WebhookReply(405, "text/plain", b"x"), "the server does not allow this method on the requested resource"),
+    ("406", WebhookReply(406, "text/plain", b"not that"), "not that"),
+    ("406 and JSON", WebhookReply(406, "application/json", b"{}"), "the server was unable to respond with a content type that the client supports"),
+    ("409", WebhookReply(409, "text/plain", b"x"), "the server reported a conflict"),
+    ("413", WebhookReply(413, "text/plain", b"x"), "the server responded with the status code 413 but did not return more information"),
+    ("415", WebhookReply(415, None, b"what"), "what"),
+    ("422", WebhookReply(422, "text/plain", b"x"), "the server rejected our request due to an error in our request"),
+    ("429", WebhookReply(429, "text/plain", b"x"), "the server has received too many requests and has asked us to try again later"),
+    ("500 and text", WebhookReply(500, "text/plain", b'z\xc3\xbc "q"\n'), 'an error on the server ("zü \\"q\\"") has prevented the request from succeeding'),
+    ("500 and JSON", WebhookReply(500, "application/json", b"{}"), 'an error on the server ("unknown") has prevented the request from succeeding'),
+    ("500 and much text", WebhookReply(500, "text/plain", b"y" * 5000), f'an error on the server ("{"y" * 2048}") has prevented the request from succeeding'),
+    ("503", WebhookReply(503, "text/plain", b"x"), "the server is currently unable to handle the request"),
+    ("504", WebhookReply(504, "text/plain", b"x"), "the server was unable to return a response in the time allotted, but may still be processing the request"),
+    ("a Status with a failure", WebhookReply(500, "", b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"own words"}'), "own words"),
+    ("a Status without a version", WebhookReply(403, "", b'{"kind":"Status","status":"Failure","message":"go away"}'), "go away"),
+    ("a Status without a message", WebhookReply(404, "", b'{"kind":"Status","status":"Failure"}'), ""),
+    ("a Status that is a success", WebhookReply(404, "", b'{"kind":"Status","status":"Success","message":"m"}'), "the server could not find the requested resource"),
+    ("a Status that cannot be read", WebhookReply(404, "", b'{"kind":"Status","status":"Failure","message":5}'), "the server could not find the requested resource"),
 ]  # fmt: skip
 
 
 @rows(("reply", "text"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
-def test_an_answer_that_is_no_review(reply: Reply, text: str) -> None:
+def test_an_answer_that_is_no_review(reply: WebhookReply, text: str) -> None:
     with pytest.raises(CallFailed) as error:
         read_review(reply, KIND)
     assert error.value.text == text
@@ -145,4 +145,4 @@ REVIEWS: list[tuple[str, int, bytes, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("code", "body", "review"), [row[1:] for row in REVIEWS], ids=[row[0] for row in REVIEWS])
 def test_an_answer_that_is_a_review(code: int, body: bytes, review: dict[str, Any]) -> None:
-    assert read_review(Reply(code, "text/html; charset=utf-8", body), KIND) == review
+    assert read_review(WebhookReply(code, "text/html; charset=utf-8", body), KIND) == review

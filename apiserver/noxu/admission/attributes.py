@@ -26,8 +26,9 @@ from noxu.registry.access import Decision
 from noxu.registry.conversion.converters import convert
 from noxu.registry.draft import Action, Draft
 from noxu.registry.ownership import owned_scale
+from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import key_of, labels_of
+from noxu.registry.stored_object import labels_of
 from noxu.registry.strategies import finalization_of
 from noxu.values import Json, Object, equal
 
@@ -264,7 +265,7 @@ def _check_finalizers(draft: Draft, reference: Object) -> None:
     if owner is None:
         why = f"cannot find RESTMapping for APIVersion {version} Kind {kind}: no matches for kind {quote(kind)} in version {quote(version)}"
         raise refusal(Attributes(draft), f"cannot set blockOwnerDeletion in this case because {why}")
-    asked = access.Attributes(
+    asked = access.AccessAttributes(
         request.user,
         "update",
         owner.group,
@@ -278,7 +279,7 @@ def _check_finalizers(draft: Draft, reference: Object) -> None:
     _require(draft, asked, why)
 
 
-def _require(draft: Draft, asked: access.Attributes, why: str) -> None:
+def _require(draft: Draft, asked: access.AccessAttributes, why: str) -> None:
     decision: Decision = draft.request.authorize(asked)
     if not decision.allowed:
         raise refusal(Attributes(draft), f"{why}: {decision.reason}, {decision.error or '<nil>'}")

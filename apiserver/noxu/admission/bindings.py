@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from noxu.admission.attributes import Attributes
-from noxu.admission.configured import Configured
+from noxu.admission.configured import CompiledConfigurations
 from noxu.admission.expressions import MatchConditions
 from noxu.admission.matching import Criteria, criteria_of_policy, matched
 from noxu.api.errors import ApiError
@@ -20,10 +20,10 @@ from noxu.cel import Composition
 from noxu.go.text import compact_json
 from noxu.registry.conversion.converters import entries_at
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.stored_object import StoredObject, key_of, object_at, packed_labels
+from noxu.registry.stored_object import StoredObject, object_at, packed_labels
 from noxu.values import Object, cached_property
 
 _MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms
@@ -96,7 +96,7 @@ def _criteria(match: Object | None) -> Criteria:
 P = TypeVar("P", bound=Policy)
 
 
-class Bound(NamedTuple, Generic[P]):
+class BoundPolicy(NamedTuple, Generic[P]):
     """A policy with all its bindings."""
 
     policy: P
@@ -107,12 +107,12 @@ class Policies(Generic[P]):
     """The policies of one kind that have bindings."""
 
     def __init__(self, policies: Resource, bindings: Resource, compile_: Callable[[Object], P]) -> None:
-        self._policies = Configured(policies, compile_)
-        self._bindings = Configured(bindings, Binding)
+        self._policies = CompiledConfigurations(policies, compile_)
+        self._bindings = CompiledConfigurations(bindings, Binding)
         self._bound_from: tuple[list[P], list[Binding]] | None = None
-        self._bound: list[Bound[P]] = []
+        self._bound: list[BoundPolicy[P]] = []
 
-    async def all(self, reader: Reader) -> list[Bound[P]]:
+    async def all(self, reader: Reader) -> list[BoundPolicy[P]]:
         """The policies in force now. The list must not be changed."""
         policies, bindings = await self._policies.all(reader), await self._bindings.all(reader)
         if self._bound_from is None or self._bound_from[0] is not policies or self._bound_from[1] is not bindings:
@@ -120,7 +120,9 @@ class Policies(Generic[P]):
             by_policy: dict[str, list[Binding]] = {}
             for binding in bindings:
                 by_policy.setdefault(binding.policy, []).append(binding)
-            self._bound = [Bound(policy, by_policy[policy.name]) for policy in policies if policy.name in by_policy]
+            self._bound = [
+                BoundPolicy(policy, by_policy[policy.name]) for policy in policies if policy.name in by_policy
+            ]
         return self._bound
 
 
@@ -150,7 +152,7 @@ def _unusable(policy: P, binding: Binding | None, why: ConfigurationError | ApiE
     return Misconfigured(policy, binding, f"failed to configure {subject}: {message}")
 
 
-async def matching_invocations(request: Attributes, bound: Bound[P]) -> list[Invocation[P] | Misconfigured[P]]:
+async def matching_invocations(request: Attributes, bound: BoundPolicy[P]) -> list[Invocation[P] | Misconfigured[P]]:
     """The evaluations of a policy for a request."""
     policy = bound.policy
     found: list[Invocation[P] | Misconfigured[P]] = []

@@ -19,7 +19,7 @@ from noxu_storage.types import Key, Revision
 T = TypeVar("T")
 
 
-class Configured(Generic[T]):
+class CompiledConfigurations(Generic[T]):
     """All objects of one kind of configuration by name, compiled by `compile_`."""
 
     def __init__(self, resource: Resource, compile_: Callable[[Object], T]) -> None:

@@ -167,7 +167,7 @@ def _variable(evaluation: ref[Evaluation], name: str, expression: Expression) ->
     return running.variable(name, expression)
 
 
-class Deadline(RuleBudget):
+class EvaluationDeadline(RuleBudget):
     """The time limit, in the worker thread, of all expressions that are evaluated together. Created in that thread."""
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ async def run_within_budget(weight: int, evaluate: Callable[[CpuBudget | None], 
             pass
         finally:
             loop_turn.spend(thread_time() - began)
-    return await offload(max(weight, LOOP_LIMIT + 1), lambda: evaluate(Deadline()))
+    return await offload(max(weight, LOOP_LIMIT + 1), lambda: evaluate(EvaluationDeadline()))
 
 
 class ConditionError(Exception):

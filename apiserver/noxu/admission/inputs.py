@@ -16,8 +16,9 @@ from noxu.api.errors import Qualified
 from noxu.registry import access
 from noxu.registry.access import User
 from noxu.registry.offload import offload
+from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import key_of, object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 
 
@@ -33,7 +34,7 @@ def authorizer_of(request: Attributes) -> cel.Authorize:
             "field_selector": question.get("fieldSelector", ""),
             "label_selector": question.get("labelSelector", ""),
         }
-        asked = access.Attributes(user, version="*", path=question.get("path"), **given, **selectors)
+        asked = access.AccessAttributes(user, version="*", path=question.get("path"), **given, **selectors)
         decision = asking.authorize(asked)
         return cel.AuthorizerDecision(decision.allowed, decision.reason, decision.error)
 

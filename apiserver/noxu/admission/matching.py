@@ -20,7 +20,7 @@ from noxu.values import Object
 _ANY: Final = "*"
 
 
-class Rule(NamedTuple):
+class AdmissionRule(NamedTuple):
     """A RuleWithOperations. `resources` are (resource, subresource); `names` are for policies, empty for all names."""
 
     operations: frozenset[str]
@@ -31,10 +31,10 @@ class Rule(NamedTuple):
     names: frozenset[str] = frozenset()
 
 
-def rule_of(rule: Object) -> Rule:
+def rule_of(rule: Object) -> AdmissionRule:
     """Compile a decoded and defaulted rule."""
     resources = [name.partition("/") for name in rule.get("resources") or ()]
-    return Rule(
+    return AdmissionRule(
         frozenset(rule.get("operations") or ()),
         frozenset(rule.get("apiGroups") or ()),
         frozenset(rule.get("apiVersions") or ()),
@@ -51,8 +51,8 @@ class Criteria:
     `everything`: without rules every resource matches (policies; a webhook without rules matches nothing).
     """
 
-    rules: tuple[Rule, ...]
-    excluded: tuple[Rule, ...] = ()
+    rules: tuple[AdmissionRule, ...]
+    excluded: tuple[AdmissionRule, ...] = ()
     namespaces: LabelSelector = EVERYTHING
     objects: LabelSelector = EVERYTHING
     equivalent: bool = True
@@ -102,7 +102,7 @@ def _by_rules(criteria: Criteria, request: Attributes) -> Resource | None:
     return _first(criteria.rules, request, equivalent=criteria.equivalent)
 
 
-def _first(rules: tuple[Rule, ...], request: Attributes, *, equivalent: bool) -> Resource | None:
+def _first(rules: tuple[AdmissionRule, ...], request: Attributes, *, equivalent: bool) -> Resource | None:
     """The request's own version if a rule names it, else the first equivalent one that the first such rule names."""
     if any(meets(rule, request, request.resource) for rule in rules):
         return request.resource
@@ -112,7 +112,7 @@ def _first(rules: tuple[Rule, ...], request: Attributes, *, equivalent: bool) ->
     return next((other for rule in rules for other in others if meets(rule, request, other)), None)
 
 
-def meets(rule: Rule, request: Attributes, resource: Resource) -> bool:
+def meets(rule: AdmissionRule, request: Attributes, resource: Resource) -> bool:
     """Whether a rule matches a request as one for this version of its resource."""
     return (
         _includes(rule.groups, resource.group)

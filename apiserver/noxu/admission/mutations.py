@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.bindings import (
     Binding,
-    Bound,
+    BoundPolicy,
     Invocation,
     Misconfigured,
     Policies,
@@ -338,7 +338,7 @@ async def _settle(request: Attributes) -> None:
 
 
 async def _about_all(
-    request: Attributes, bounds: list[Bound[MutatingPolicy]]
+    request: Attributes, bounds: list[BoundPolicy[MutatingPolicy]]
 ) -> list[Invocation[MutatingPolicy] | Misconfigured[MutatingPolicy]]:
     return [match for bound in bounds for match in await matching_invocations(request, bound)]
 

@@ -72,7 +72,7 @@ class ValidatingPolicy(Policy):
         ]
 
 
-class Decision(NamedTuple):
+class PolicyDecision(NamedTuple):
     """The decision of a validation: the message of a denial, "" to admit."""
 
     message: str = ""
@@ -86,12 +86,12 @@ class PolicyResult(NamedTuple):
     errors of those that cannot be evaluated, each of which denies the request whatever the binding says.
     """
 
-    decisions: list[Decision]
+    decisions: list[PolicyDecision]
     annotations: Sequence[tuple[str, str]] = ()
     failed: Sequence[str] = ()
 
 
-ADMIT: Final = Decision()
+ADMIT: Final = PolicyDecision()
 
 
 def evaluate(policy: ValidatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | None) -> PolicyResult:
@@ -105,7 +105,7 @@ def evaluate(policy: ValidatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | N
         decisions = _decisions(policy, results, _Messages(policy, inputs, evaluation.budget, cpu_budget))
         annotations, failed = _annotations(policy, inputs, cpu_budget)
     except (ConditionError, OutOfBudget) as error:
-        return PolicyResult([Decision(str(error)) if policy.fails_closed else ADMIT])
+        return PolicyResult([PolicyDecision(str(error)) if policy.fails_closed else ADMIT])
     policy.compiled = True
     return PolicyResult(decisions, annotations, failed)
 
@@ -141,7 +141,7 @@ class _Messages:
             return f"failed messageExpression: {error}"
 
 
-def _decisions(policy: ValidatingPolicy, results: list[Result], messages: _Messages) -> list[Decision]:
+def _decisions(policy: ValidatingPolicy, results: list[Result], messages: _Messages) -> list[PolicyDecision]:
     decisions = []
     texts = (
         messages.results
@@ -150,15 +150,15 @@ def _decisions(policy: ValidatingPolicy, results: list[Result], messages: _Messa
     )
     for n, (validation, result) in enumerate(zip(policy.validations, results, strict=True)):
         if result.error:
-            decisions.append(Decision(result.error) if policy.fails_closed else ADMIT)
+            decisions.append(PolicyDecision(result.error) if policy.fails_closed else ADMIT)
         elif isinstance(texts, str):
-            decisions.append(Decision(texts) if policy.fails_closed else ADMIT)
+            decisions.append(PolicyDecision(texts) if policy.fails_closed else ADMIT)
         elif result.value is True:
             decisions.append(ADMIT)
         else:
             message = _usable(texts[n]) or trim_space(validation.message)
             message = message or f"failed expression: {trim_space(validation.expression.text)}"
-            decisions.append(Decision(message, validation.reason))
+            decisions.append(PolicyDecision(message, validation.reason))
     return decisions
 
 
@@ -189,7 +189,7 @@ def _annotations(
 class _Denial(NamedTuple):
     policy: ValidatingPolicy
     binding: Binding | None
-    decision: Decision
+    decision: PolicyDecision
 
 
 class _RequestResult:
@@ -217,9 +217,9 @@ class _RequestResult:
                 for action in binding.actions:
                     share = seconds / len(result.decisions)
                     self.request.metrics.policy(policy.name, binding.name, decision.message, action.lower(), share)
-        self.denials += [_Denial(policy, binding, Decision(error)) for error in result.failed]
+        self.denials += [_Denial(policy, binding, PolicyDecision(error)) for error in result.failed]
 
-    def _deny(self, policy: ValidatingPolicy, binding: Binding, index: int, decision: Decision) -> None:
+    def _deny(self, policy: ValidatingPolicy, binding: Binding, index: int, decision: PolicyDecision) -> None:
         for action in binding.actions:
             match action:
                 case "Deny":
@@ -242,7 +242,7 @@ class _RequestResult:
     def misconfigured(self, found: Misconfigured[ValidatingPolicy]) -> None:
         """Deny the request, whatever the binding says, unless the failurePolicy is Ignore."""
         if found.policy.fails_closed:
-            self.denials.append(_Denial(found.policy, found.binding, Decision(found.error)))
+            self.denials.append(_Denial(found.policy, found.binding, PolicyDecision(found.error)))
 
     def apply(self) -> None:
         """Add audit annotations, and refuse a denied request. Raises ApiError."""

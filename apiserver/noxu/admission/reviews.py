@@ -28,7 +28,16 @@ from noxu.go.text import quote
 from noxu.kinds.meta import ALWAYS, POINTER, STATUS, TYPE_META
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object, cached_property
-from noxu.webhook.client import Caller, CallFailed, Endpoint, Reply, ReviewKind, Unusable, endpoint_of, read_review
+from noxu.webhook.client import (
+    Caller,
+    CallFailed,
+    ReviewKind,
+    Unusable,
+    WebhookEndpoint,
+    WebhookReply,
+    endpoint_of,
+    read_review,
+)
 
 GROUP: Final = "admission.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1")
@@ -81,7 +90,7 @@ class Response(NamedTuple):
     annotations: Sequence[tuple[str, str]] = ()
 
 
-def read(reply: Reply, version: str, uid: str, *, mutating: bool) -> Response:
+def read(reply: WebhookReply, version: str, uid: str, *, mutating: bool) -> Response:
     """Read the answer to a review. Raises CallFailed."""
     try:
         review = read_review(reply, _KINDS[version])
@@ -226,7 +235,7 @@ class Hook:
     configuration: str
     name: str
     criteria: Criteria
-    endpoint: Endpoint | None = None
+    endpoint: WebhookEndpoint | None = None
     client_error: str = ""
     """The error of its client configuration, if it has no endpoint."""
     selector_error: str = ""

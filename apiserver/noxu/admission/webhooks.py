@@ -18,7 +18,7 @@ from typing import Final
 
 from noxu.admission import reviews
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.configured import Configured
+from noxu.admission.configured import CompiledConfigurations
 from noxu.admission.expressions import ConditionError
 from noxu.admission.inputs import for_conditions, inputs_of
 from noxu.admission.matching import matched
@@ -64,7 +64,7 @@ class _Webhooks:
         local: Sequence[Hook] = (),
     ) -> None:
         self._caller = caller
-        self._configured = Configured(configurations, hooks_of)
+        self._configured = CompiledConfigurations(configurations, hooks_of)
         self._local = local
 
     async def _hooks(self, reader: Reader) -> Iterable[Hook]:

@@ -28,7 +28,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from noxu.api import errors
 from noxu.expressions import expression
+from noxu.go.text import quote
 
 NameRule: TypeAlias = Callable[
     [str, bool], list[str]
@@ -283,6 +285,13 @@ def is_loopback(authority: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def check_path_name(name: str) -> None:
+    """Check the name in a path before its object is read (upstream's NamespaceKeyFunc). Raises ApiError."""
+    complaints = path_segment_name(name)
+    if complaints:
+        raise errors.bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")
 
 
 MAX_PACKED: Final = 500  # characters

@@ -34,7 +34,7 @@ from noxu.apply.fieldset import (
 )
 from noxu.apply.managed_fields import InvalidEntries, Manager, Managers, Owned, decode, encode
 from noxu.apply.merging import merge, remove
-from noxu.apply.tracker import Conversions, Failed, MissingVersion, Tracker, group_version_kind, named
+from noxu.apply.tracker import Failed, MissingVersion, ObjectVersions, Tracker, group_version_kind, named
 from noxu.apply.typed import Unsure, accept, ensure_named, join_errors, reconcile, to_set, validate
 from noxu.go import unstructured
 from noxu.values import Json, Object, copy, equal
@@ -210,7 +210,7 @@ def _updated(
     for role, value, is_valid in (("new", new, valid.new), ("live", live, valid.live)):
         if wrong := _type_errors(value, tracker, valid=is_valid, duplicates=True, all_of_it=explain):
             raise Failed(f"failed to convert {role} object ({named(value)}) to smd typed: {join_errors(wrong)}")
-    versions = Conversions(tracker)
+    versions = ObjectVersions(tracker)
     managers = _reconciled(managers, live, versions)
     change = tracker.compared(live, new, tracker.version, exact=valid.exact and valid.live and valid.new)
     me = Manager(name, "Update", tracker.version, tracker.subresource)
@@ -228,7 +228,7 @@ def _updated(
     return _capped(managers)
 
 
-def _reconciled(managers: Managers, live: Object, versions: Conversions) -> Managers:
+def _reconciled(managers: Managers, live: Object, versions: ObjectVersions) -> Managers:
     """The managers with their sets adapted to the current types."""
     found: Managers = {}
     for manager, owned in managers.items():
@@ -242,7 +242,7 @@ def _reconciled(managers: Managers, live: Object, versions: Conversions) -> Mana
 
 
 def _released(
-    managers: Managers, me: Manager | None, change: Comparison, live: Object, new: Object, versions: Conversions
+    managers: Managers, me: Manager | None, change: Comparison, live: Object, new: Object, versions: ObjectVersions
 ) -> tuple[Managers, Managers]:
     """(the managers without the fields that this write changes, the changed fields by former owner).
 
@@ -271,7 +271,7 @@ def _released(
     return left, taken
 
 
-def _change_at(version: str, live: Object, new: Object, versions: Conversions) -> Comparison:
+def _change_at(version: str, live: Object, new: Object, versions: ObjectVersions) -> Comparison:
     try:
         before = versions.at(live, version)
     except (Failed, ApiError) as error:
@@ -317,7 +317,7 @@ def _capped(managers: Managers) -> Managers:
 # --- server-side apply ---
 
 
-class Applied(NamedTuple):
+class AppliedObject(NamedTuple):
     """`value`: the object with new managedFields. `changed`: the configuration has changed more than the owners of fields."""
 
     value: Object
@@ -344,7 +344,7 @@ def apply(
     force: bool = False,
     now: str,
     valid: Valid = UNKNOWN_VALIDITY,
-) -> Applied:
+) -> AppliedObject:
     """The live object (None to create it) with the configuration applied by `manager`, and new managedFields.
 
     It shares parts with both, and its sets of fields with other objects. Apart from metadata, it is the live object if
@@ -375,7 +375,7 @@ def apply(
     changed = new is not live
     if manager == merging.KUBECTL:
         new = merging.renewed(new, config)
-    return Applied(_with_entries(new, encode(managers, tracker.recurring, in_order=not tracker.custom)), changed)
+    return AppliedObject(_with_entries(new, encode(managers, tracker.recurring, in_order=not tracker.custom)), changed)
 
 
 def _before_first_apply(live: Object, tracker: Tracker, now: str, valid: Valid) -> Managers:
@@ -405,7 +405,7 @@ def _applied(
         raise Failed(f"failed to create typed patch object ({named(config)}): {join_errors(wrong)}")
     if wrong := _type_errors(live, tracker, valid=valid.live, duplicates=True):
         raise Failed(f"failed to create typed live object ({named(live)}): {join_errors(wrong)}")
-    versions = Conversions(tracker)
+    versions = ObjectVersions(tracker)
     me = Manager(name, "Apply", "", tracker.subresource)
     managers = _reconciled(managers, live, versions)
     last = managers.get(me)
@@ -461,7 +461,9 @@ def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, mana
         raise _Conflicts(left)
 
 
-def _without_withdrawn(merged: Object, last: Owned, managers: Managers, me: Manager, versions: Conversions) -> Object:
+def _without_withdrawn(
+    merged: Object, last: Owned, managers: Managers, me: Manager, versions: ObjectVersions
+) -> Object:
     """The merged object without the fields that `me` applied last time, does not apply now, and that no other owns.
 
     Removing a map key or an item removes everything in it. So all of the last fields are removed, fields of any owner are
@@ -500,7 +502,7 @@ def _without_withdrawn(merged: Object, last: Owned, managers: Managers, me: Mana
         raise _prune_failure("", error) from None
 
 
-def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, versions: Conversions) -> Object:
+def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, versions: ObjectVersions) -> Object:
     """The pruned object with owned fields added back: at the version `first`, then at the others."""
     owned: dict[str, FieldSet] = {}
     for owner in managers.values():
@@ -522,7 +524,7 @@ def _with_owned(merged: Object, pruned: Object, first: str, managers: Managers, 
     return pruned
 
 
-def _without(value: Object, fields: FieldSet, versions: Conversions) -> Object:
+def _without(value: Object, fields: FieldSet, versions: ObjectVersions) -> Object:
     """The object, at whichever version it is, without these fields."""
     if not fields:
         return value

@@ -156,7 +156,7 @@ def _without(value: Object, names: frozenset[str]) -> Object:
     return {name: item for name, item in value.items() if name not in names}
 
 
-class Conversions:
+class ObjectVersions:
     """The objects of one write at all versions, each converted and checked once."""
 
     def __init__(self, tracker: Tracker) -> None:

@@ -39,7 +39,7 @@ from noxu_storage.types import (
 )
 
 if TYPE_CHECKING:
-    from noxu_storage.etcd_state import EtcdState
+    from noxu_storage.etcd.state import EtcdState
 
 
 PAGE: Final = 256  # states that are written at a time
@@ -109,7 +109,7 @@ async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, sh
 async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show: Progress) -> CopyOutcome:
     """Raises OpenError, StartError, Corrupt, Unavailable."""
     servers, layout, tls, user = stores.etcd_access(destination)
-    from noxu_storage import etcd_copy
+    from noxu_storage.etcd import copy as etcd_copy
 
     where = text_of(destination)
     refused: dict[str, str] = {}
@@ -167,7 +167,7 @@ async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str
             yield CopySource(file.revision, file.count(EVERYTHING), lambda: _pages_of_file(file, refused))
         return
     access = stores.etcd_access(place)
-    from noxu_storage import etcd_state
+    from noxu_storage.etcd import state as etcd_state
 
     async with etcd_state.opened(*access, revision=revision) as state:
         if not state.total:
@@ -203,7 +203,7 @@ async def _pages_of_file(file: Snapshot, refused: dict[str, str]) -> AsyncIterat
 
 async def _pages_of_etcd(state: EtcdState, refused: dict[str, str]) -> AsyncIterator[Sequence[KeyValue]]:
     """Raises Unavailable."""
-    from noxu_storage.etcd_past import BARRIER
+    from noxu_storage.etcd.history import BARRIER
 
     async for items in state.pages():
         page = []
@@ -277,7 +277,7 @@ def _check_file(path: Path, quiet: bool) -> Sequence[Problem]:
 def _check_etcd(options: Etcd, quiet: bool) -> Sequence[Problem]:
     """Raises StartError, OpenError, Unavailable."""
     access = stores.etcd_access(options)
-    from noxu_storage import etcd_check
+    from noxu_storage.etcd import check as etcd_check
 
     with progress.shown("check", "keys", quiet=quiet) as show:
         report = asyncio.run(etcd_check.check(*access, verify=storage_form.problem, progress=show))

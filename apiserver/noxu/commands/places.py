@@ -60,7 +60,7 @@ def opened(options: argparse.Namespace, instead: str) -> Iterator[ApiClient | St
         return
     if options.etcd is not None:
         access = stores.etcd_access(options.etcd)
-        from noxu_storage import etcd_state
+        from noxu_storage.etcd import state as etcd_state
 
         with progress.shown("read etcd", "keys", quiet=options.quiet) as show:
             read = asyncio.run(etcd_state.snapshot(*access, progress=show))

@@ -39,7 +39,7 @@ Put: TypeAlias = Callable[[], None]
 """Makes what has been compiled count."""
 
 
-class Rules(Protocol):
+class CompiledRules(Protocol):
     """What follows the objects: `namespace` is "" for those of the cluster. Compiling, in any thread, changes nothing."""
 
     def compile_role(self, namespace: str, name: str, role: Object) -> Put: ...
@@ -56,7 +56,7 @@ class AccessRuleController(Controller[str]):
 
     name = "rbac-rules"
 
-    def __init__(self, reader: Reader, resources: dict[str, Resource], rules: Rules, clock: Clock) -> None:
+    def __init__(self, reader: Reader, resources: dict[str, Resource], rules: CompiledRules, clock: Clock) -> None:
         """`resources` are those of PLURALS."""
         first, *others = (resources[plural] for plural in PLURALS)
         super().__init__(reader, first, clock, *others)

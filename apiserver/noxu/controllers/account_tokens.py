@@ -28,9 +28,9 @@ from noxu.registry.access import User
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.patch_types import MERGE_PATCH
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, key_of, object_at
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import Key

@@ -50,7 +50,7 @@ class SigningCA(NamedTuple):
         return "SigningCA()"  # a key is a secret
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The signer does not sign such a request. The message is upstream's."""
 
 
@@ -60,40 +60,40 @@ class Refused(Exception):
 def _check_client(asked: CertificateRequest, usages: Sequence[str]) -> None:  # noqa: ARG001
     for usage in usages:
         if usage not in (_DIGITAL, _ENCIPHERMENT, _CLIENT):
-            raise Refused(f"invalid usage for client certificate: {usage}")
+            raise RequestRefused(f"invalid usage for client certificate: {usage}")
     if _CLIENT not in usages:
-        raise Refused(f"missing required usage for client certificate: {_CLIENT}")
+        raise RequestRefused(f"missing required usage for client certificate: {_CLIENT}")
 
 
 def _check_kubelet_client(asked: CertificateRequest, usages: Sequence[str]) -> None:
     if asked.subject.values(ORGANIZATION) != _NODE_GROUPS:
-        raise Refused("subject organization is not system:nodes")
+        raise RequestRefused("subject organization is not system:nodes")
     for given, what in ((asked.dns, "DNS"), (asked.emails, "Email"), (asked.addresses, "IP"), (asked.uris, "URI")):
         if given:
-            raise Refused(f"{what} subjectAltNames are not allowed")
+            raise RequestRefused(f"{what} subjectAltNames are not allowed")
     if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
-        raise Refused("subject common name does not begin with system:node:")
+        raise RequestRefused("subject common name does not begin with system:node:")
     _check_exactly(usages, _CLIENT)
 
 
 def _check_kubelet_serving(asked: CertificateRequest, usages: Sequence[str]) -> None:
     if asked.subject.values(ORGANIZATION) != _NODE_GROUPS:
-        raise Refused("subject organization is not system:nodes")
+        raise RequestRefused("subject organization is not system:nodes")
     if not asked.dns and not asked.addresses:
-        raise Refused("DNS or IP subjectAltName is required")
+        raise RequestRefused("DNS or IP subjectAltName is required")
     for given, what in ((asked.emails, "Email"), (asked.uris, "URI")):
         if given:
-            raise Refused(f"{what} subjectAltNames are not allowed")
+            raise RequestRefused(f"{what} subjectAltNames are not allowed")
     _check_exactly(usages, _SERVER)
     if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
-        raise Refused("subject common name does not begin with system:node:")
+        raise RequestRefused("subject common name does not begin with system:node:")
 
 
 def _check_exactly(usages: Sequence[str], purpose: str) -> None:
     """Key encipherment is for keys of RSA, and may be absent."""
     if set(usages) - {_ENCIPHERMENT} != {_DIGITAL, purpose}:
         expected = " ".join(sorted((_DIGITAL, _ENCIPHERMENT, purpose)))
-        raise Refused(f"usages did not match [{expected}]")
+        raise RequestRefused(f"usages did not match [{expected}]")
 
 
 def _accept(asked: CertificateRequest, usages: Sequence[str]) -> None: ...
@@ -124,14 +124,14 @@ def issue(
     try:
         asked = go_x509.read_request(request)
     except ValueError as error:
-        raise Refused(f"unable to parse csr: {error}") from None
+        raise RequestRefused(f"unable to parse csr: {error}") from None
     SIGNERS[signer](asked, usages)
     try:
         signed = x509.load_der_x509_csr(asked.der)
         is_valid = signed.is_signature_valid
         key: Any = signed.public_key()
     except (ValueError, TypeError, LookupError, UnsupportedAlgorithm, x509.InvalidVersion):
-        raise Refused("unable to parse csr: its key or its signature cannot be used") from None
+        raise RequestRefused("unable to parse csr: its key or its signature cannot be used") from None
     if not is_valid:
         raise ValueError("unable to verify certificate request signature")
     return _sign(asked, key, usages, _lifetime(seconds), authority, now)
@@ -172,7 +172,7 @@ def _alternative_names(asked: CertificateRequest) -> list[x509.GeneralName]:
             *map(x509.UniformResourceIdentifier, asked.uris),
         ]
     except ValueError as error:
-        raise Refused(f"unable to parse csr: {error}") from None
+        raise RequestRefused(f"unable to parse csr: {error}") from None
 
 
 def _sign(

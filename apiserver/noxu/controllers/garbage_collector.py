@@ -45,8 +45,8 @@ from noxu.controllers.owner_graph import (
     TEXTS,
     Node,
     OwnerGraph,
+    OwnerReference,
     OwnerState,
-    Reference,
     Uid,
     Work,
     group_of,
@@ -57,10 +57,9 @@ from noxu.go.time import format_time
 from noxu.registry.access import User
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.patch_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import key_of
 from noxu.registry.writer import Writer
 from noxu.values import Json, Object
 from noxu_storage.types import Event, Key, KeyValue, Revision, StoreError
@@ -299,7 +298,7 @@ class GarbageCollector(Reconciler[Work]):
                 node, resource, "Orphan" if node.orphan else "Foreground" if node.foreground else "Background"
             )
 
-    def _is_gone(self, reference: Reference, node: Node) -> bool:
+    def _is_gone(self, reference: OwnerReference, node: Node) -> bool:
         """Whether the deletion of this owner has been observed. Its kind need not be served any longer."""
         owner = self.graph.owners.get(reference.uid)
         gone = owner.gone if owner is not None else None
@@ -402,7 +401,9 @@ class GarbageCollector(Reconciler[Work]):
 
     # -- Events
 
-    async def _report_namespace(self, node: Node, resource: Resource, reference: Reference, owners: Resource) -> None:
+    async def _report_namespace(
+        self, node: Node, resource: Resource, reference: OwnerReference, owners: Resource
+    ) -> None:
         """Create an Event if the owner exists in another namespace than its dependent."""
         served_resources = self.served_resources.current
         namespaces = await self.reader.collection(served_resources.preferred["/namespaces"])
@@ -429,7 +430,7 @@ class GarbageCollector(Reconciler[Work]):
             log.warning("%s: the Event about %s is not stored: %s", self.name, node.key.name, error)
 
 
-def _event(node: Node, resource: Resource, reference: Reference, time: str, number: int) -> Object:
+def _event(node: Node, resource: Resource, reference: OwnerReference, time: str, number: int) -> Object:
     """The Event about an owner in another namespace (GraphBuilder.reportInvalidNamespaceOwnerRef)."""
     namespace, name = node.key.partition[:-1], node.key.name
     owner = f"[{reference.api_version}/{reference.kind}, namespace: {namespace}, name: {reference.name}, uid: {reference.uid}]"

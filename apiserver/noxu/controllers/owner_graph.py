@@ -39,7 +39,7 @@ Uid: TypeAlias = str
 Work: TypeAlias = Key | Uid
 
 
-class Reference(NamedTuple):
+class OwnerReference(NamedTuple):
     """An owner reference. `blocks`: blockOwnerDeletion."""
 
     api_version: str
@@ -49,7 +49,7 @@ class Reference(NamedTuple):
     blocks: bool
 
 
-class Identity(NamedTuple):
+class OwnerIdentity(NamedTuple):
     """What an object was before it was deleted. `partition` is empty for cluster scope."""
 
     group: str
@@ -76,7 +76,7 @@ class Node:
         self.key = key
         self.revision = revision
         self.uid: Uid = metadata.get("uid") or ""
-        self.owners: tuple[Reference, ...] = tuple(_references(metadata))
+        self.owners: tuple[OwnerReference, ...] = tuple(_references(metadata))
         self.deleted = bool(metadata.get("deletionTimestamp"))
         self.orphan = FINALIZER_ORPHAN in finalizers
         self.foreground = FINALIZER_FOREGROUND in finalizers
@@ -108,10 +108,10 @@ class Owner:
 
     __slots__ = ("blocking", "dependents", "gone", "reference")
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: OwnerReference) -> None:
         self.dependents: dict[Key, bool] = {}
         self.blocking = 0
-        self.gone: Identity | None = None
+        self.gone: OwnerIdentity | None = None
         self.reference = reference  # the references of its dependents share it in memory if they are equal
 
 
@@ -170,7 +170,7 @@ class OwnerGraph:
             owner = self.owners.get(uid := _metadata(value).get("uid") or "")
             if owner is not None:
                 group = group_of(str(value.get("apiVersion") or ""))
-                owner.gone = Identity(group, str(value.get("kind") or ""), key.name, key.partition)
+                owner.gone = OwnerIdentity(group, str(value.get("kind") or ""), key.name, key.partition)
                 work.append(uid)
         return work
 
@@ -184,7 +184,7 @@ class OwnerGraph:
         return owner is not None and owner.blocking > 0
 
     def _relink(
-        self, key: Key, old: dict[Uid, bool], new: dict[Uid, bool], references: Sequence[Reference] = ()
+        self, key: Key, old: dict[Uid, bool], new: dict[Uid, bool], references: Sequence[OwnerReference] = ()
     ) -> list[Work]:
         """Replace the edges of a dependent. Returns the waiting owners that it was the last one to block."""
         unblocked: list[Work] = []
@@ -205,7 +205,7 @@ class OwnerGraph:
                 unblocked.append(self._waiting[uid])
         return unblocked
 
-    def _shared(self, reference: Reference) -> Reference:
+    def _shared(self, reference: OwnerReference) -> OwnerReference:
         owner = self.owners.get(reference.uid)
         return owner.reference if owner is not None and owner.reference == reference else reference
 
@@ -235,13 +235,13 @@ def _uids(stored: bytes) -> list[Uid]:
     return found
 
 
-def _references(metadata: Object) -> Iterator[Reference]:
+def _references(metadata: Object) -> Iterator[OwnerReference]:
     for reference in metadata.get("ownerReferences") or ():
         if isinstance(reference, dict):
             given = (str(reference.get(name) or "") for name in ("apiVersion", "kind"))
             api_version, kind = map(sys.intern, given)
             name, uid = (str(reference.get(name) or "") for name in ("name", "uid"))
-            yield Reference(api_version, kind, name, uid, reference.get("blockOwnerDeletion") is True)
+            yield OwnerReference(api_version, kind, name, uid, reference.get("blockOwnerDeletion") is True)
 
 
 class OwnerState(NamedTuple):

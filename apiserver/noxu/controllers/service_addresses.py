@@ -17,7 +17,7 @@ from noxu.registry.cache import Change
 from noxu.registry.claims import SWEEP_EVERY, Claimed, Claims
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.service_addresses import NOTHING, Allocated, Pool, Reservation, allocated
+from noxu.registry.service_addresses import NOTHING, AddressReservation, Allocated, Pool, allocated
 from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
 from noxu_storage.types import Key, Revision
@@ -31,7 +31,7 @@ _SWEEP: Final = Key("ranges", "", "")  # the key of the controller whose reconci
 class _Reserved:
     """A reservation, which `claim` makes known to other servers. See `draft.Reservation`."""
 
-    def __init__(self, controller: ServiceAddressController, chosen: Reservation) -> None:
+    def __init__(self, controller: ServiceAddressController, chosen: AddressReservation) -> None:
         self._controller = controller
         self._chosen = chosen
         self._made: dict[Key, Revision] = {}

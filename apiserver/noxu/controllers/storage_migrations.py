@@ -33,11 +33,11 @@ from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import APPLY_PATCH
-from noxu.registry.reader import Reader, unlistable
+from noxu.registry.reader import Reader, key_of, unlistable
 from noxu.registry.resource import Resource
 from noxu.registry.rewriting import outdated, rewrite
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, key_of, object_at
+from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.writer import Writer
 from noxu.values import Object
 
@@ -55,7 +55,7 @@ ABSENT: Final = "resource does not exist in discovery"
 UNSUITABLE: Final = "resource is not migratable"
 
 
-class Target(NamedTuple):
+class MigrationTarget(NamedTuple):
     """The resource of a migration."""
 
     group: str
@@ -67,7 +67,7 @@ class Target(NamedTuple):
         return f"{self.plural}.{self.group}"
 
 
-class StorageMigrationController(Controller[Target]):
+class StorageMigrationController(Controller[MigrationTarget]):
     """Runs migrations. Keys are their resources."""
 
     name = "storage-version-migrator-controller"
@@ -87,8 +87,8 @@ class StorageMigrationController(Controller[Target]):
         self.writer = writer
         self.served_resources = served_resources
         self.definitions = definitions
-        self._targets: dict[str, Target] = {}  # by name of a migration
-        self._absent: set[Target] = set()  # those that may appear
+        self._targets: dict[str, MigrationTarget] = {}  # by name of a migration
+        self._absent: set[MigrationTarget] = set()  # those that may appear
         served_resources.followers.append(self._follow)
 
     def _follow(self) -> None:
@@ -96,23 +96,23 @@ class StorageMigrationController(Controller[Target]):
         for target in self._absent:
             self.queue.add(target)
 
-    def observe(self, change: Change) -> Iterable[Target]:
+    def observe(self, change: Change) -> Iterable[MigrationTarget]:
         return self._note(change.key.name, change.entry)
 
-    def resync(self) -> Iterable[Target]:
+    def resync(self) -> Iterable[MigrationTarget]:
         self._targets = {}
         return {target for key, entry in self.collection.entries.items() for target in self._note(key.name, entry)}
 
-    def _note(self, name: str, entry: StoredObject | None) -> set[Target]:
+    def _note(self, name: str, entry: StoredObject | None) -> set[MigrationTarget]:
         """Keep the resource of a migration; None: it was deleted. The resources that this concerns."""
         before = self._targets.pop(name, None)
         with suppress(ApiError):  # what another program has stored may be unreadable
             if entry is not None:
                 resource = (object_at(entry, self.resource).get("spec") or {}).get("resource") or {}
-                self._targets[name] = Target(resource.get("group", ""), resource.get("resource", ""))
+                self._targets[name] = MigrationTarget(resource.get("group", ""), resource.get("resource", ""))
         return {target for target in (before, self._targets.get(name)) if target is not None}
 
-    async def reconcile(self, target: Target) -> float | None:
+    async def reconcile(self, target: MigrationTarget) -> float | None:
         self._absent.discard(target)
         migration = self._current(target)
         if migration is None:
@@ -120,7 +120,7 @@ class StorageMigrationController(Controller[Target]):
             return None
         return await self._migrate(target, migration)
 
-    def _current(self, target: Target) -> Object | None:
+    def _current(self, target: MigrationTarget) -> Object | None:
         """The migration that runs, or whose turn it is; None: all have ended."""
         of_target = [name for name, other in self._targets.items() if other == target]
         found = [each for each in map(self._read, of_target) if each is not None and not _has_ended(each)]
@@ -134,7 +134,7 @@ class StorageMigrationController(Controller[Target]):
         entry = self.collection.entries.get(key_of(self.resource, "", name))
         return None if entry is None else object_at(entry, self.resource)
 
-    async def _migrate(self, target: Target, migration: Object) -> float | None:
+    async def _migrate(self, target: MigrationTarget, migration: Object) -> float | None:
         """Run a migration to its end, or return when to go on. Raises ApiError to go on after a while."""
         name = migration["metadata"]["name"]
         if not _is_true(migration, RUNNING):
@@ -161,7 +161,7 @@ class StorageMigrationController(Controller[Target]):
         created = unix_nanos(migration["metadata"]["creationTimestamp"]) / 1e9
         return APPEARS_WITHIN - (self.clock.now().timestamp() - created)
 
-    def _resources(self, target: Target) -> list[Resource]:
+    def _resources(self, target: MigrationTarget) -> list[Resource]:
         """The best version of each collection: custom resources may have the names of a built-in kind."""
         served_resources, found = self.served_resources.current, dict[str, Resource]()
         for version in reversed(served_resources.groups.get(target.group, ())):
@@ -172,7 +172,7 @@ class StorageMigrationController(Controller[Target]):
 
     # -- the objects
 
-    async def _rewrite_all(self, target: Target, migration: Object, resources: Sequence[Resource]) -> str:
+    async def _rewrite_all(self, target: MigrationTarget, migration: Object, resources: Sequence[Resource]) -> str:
         """Rewrite the objects that are not newer than the migration. Returns the first error that does not pass.
 
         A write that began before the storage version changed may have stored an older version meanwhile, so those are
@@ -204,7 +204,7 @@ class StorageMigrationController(Controller[Target]):
         return ""
 
     async def _rewrite(
-        self, target: Target, migration: Object, resource: Resource, entries: Sequence[StoredObject]
+        self, target: MigrationTarget, migration: Object, resource: Resource, entries: Sequence[StoredObject]
     ) -> str:
         def request() -> WriteRequest | None:
             found = self._preferred(target, resource.collection)
@@ -221,12 +221,12 @@ class StorageMigrationController(Controller[Target]):
                     return _unhandled(each.error)
         return ""
 
-    def _preferred(self, target: Target, collection: str) -> Resource | None:
+    def _preferred(self, target: MigrationTarget, collection: str) -> Resource | None:
         return next((found for found in self._resources(target) if found.collection == collection), None)
 
     # -- the status
 
-    async def _finish(self, target: Target, migration: Object, fault: str) -> None:
+    async def _finish(self, target: MigrationTarget, migration: Object, fault: str) -> None:
         """Show the end of a migration; `fault` is empty if it has succeeded."""
         if fault:
             await self._mark(target, "False", "MigrationFailed", "The migration has failed")
@@ -262,13 +262,15 @@ class StorageMigrationController(Controller[Target]):
         assert written.entry is not None
         return object_at(written.entry, self.resource)
 
-    async def _release(self, target: Target) -> None:
+    async def _release(self, target: MigrationTarget) -> None:
         """The migration that ran was deleted: its end has to be shown."""
         crd = await self._definition(target)
         if crd is not None and conditions.is_true(crd, MIGRATING):
             await self._mark(target, "False", "MigrationFailed", "The migration has failed")
 
-    async def _mark(self, target: Target, status: str, reason: str, message: str, *, migrated: bool = False) -> None:
+    async def _mark(
+        self, target: MigrationTarget, status: str, reason: str, message: str, *, migrated: bool = False
+    ) -> None:
         """Apply the condition StorageMigrating to the definition, if there is one. Raises ApiError.
 
         `migrated`: only the storage version remains in its storedVersions, if its generation is still the one that the
@@ -315,7 +317,7 @@ class StorageMigrationController(Controller[Target]):
                 if error.reason not in ("Conflict", "NotFound"):
                     raise
 
-    async def _definition(self, target: Target) -> Object | None:
+    async def _definition(self, target: MigrationTarget) -> Object | None:
         collection = await self.reader.collection(self.definitions)
         entry = collection.entries.get(key_of(self.definitions, "", target.definition))
         return None if entry is None else object_at(entry, self.definitions)

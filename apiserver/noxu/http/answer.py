@@ -1,4 +1,4 @@
-"""The answer of a handler: plain data, from which `sending` makes an aiohttp response."""
+"""The answer of a handler: plain data, which `sending` sends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from noxu.http.unsent import Part
+from noxu.http.clients import Part
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
@@ -22,7 +22,7 @@ class Answer:
     `content_type` is "" if there is no body. `compress` makes the body with gzip, in a thread; None: as of any body.
     """
 
-    body: bytes | tuple[Part, ...] | AsyncIterable[bytes]
+    body: bytes | tuple[Part, ...] | AsyncIterable[bytes]  # bytes that other answers may share: nobody changes them
     status: int = 200
     content_type: str = JSON
     headers: Headers = NOT_CACHED
@@ -33,7 +33,7 @@ class Answered(Exception):
     """A filter has the answer: later filters and the handler are not asked."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__()
+        super().__init__()  # without arguments: the body would be part of its text
         self.answer = answer
 
 

@@ -11,8 +11,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from aiohttp import web_request, web_response
-
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.config import DEFAULT_REQUESTS, Requests
@@ -20,12 +18,13 @@ from noxu.containment import Contained, call_all
 from noxu.http import auditing, documents, filters, routing, traces
 from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Clients
-from noxu.http.connection import WRITTEN
 from noxu.http.deadlines import Deadlines
 from noxu.http.exchange import Backend, Exchange, Sink
 from noxu.http.filters import RequestFilter
 from noxu.http.negotiation import warning_headers
-from noxu.http.sending import error_answer, send, too_late
+from noxu.http.received import Received
+from noxu.http.responses import error_answer, too_late
+from noxu.http.sending import send
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
 from noxu.registry.access import ALLOWED
@@ -49,7 +48,7 @@ class _SinkOf(NamedTuple):
 
 
 class App:
-    """Answers requests. `handle` is the handler for aiohttp's `web.Server`."""
+    """Answers requests. `handle` is the handler of connections."""
 
     def __init__(
         self,
@@ -99,28 +98,31 @@ class App:
     def end_watches(self) -> None:
         self.watches.end()
 
-    async def handle(self, request: web_request.BaseRequest) -> web_response.StreamResponse:
+    async def handle(self, request: Received) -> None:
         """Answer one request. Raises ConnectionError if the client is gone."""
-        time = request.task.get_loop().time  # to ask which loop runs is a system call, before Python 3.12
+        time = request.connection.loop.time  # to ask which loop runs is a system call, before Python 3.12
         exchange = Exchange(request, self.backend, request.headers.get("Audit-Id") or new_uuid(), time())
         try:
             answer = await self._filtered(exchange, time)
-            if not isinstance(answer, Answer):
-                return answer
+            if answer is None:
+                return
+            if request.connection.has_answered:  # a stream that has failed on its way: only its end can say so
+                raise ConnectionResetError("the answer has begun")
             if exchange.record is not None:
                 answer = auditing.observed(exchange, exchange.record, answer)
             waits = send(exchange, answer, self.unsent)
-            return WRITTEN if waits is None else await waits
+            if waits is not None:
+                await waits
         finally:
-            if exchange.limit is not None:
+            if exchange.limit is not None:  # also if the client is gone, or it was cancelled
                 exchange.limit.running -= 1
             exchange.times["answered"] = time()
             if self.sinks:
                 call_all(_SinkOf(exchange), self.sinks, exchange)
 
-    async def _filtered(self, exchange: Exchange, time: Callable[[], float]) -> Answer | web_response.StreamResponse:
-        """Enter the filters, answer, and leave those that were entered."""
-        answer: Answer | web_response.StreamResponse | None = None
+    async def _filtered(self, exchange: Exchange, time: Callable[[], float]) -> Answer | None:
+        """Enter the filters, make the answer, and leave those that were entered. None: it has been sent, as by a watch."""
+        answer: Answer | None = None
         try:
             with Contained(exchange, passing=ConnectionError) as contained:
                 try:
@@ -141,12 +143,12 @@ class App:
             if contained.error is not None:
                 exchange.panicked = True
                 exchange.error = errors.internal_error("this is a bug in the server; its log says more")
-            if answer is None:
-                assert exchange.error is not None
+            if exchange.error is not None:
                 size = len(exchange.error.message)
                 cbor = self.backend.features.cbor and "routed" in exchange.times
                 answer = await offload(size, error_answer, exchange.error, exchange.request, cbor=cbor)
-            exchange.code = answer.status
+            if answer is not None:
+                exchange.code = answer.status
             return answer
         finally:
             exchange.times["handled"] = time()
@@ -157,8 +159,8 @@ class App:
             if exchange.outcome.warnings:
                 exchange.headers += [("Warning", text) for text in warning_headers(exchange.outcome.warnings)]
 
-    async def _route(self, exchange: Exchange, time: Callable[[], float]) -> Answer | web_response.StreamResponse:
-        """Raises ApiError."""
+    async def _route(self, exchange: Exchange, time: Callable[[], float]) -> Answer | None:
+        """Find the handler and call it. Raises ApiError."""
         info, method = exchange.info, exchange.request.method
         served_resources = self.backend.served_resources.current
         if not info.is_resource:
@@ -174,7 +176,7 @@ class App:
             name = f"{info.resource}.{info.group}"
             await be_consistent(environment.reader, environment.followers, filters.DEFINITIONS, name)
             resource = routing.find_resource(self.backend.served_resources.current, method, exchange.path, info)
-        exchange.resource = resource
+        exchange.resource = resource  # of one snapshot of what is served: it stays, whatever changes meanwhile
         if resource.deprecation_text:  # also if the version has no such subresource or verb
             exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs
@@ -184,7 +186,7 @@ class App:
             if not resource.versions.is_prepared:
                 await prepared(resource.versions)
             return await self.watches.handle(exchange)
-        deadline = self.deadlines.until(exchange.deadline, exchange.request.task)
+        deadline = self.deadlines.until(exchange.deadline, exchange.request.connection.task)
         try:
             with deadline:
                 if not resource.versions.is_prepared:

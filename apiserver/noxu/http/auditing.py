@@ -21,7 +21,7 @@ from noxu.http.request import is_long_running
 from noxu.kinds import scheme
 from noxu.registry.access import User
 from noxu.security import audit
-from noxu.security.audit import AuditLog, Body, Record, annotations_of
+from noxu.security.audit import AuditLog, Record, RecordedBody, annotations_of
 from noxu.security.audit_policy import NO_USER
 from noxu.values import Json, Object
 
@@ -38,7 +38,7 @@ def sink(log: AuditLog) -> Sink:
         if record is not None:
             _complete(exchange, record)
         elif not exchange.is_judged and exchange.path:
-            record = exchange.record = begin(log, exchange, NO_USER)
+            record = exchange.record = begin(log, exchange, NO_USER)  # refused before its user was known
             if record is not None:
                 record.status = _status_of(exchange.error)
                 record.started(exchange.code, exchange.now(), {})
@@ -92,7 +92,8 @@ def _keep_body(exchange: Exchange, record: Record) -> None:
     """Keep the body of the request, if it was read and the policy wants it."""
     if exchange.body:
         media_type = exchange.request.headers.get("Content-Type", negotiation.JSON)
-        record.request = Body(
+        # the bytes are those that the write decodes; they are decoded again only for the log
+        record.request = RecordedBody(
             (exchange.body,), _decoder(exchange, media_type), is_patch=exchange.request.method == "PATCH"
         )
 
@@ -105,14 +106,15 @@ def observed(exchange: Exchange, record: Record, answer: Answer) -> Answer:
         sent_json = exchange.request.headers.get("Content-Type", negotiation.JSON).startswith(negotiation.JSON)
         record.request.is_json = sent_json and answer.status < 400  # then it has been decoded
     if is_json and isinstance(content, bytes) and content.startswith(_STATUS) and len(content) <= _LONGEST_STATUS:
-        record.status = orjson.loads(content)
+        record.status = orjson.loads(content)  # decoded for the log: the answer is bytes
     if not record.with_response or not _is_object(exchange, answer):
         return answer
     decode = _decoder(exchange, answer.content_type)
     if isinstance(content, AsyncIterable):
-        answer.body = _kept(content, record, partial(Body, decode=decode, is_json=is_json))
+        # the chunks pass through; the record gets its own references
+        answer.body = _kept(content, record, partial(RecordedBody, decode=decode, is_json=is_json))
     else:
-        record.response = Body((content,) if isinstance(content, bytes) else content, decode, is_json)
+        record.response = RecordedBody((content,) if isinstance(content, bytes) else content, decode, is_json)
     return answer
 
 
@@ -122,7 +124,7 @@ def _is_object(exchange: Exchange, answer: Answer) -> bool:
 
 
 async def _kept(
-    chunks: AsyncIterable[bytes], record: Record, body_of: Callable[[list[bytes]], Body]
+    chunks: AsyncIterable[bytes], record: Record, body_of: Callable[[list[bytes]], RecordedBody]
 ) -> AsyncIterator[bytes]:
     """The chunks of an answer, which are kept for the record unless they are too long."""
     kept: list[bytes] | None = []
@@ -132,7 +134,7 @@ async def _kept(
         if size > MAX_RECORDED_LIST:
             kept = None
         if kept is not None:
-            kept.append(chunk)
+            kept.append(chunk)  # a reference: the chunk is not copied
         yield chunk
     if kept is not None:
         record.response = body_of(kept)

@@ -1,377 +1,380 @@
-"""A client's connection, with limits on its idle time, on the size and duration of the head of a request, and on the
-time for which the client does not read its answer. All connections together have limits, too: on their number, on the
-bytes of incomplete requests and on those of unread answers.
+"""A client's connection: HTTP/1.1 from the socket to `Received`, and the bytes of answers back.
 
-Any token may be a method, as in Go; the parser only knows some. `methods` replaces the others before it reads them.
+aiohttp's exported parser (`aiohttp.http.HttpRequestParser`, llhttp) reads heads and bodies; `methods` gives it a connection's
+bytes in pieces that end where a head ends. Requests are answered one after the other in the task of the connection. An answer
+is written by whoever makes it, with the methods of `outgoing`: `sending`, `watch_requests`, `websocket`.
 
-Requests are answered one after the other in the connection's task. aiohttp makes a task for each request, so that they do
-not share context variables; ours set theirs for each request.
+What aiohttp's own server (`web_protocol.RequestHandler`) does is done here, or left out for a reason:
+
+    a head or chunks that are malformed       400 in plain text, as Go; what follows is not read
+    `Transfer-Encoding` in HTTP/1.0, …        `received.refusal`, before any handler
+    a body that the handler has not read      the rest is read for `lingering` seconds, then the connection closes
+    a body that is not read fast enough       the parser and the socket pause (`pause_reading`)
+    requests that wait for one another        `pipelined` at most: the rest of the bytes is held, and the socket pauses
+    an upgrade                                what follows is kept; it is HTTP again if the upgrade is declined
+    a client that is gone                     the task is cancelled; so is a handler that waits
+    a handler with a bug                      `app` answers 500; one in sending is logged, and answered if nothing was sent
+    decompression of bodies                   none, like upstream: a small body could become a huge one
 
 aiohttp limits each line of a head, but neither their sum nor the time that they take. Upstream's server, which is Go's,
-allows 32 seconds and a megabyte for a head, and 90 seconds for an idle connection; so do we. A head that arrives in one
-piece costs nothing: a timer is set only for an incomplete one.
-
-A client that reads nothing for SEND_DEADLINE seconds is disconnected, also if the connection is being closed. Any
-progress renews the deadline. Writers wait as soon as bytes are unsent (`allow_unsent`), so that `pause_writing` is called
-for every byte that the kernel does not take; an answer that it takes at once costs no timer.
+does, and so do we (`limits`). A head that arrives in one piece costs nothing: a timer is set only for an incomplete one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-import struct
-from collections.abc import Awaitable, Callable, Hashable
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, Final
 
-from aiohttp import web_protocol, web_request, web_response, web_server
-from aiohttp.http import RawRequestMessage, StreamWriter
-from aiohttp.streams import StreamReader
+from aiohttp.http import HttpProcessingError, HttpRequestParser, RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from noxu.api.errors import ApiError
 from noxu.api.names import is_loopback
 from noxu.containment import Contained
-from noxu.http import framing, methods
-from noxu.http.incoming import Incoming
-from noxu.http.open_connections import OpenConnections
-from noxu.http.unsent import Unsent
+from noxu.http import methods
+from noxu.http.clients import Clients
+from noxu.http.outgoing import Outgoing, plain
+from noxu.http.received import Received, answer_to_malformed, malformed_body
 from noxu.registry.turns import CLIENT
-
-if TYPE_CHECKING:
-    from aiohttp.http import WebSocketReader
-
-HEAD_DEADLINE: Final = 32.0  # seconds; upstream's ReadHeaderTimeout
-SEND_DEADLINE: Final = 30.0  # seconds for which a client may read nothing
-KERNEL_UNSENT: Final = 32 * 1024  # bytes that the kernel buffers for a client that reads nothing, if it can limit them
-IDLE_DEADLINE: Final = 90.0  # seconds; upstream's IdleTimeout
-MAX_HEAD: Final = 1024 * 1024  # bytes; Go's http.DefaultMaxHeaderBytes. A selector alone may have 45 KB
-SLACK: Final = 4096  # Go's buffer, which it allows in addition
-MAX_HEADERS: Final = 10_000
-MAX_KEPT_TARGET: Final = 4096  # bytes of a target from which on an idle connection counts as an incomplete request
-MAX_TRAILER: Final = 16 * 1024  # bytes of a body's framing without content: of trailers, and of extensions of a chunk
-MAX_FRAMES: Final = 8 * 1024  # bytes that arrive at once on a WebSocket, whose messages may have 4 KiB
-SERVER: Final = "noxu"  # the Server header, which would name the libraries and their versions
-LINGERING: Final = 1.0  # seconds for which the rest of a refused body is read, so that the client receives the answer
 
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
 )
+_TROUBLE: Final = "500 Internal Server Error\n\nServer got itself in trouble"
 
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: do not linger
-_TCP_NOTSENT_LOWAT: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not on every platform
-
-
-class Written(web_response.StreamResponse):
-    """The response of an answer that `write_whole` has written: aiohttp has nothing left to do."""
-
-    @property
-    def keep_alive(self) -> bool:
-        return True
-
-    async def prepare(self, request: web_request.BaseRequest) -> None: ...
-
-    async def write_eof(self, data: bytes = b"") -> None: ...
+Handle = Callable[[Received], Awaitable[None]]
+"""Answers a request. Raises ConnectionError if the client is gone."""
 
 
-WRITTEN: Final = Written()
+class Connection(Outgoing):
+    """See the module. `closes`: no further request is read."""
 
+    __slots__ = (
+        "__weakref__", "_answering", "_boundaries", "_content", "_framing", "_handle", "_head_bytes", "_head_timer", "_held",
+        "_http", "_idle_since", "_idle_timer", "_is_body_full", "_is_counted", "_is_paused", "_is_plain", "_is_queue_full",
+        "_is_upgraded", "_kept_target", "_pipelined", "_queue", "_receive_frames", "_tail", "_waiter", "closes", "peername",
+        "task",
+    )  # fmt: skip
 
-class Connection(web_protocol.RequestHandler):
-    """aiohttp's connection with limits on heads, and on clients that do not read."""
-
-    def __init__(
-        self,
-        server: web_server.Server,
-        loop: asyncio.AbstractEventLoop,
-        unsent: Unsent,
-        incoming: Incoming,
-        connections: OpenConnections,
-    ) -> None:
-        super().__init__(
-            server,
-            loop=loop,
-            access_log=None,  # type: ignore[arg-type]
-            auto_decompress=False,  # like upstream: a small body could become a huge one
-            keepalive_timeout=IDLE_DEADLINE,
-            lingering_time=LINGERING,
-            max_line_size=2 * MAX_HEAD,
-            max_field_size=2 * MAX_HEAD,
-            max_headers=MAX_HEADERS,
+    def __init__(self, handle: Handle, loop: asyncio.AbstractEventLoop, clients: Clients) -> None:
+        super().__init__(loop, clients)
+        limits = clients.limits
+        self.task: asyncio.Task[None] | None = None
+        self.peername: Any = None  # also for the audit log, when the client is gone
+        self.closes = False
+        self._handle = handle
+        self._http: HttpRequestParser | None = HttpRequestParser(
+            self,
+            loop,
+            limits.read_ahead,
+            max_line_size=2 * limits.head,  # the sum of all lines is what is limited
+            max_field_size=2 * limits.head,
+            max_headers=limits.headers,
+            auto_decompress=False,
         )
-        self._head_bytes = 0  # of a head that is not complete yet
-        self._head_timer: asyncio.TimerHandle | None = None
-        self._content, self._framing = (
-            0,
-            0,
-        )  # bytes of content of the last body, and of other bytes since the last of it
+        """None: nothing is read any more. The client is gone, or what follows is no HTTP."""
         self._boundaries = methods.Boundaries()
+        self._is_plain = True  # what arrives next begins a head, and may be parsed at once
+        self._queue: deque[Received | str] = deque()  # what has arrived; a text is the parser's, about a malformed head
+        self._waiter: asyncio.Future[None] | None = None  # for the next request
+        self._answering: Received | None = None
         self._held = b""  # what the parser does not get yet
-        self._open: asyncio.Transport | None = None  # unlike aiohttp's `transport`, until the connection is lost
-        self._unsent = unsent
-        self._incoming = incoming
-        self._connections = connections
-        self._unsent_before = 0  # bytes, when the send timer was set
-        self._unused_writer: StreamWriter | None = None  # of a request whose answer `write_whole` has written
-        self._send_timer: asyncio.TimerHandle | None = None
+        self._head_bytes = 0  # of a head that is not complete yet
+        self._content = self._framing = 0  # bytes of the last body, and of its framing since the last of them
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._kept_target, self._pipelined = limits.kept_target, limits.pipelined
+        self._idle_since = 0.0
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._is_body_full = self._is_queue_full = False  # why the socket is paused, see `_update_reading`
+        self._is_paused = False
+        self._is_counted = False  # among the incoming bytes of all connections
+        self._is_upgraded = False  # the last request asks for an upgrade, or the connection is no longer HTTP
+        self._tail = b""  # what has followed that request
+        self._receive_frames: Callable[[bytes], None] | None = None  # of a WebSocket
+
+    # -- from the first byte to the last
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._open = self.transport
-        if self._open is not None:
-            _limit_unsent(self._open)
+        self.peername = transport.get_extra_info("peername")
         self._start_head_timer()
-        self._connections.opened(self)
+        self._clients.connections.opened(self)
+        self.task = self.loop.create_task(self._serve())
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._open = self._unused_writer = None
-        self._connections.lost(self)
-        self._unsent.reads(self)
-        self._end_send_timer()
-        self._end_head()
-        self._incoming.end(self)
         super().connection_lost(exc)
+        self._clients.connections.lost(self)
+        self._clients.incoming.end(self)
+        self._end_head()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        if self.task is not None:
+            self.task.cancel()
+        # These refer to this connection, which needs no collection of garbage therefore.
+        self._http, self._boundaries, self._receive_frames = None, methods.Boundaries(), None
+        self._is_plain = False
+        self._queue.clear()
 
-    async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - aiohttp's signature
-        """Close the connection when its request is answered, or after `timeout` seconds.
+    def close(self) -> None:
+        """Read no further request; close when the current one is answered."""
+        self.closes, self._is_plain = True, False
+        self._wake()
 
-        At once if it is idle, or if the body of its request has not arrived: the client may never send it. aiohttp also
-        waits for the next request of an idle connection, and it waits twice: for the handler, then its task.
+    def force_close(self) -> None:
+        """Close when what has been written is sent."""
+        self.close()
+        if self.transport is not None:
+            self.transport.close()
+
+    async def shutdown(self, seconds: float) -> None:
+        """Close the connection when its request is answered, after `seconds` at the latest.
+
+        At once if it is idle, or if the body of its request has not arrived: the client may never send it.
         """
-        if self.is_idle or (self._current_request is not None and not self._current_request.content.is_eof()):
+        task = self.task
+        if self.is_idle or (self._answering is not None and not self._answering.body.is_eof()):
             self.force_close()
-        await super().shutdown(None if timeout is None else timeout / 2)
+        self.close()
+        if task is not None:
+            await asyncio.wait([task], timeout=seconds)
+            task.cancel()
+        self.force_close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being handled or waits to be handled."""
+        return self._waiter is not None and not self._waiter.done()
 
     # -- requests
 
-    async def start(self) -> None:
+    async def _serve(self) -> None:
         """Answer the requests of this connection until it closes. It is cancelled when the client is gone."""
         CLIENT.set(self._client())  # until a user is authenticated
-        is_done = False
         try:
             with contextlib.suppress(ConnectionError), Contained("a connection", passing=ConnectionError) as contained:
                 await self._answer_requests()
-            is_done = contained.error is None
+            if contained.error is not None and not (self.has_answered or self.is_lost):
+                self.answer(plain(500, _TROUBLE))
         finally:
-            if is_done:
-                self._end()
-            else:
-                self.force_close()
+            self._answering = self.task = None  # a cycle
+            self.force_close()
 
     def _client(self) -> Hashable:
         """Who shares turns in the threads with whom: an address, or on this machine the connection."""
-        peer = self.transport.get_extra_info("peername") if self.transport is not None else None
-        address = peer[0] if isinstance(peer, tuple) else ""
+        address = self.peername[0] if isinstance(self.peername, tuple) else ""
         return object() if not address or is_loopback(f"[{address}]" if ":" in address else address) else address
 
     async def _answer_requests(self) -> None:
         """Return when the connection may be closed. Raises ConnectionError if the client is gone."""
-        while not self._force_close:
-            if not self._messages:
-                self._waiter = self._loop.create_future()  # `close` and `force_close` cancel it
-                try:
+        while True:
+            if not self._queue:
+                if not self.closes:
+                    self._waiter = self.loop.create_future()
                     await self._waiter
-                finally:
                     self._waiter = None
-            message, body = self._messages.popleft()
-            self._make_room()
-            response = await self._answer(message, body)
-            if not body.is_eof():
-                await self._linger(body)
-            self._keepalive = bool(response.keep_alive)
-            if self._close or not self._keepalive:
+                if not self._queue:  # `close` has ended the wait
+                    return
+            request = self._queue.popleft()
+            if self._is_queue_full and len(self._queue) <= self._pipelined // 2:
+                self._is_queue_full = False
+                self.data_received(b"")  # goes on with what is held
+                self._update_reading()
+            if isinstance(request, str):
+                self.answer(plain(*answer_to_malformed(request)))
                 return
-            target = len(message.path) if isinstance(message, RawRequestMessage) else 0
-            del message, body, response  # which may be large, while the connection is idle
-            self._expect_next()
-            if target > MAX_KEPT_TARGET and not self._messages:
-                self._incoming.add(self, target)  # the parser keeps it until the next request
-
-    def _make_room(self) -> None:
-        """A request that has waited is handled now: the client may send further ones."""
-        if self._parser is not None:
-            self._parser.message_consumed()
-        if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
-            self._resume_reading_if_drained()
-
-    async def _answer(
-        self, message: RawRequestMessage | web_protocol._ErrInfo, body: StreamReader
-    ) -> web_response.StreamResponse:
-        """Handle a request. Raises ConnectionError if the client is gone."""
-        handle = self._request_handler
-        if isinstance(message, web_protocol._ErrInfo):  # noqa: SLF001 - malformed HTTP
-            handle, message = self._make_error_handler(message), web_protocol.ERROR
-        make, task = self._request_factory, self._task_handler or asyncio.current_task()
-        assert make is not None
-        assert handle is not None
-        assert task is not None
-        writer, self._unused_writer = self._unused_writer or StreamWriter(self, self._loop), None
-        request = make(message, body, self, writer, task)
-        try:
-            response, is_gone = await self._handle_request(request, None, handle)
-        finally:
-            request._task = None  # type: ignore[assignment]  # noqa: SLF001 - a cycle
-        if is_gone:
-            raise ConnectionResetError
-        if response is WRITTEN and self._open is not None:  # else it would refer to this connection for ever
-            writer.output_size, self._unused_writer = 0, writer
-        return response
+            self._answering, self.has_answered = request, False
+            await self._handle(request)
+            self._answering = None
+            if request.body is not EMPTY_PAYLOAD and not request.body.is_eof():
+                await self._linger(request.body)
+            if self.closes or not request.keep_alive:
+                return
+            if self._is_upgraded and not self._queue:
+                self._decline_upgrade()
+            target = len(request.raw_path)
+            del request  # which may be large, while the connection is idle
+            self._idle_since = self.loop.time()
+            if self._is_counted or self._head_bytes or target > self._kept_target or self._idle_timer is None:
+                self._begin_idling(target)
 
     async def _linger(self, body: StreamReader) -> None:
         """Read the rest of a refused body for a while, so that the client receives the answer; then close."""
         with contextlib.suppress(TimeoutError, ApiError):  # ApiError: the rest is malformed
-            async with asyncio.timeout(LINGERING):
-                while not self._force_close and not body.is_eof():
+            async with asyncio.timeout(self.limits.lingering):
+                while not self.is_lost and not body.is_eof():
                     await body.readany()
-        if not body.is_eof() and not self._force_close:
+        if not body.is_eof():
             self.close()
 
-    async def finish_response(
-        self, request: web_request.BaseRequest, resp: web_response.StreamResponse, start_time: float | None
-    ) -> tuple[web_response.StreamResponse, bool]:
-        """Send a response: (it, whether the client is gone). After an upgrade that was refused, read on as HTTP."""
-        if resp is WRITTEN and not self._upgraded:
-            return resp, False
-        behind = b""
-        if (
-            self._upgraded and not self._messages and self._payload_parser is None
-        ):  # aiohttp would give it to the parser in one piece
-            behind, self._message_tail = self._message_tail, b""
-        finished = await super().finish_response(request, resp, start_time)
-        if behind and not self._upgraded:
-            self.data_received(behind)
-        return finished
+    def _begin_idling(self, target: int) -> None:
+        """A request with a target of so many bytes is answered. The parser keeps the target until the next one."""
+        if self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self.limits.idle_deadline, self._idle_deadline_passed)
+        if self._queue:
+            return
+        if self._head_bytes:  # of a head that has begun meanwhile
+            if self._head_timer is None:
+                self._start_head_timer()
+            return
+        self._uncount()
+        if target > self._kept_target:
+            self._count(target)
 
-    def _expect_next(self) -> None:
-        """Begin the time for which the connection may be idle."""
-        self._next_keepalive_close_time = until = self._loop.time() + IDLE_DEADLINE
-        if self._keepalive_handle is None:
-            self._keepalive_handle = self._loop.call_at(until, self._process_keepalive)
+    def _idle_deadline_passed(self) -> None:
+        """Close an idle connection. The timer is set for all requests of a while, and again when it has come too early."""
+        self._idle_timer = None
+        until = self._idle_since + self.limits.idle_deadline
+        if self.loop.time() < until:
+            self._idle_timer = self.loop.call_at(until, self._idle_deadline_passed)
+        elif self.is_idle:
+            self.force_close()
 
-    def _end(self) -> None:
-        self._task_handler = None
-        if self.transport is not None:
-            self.transport.close()
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        """Read on after `pause_reading`. aiohttp calls it for every body that is read, and would parse again each time."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
-
-    # -- sending
-
-    def pause_writing(self) -> None:
-        """Bytes are unsent."""
-        super().pause_writing()
-        self._unsent.stalls(self)
-        self._start_send_timer()
-
-    def resume_writing(self) -> None:
-        self._unsent.reads(self)
-        self._end_send_timer()
-        super().resume_writing()
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether nothing can be sent any more."""
-        return self.transport is None or self.transport.is_closing()
-
-    def write_whole(self, data: bytes) -> Awaitable[None] | None:
-        """Write a complete answer to a connection that is not lost. None if the kernel has taken it, else what to await.
-
-        The awaitable raises ConnectionError.
-        """
-        assert self.transport is not None
-        assert self._current_request is not None
-        self._current_request.writer.output_size += len(data)  # aiohttp sends no second answer after it
-        self.transport.write(data)
-        return self._drain_helper() if self._paused else None
-
-    def unsent_bytes(self) -> int:
-        return 0 if self._open is None else self._open.get_write_buffer_size()
-
-    def abort(self) -> None:
-        """Disconnect the client without sending the rest."""
-        if self._open is not None:
-            reset(self._open)
-
-    def _start_send_timer(self) -> None:
-        self._unsent_before = self.unsent_bytes()
-        self._send_timer = self._loop.call_later(SEND_DEADLINE, self._send_deadline_passed)
-
-    def _end_send_timer(self) -> None:
-        if self._send_timer is not None:
-            self._send_timer.cancel()
-            self._send_timer = None
-
-    def _send_deadline_passed(self) -> None:
-        self._send_timer = None
-        if self.unsent_bytes() < self._unsent_before:
-            self._start_send_timer()
-        else:
-            self.abort()
-
-    # -- heads
+    # -- receiving
 
     def data_received(self, data: bytes) -> None:
-        if self._head_bytes and self._head_bytes + _head_in(data) > MAX_HEAD + SLACK:
-            self._refuse_head()
-            return
-        if self._payload_parser is not None and len(data) > MAX_FRAMES:
-            self.force_close()  # the parser would read thousands of frames at once
-            return
+        """Bytes of the client; b"" when reading goes on after a pause."""
         if (
-            data.startswith(methods.KNOWN_BEGINNINGS)
+            self._is_plain
+            and data.startswith(methods.KNOWN_BEGINNINGS)
             and data.find(methods.END_OF_HEAD) == len(data) - len(methods.END_OF_HEAD)
-            and self._boundaries.is_at_start
-            and not self._held
         ):
-            self._boundaries.whole_head()  # as most reads
-            self._receive(data)
-            return
-        if not data or self._upgraded or self._payload_parser is not None:
-            self._receive(data)
-            data = b""
-        self._boundaries.begin_read()
+            self._receive_head(data)  # as most reads
+        elif self._receive_frames is not None:
+            if len(data) > self.limits.frames:
+                self.force_close()  # thousands of frames at once would hold the event loop
+            else:
+                self._receive_frames(data)
+        elif self._http is None or self.closes:
+            pass
+        elif self._is_upgraded:
+            self._keep_tail(data)
+        elif self._head_bytes and self._head_bytes + _head_in(data) > self.limits.head + self.limits.slack:
+            self._refuse_head()
+        else:
+            self._receive_pieces(data)
+            self._is_plain = self._boundaries.is_at_start and not self._is_waiting()
+
+    def _is_waiting(self) -> bool:
+        """Whether a head that arrives now would not be the next thing to parse, or would not be parsed at all."""
+        is_held = self._is_queue_full or bool(self._held) or bool(self._head_bytes)
+        return is_held or self._is_upgraded or self.closes or self._http is None
+
+    def _receive_head(self, data: bytes) -> None:
+        """Parse a whole head. Nothing is to be done about boundaries if it has no body: the next byte begins a head again."""
+        messages = self._feed(data)
+        if len(messages) == 1 and messages[0][1] is EMPTY_PAYLOAD and not self._is_upgraded:
+            head, body = messages[0]
+            self._queue.append(
+                Received(self, head.method, head.path, head.version, head.headers, body, not head.should_close)
+            )
+            self._has_received()
+            if len(self._queue) > 1:
+                self._count(len(data))  # it waits for the one before
+        elif self._http is not None:
+            self._is_plain = False
+            self._boundaries.whole_head()
+            self._take(messages, len(data))
+
+    def _receive_pieces(self, data: bytes) -> None:
+        """Give the parser one piece after the other, as long as it can go on; hold the rest."""
+        if not data:
+            self._parse(data)  # it may have kept something itself
+        boundaries = self._boundaries
+        boundaries.begin_read()
         if self._held:
             data, self._held = self._held + data, b""
-            self._head_bytes = 0 if self._boundaries.is_at_start else self._head_bytes
+            self._head_bytes = 0 if boundaries.is_at_start else self._head_bytes
         at = 0
-        while at < len(data) and not (self.is_closing or self._upgraded):
-            piece, at = self._boundaries.take(data, at)
+        while at < len(data) and not (self.closes or self._is_upgraded or self._is_queue_full):
+            piece, at = boundaries.take(data, at)
             if not piece:
                 break
-            self._receive(piece)
-        if at < len(data) and not self.is_closing:
-            (self._receive if self._upgraded else self._hold)(data[at:])
-
-    def _receive(self, data: bytes) -> None:
-        """Give the parser a piece that has the end of at most one head, or bytes of one body."""
-        complete = self._request_count
-        super().data_received(data)
-        if self._request_count != complete:
-            head, body = self._messages[-1]
-            if isinstance(head, web_protocol._ErrInfo) and not self._boundaries.body.is_eof():  # noqa: SLF001
-                self._refuse_body()
+            self._parse(piece)
+            if self._http is None:
                 return
-            self._messages[-1] = (self._boundaries.message(head, body), body)
-            self._end_head()
-            self._connections.used(self)
+        if at < len(data) and not self.closes:
+            (self._keep_tail if self._is_upgraded else self._hold)(data[at:])
+
+    def _parse(self, data: bytes) -> None:
+        """Parse a piece that has the end of at most one head, or bytes of one body."""
+        messages = self._feed(data)
+        if self._http is not None:
+            self._take(messages, len(data))
+
+    def _feed(self, data: bytes) -> Sequence[tuple[RawRequestMessage, StreamReader]]:
+        """What the parser makes of bytes; nothing if they are malformed, or nothing is read any more."""
+        if self._http is None:
+            return ()
+        try:
+            messages, self._is_upgraded, behind = self._http.feed_data(data)
+        except HttpProcessingError as error:
+            self._refuse(error.message)
+            return ()
+        if behind:
+            self._keep_tail(behind)
+        return messages
+
+    def _take(self, messages: Sequence[tuple[RawRequestMessage, StreamReader]], size: int) -> None:
+        """Go on after a piece of `size` bytes, which has completed these heads."""
+        boundaries = self._boundaries
+        for head, body in messages:
+            method = boundaries.message(head, body)
+            self._queue.append(
+                Received(self, method, head.path, head.version, head.headers, body, not head.should_close)
+            )
+        if messages:
             self._content = self._framing = 0
-        elif self._boundaries.is_of_head and self._payload_parser is None:
-            self._head_bytes += len(data)
-            if not (self._buffer_paused or self._reading_paused):
-                self._boundaries.go_on()
-            if self.is_idle and self._head_timer is None:
-                self._start_head_timer()
+            self._has_received()
+        elif boundaries.is_of_head:
+            self._head_bytes += size
+            if not self._is_body_full:
+                boundaries.go_on()
+            self._await_head()
         else:
-            self._check_framing(len(data))
-        if self._head_bytes or not self._boundaries.body.is_eof():
-            self._incoming.add(self, len(data))
-        else:
-            self._incoming.end(self)
+            self._check_framing(size)
+        if self._head_bytes or len(self._queue) > 1 or not boundaries.body.is_eof():
+            self._count(size)  # its rest has not arrived, or it waits for the one before
+        elif not self._tail:
+            self._uncount()
+
+    def _has_received(self) -> None:
+        """A head is complete, and its request is the last one in the queue."""
+        if self._head_timer is not None or self._head_bytes:
+            self._end_head()
+        self._clients.connections.used(self)
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        if len(self._queue) >= self._pipelined:
+            self._is_queue_full, self._is_plain = True, False
+            self._update_reading()
+
+    def _count(self, size: int) -> None:
+        """So many more bytes are those of requests that have not arrived, or that wait."""
+        self._is_counted = True
+        self._clients.incoming.add(self, size)
+
+    def _uncount(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self._clients.incoming.end(self)
+
+    def _hold(self, data: bytes) -> None:
+        """Keep bytes until more of them have arrived, or until the parser has read what is before them."""
+        self._held = data
+        if self._is_queue_full:
+            self._count(len(data))
+        elif self._boundaries.is_at_start:  # a method that is cut off
+            self._head_bytes = len(data)
+            self._await_head()
 
     def _check_framing(self, size: int) -> None:
         """Disconnect a client that sends a body's framing without end, which the parser keeps. `size` bytes have arrived."""
@@ -380,74 +383,16 @@ class Connection(web_protocol.RequestHandler):
             self._content, self._framing = content, 0
             return
         self._framing += size
-        if self._framing > MAX_TRAILER:
+        if self._framing > self.limits.trailer:
             self.force_close()
 
-    def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
-        """Begin to read frames of a WebSocket: a few may have come with the request."""
-        if len(self._message_tail) > MAX_FRAMES:
-            self._message_tail = b""
-            self.force_close()
-        super().set_parser(parser, data_received_cb)
-
-    def _refuse_body(self) -> None:
-        """The last message is about malformed chunks: it takes the place of its request, whose handler may read them already."""
-        refused = self._boundaries.body
-        if len(self._messages) > 1 and self._messages[-2][1] is refused:
-            del self._messages[-2]
-        else:
-            self._messages.pop()
-            refused.set_exception(framing.malformed_body())
-            self.close()
-        self._boundaries = methods.Boundaries()
-        self._incoming.end(self)
-
-    def _hold(self, data: bytes) -> None:
-        """Keep bytes until more of them have arrived, or until the parser has read what is before them."""
-        self._held = data
-        if self._boundaries.is_at_start:  # a method that is cut off
-            self._head_bytes = len(data)
-            if self.is_idle and self._head_timer is None:
-                self._start_head_timer()
-
-    def _refuse_head(self) -> None:
-        if self.is_idle and self.transport is not None:
-            self.transport.write(_TOO_LARGE)
-        self.force_close()
-
-    def handle_error(
-        self,
-        request: web_request.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web_response.StreamResponse:
-        """Refuse malformed HTTP as Go does.
-
-        Neither that nor a client that is gone is logged: clients could fill the log.
-        """
-        if isinstance(exc, ConnectionError):
-            raise exc
-        if status != HTTPStatus.BAD_REQUEST:
-            return super().handle_error(request, status, exc, message)
-        framing.answer_in_http_1_1(request)
-        status, text = framing.answer_to_malformed(message or "")
-        response = web_response.Response(status=status, text=text, headers={"Server": SERVER})
-        response.force_close()
-        return response
-
-    @property
-    def is_closing(self) -> bool:
-        """Whether the connection closes after the current answer."""
-        return self._close or self._force_close
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is being handled or waits to be handled."""
-        return self._waiter is not None and not self._waiter.done()
+    def _await_head(self) -> None:
+        """The rest of a head has to arrive before its deadline. One that follows a request has it when that is answered."""
+        if self.is_idle and self._head_timer is None:
+            self._start_head_timer()
 
     def _start_head_timer(self) -> None:
-        self._head_timer = self._loop.call_later(HEAD_DEADLINE, self._head_deadline_passed)
+        self._head_timer = self.loop.call_later(self.limits.head_deadline, self._head_deadline_passed)
 
     def _end_head(self) -> None:
         self._head_bytes = 0
@@ -460,29 +405,102 @@ class Connection(web_protocol.RequestHandler):
         if self.is_idle:
             self.force_close()
 
+    def _refuse_head(self) -> None:
+        if self.is_idle and self.transport is not None:
+            self.transport.write(_TOO_LARGE)
+        self.force_close()
 
-def reset(transport: asyncio.Transport) -> None:
-    """Close a connection without sending the rest, also what the kernel has: a client that does not read learns of it."""
-    with contextlib.suppress(OSError):  # closed already
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    transport.abort()
+    def _refuse(self, message: str) -> None:
+        """Answer malformed HTTP when its turn comes, and read nothing that follows.
 
+        Malformed chunks are refused in place of their request, unless its handler reads them already: then it gets an error.
+        """
+        body = self._boundaries.body
+        self._http, self._boundaries = None, methods.Boundaries()
+        self._is_plain = False
+        self._uncount()
+        if not body.is_eof():
+            last = self._queue[-1] if self._queue else None
+            if not isinstance(last, Received) or last.body is not body:
+                body.set_exception(malformed_body())
+                self.close()
+                return
+            self._queue.pop()
+        self._queue.append(message)
+        self._wake()
 
-def allow_unsent(request: web_request.BaseRequest, size: int) -> None:
-    """Make the connection's writers wait when more than `size` bytes are unsent here. At first that is 0."""
-    if request.transport is not None:
-        request.transport.set_write_buffer_limits(high=size)
+    # -- pausing
 
+    def pause_reading(self) -> None:
+        """A body arrives faster than it is read. `StreamReader` calls it."""
+        if self._http is not None and not self._is_body_full:
+            self._is_body_full = True
+            self._http.pause_reading()
+            self._update_reading()
 
-def _limit_unsent(transport: asyncio.Transport) -> None:
-    """Make writers wait while bytes are unsent. Without the second limit the kernel buffers megabytes."""
-    transport.set_write_buffer_limits(high=0)
-    peer = transport.get_extra_info("socket")
-    if _TCP_NOTSENT_LOWAT is not None and peer.family in (socket.AF_INET, socket.AF_INET6):
-        peer.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, KERNEL_UNSENT)
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """A body has been read, or is complete: then the parser goes on by itself. `StreamReader` calls it for every body."""
+        if self._is_body_full:
+            self._is_body_full = False
+            if resume_parser:
+                self.data_received(b"")
+            self._update_reading()
+
+    def _update_reading(self) -> None:
+        """Read from the socket unless something is full: a body, the queue, or what nobody reads yet after an upgrade.
+
+        A WebSocket whose client does not read is not read either: its pings are answered.
+        """
+        is_full = self._is_body_full or self._is_queue_full or len(self._tail) >= self.limits.read_ahead
+        is_full = is_full or (self._receive_frames is not None and self.writing_paused)
+        if is_full == self._is_paused or self.transport is None or self.transport.is_closing():
+            return
+        self._is_paused = is_full
+        if is_full:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._update_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._update_reading()
+
+    # -- upgrades
+
+    def upgrade(self, receive: Callable[[bytes], None]) -> None:
+        """The request has been answered with 101: from now on the function gets what the client sends."""
+        self.closes, self._is_plain = True, False  # when the handler returns: it will never be HTTP again
+        self._receive_frames = receive
+        behind = self._take_tail()
+        if behind:
+            self.data_received(behind)
+
+    def _decline_upgrade(self) -> None:
+        """The request has been answered like any other: what follows it is HTTP."""
+        self._is_upgraded = False
+        if self._http is not None:
+            self._http.set_upgraded(False)
+            self.data_received(self._take_tail())
+
+    def _keep_tail(self, data: bytes) -> None:
+        """Keep what follows a request for an upgrade until it is answered."""
+        self._is_plain = False
+        self._tail += data
+        self._count(len(data))
+        self._update_reading()
+
+    def _take_tail(self) -> bytes:
+        tail, self._tail = self._tail, b""
+        self._uncount()
+        self._update_reading()
+        return tail
 
 
 def _head_in(data: bytes) -> int:
     """The number of bytes of the data that belong to the current head."""
-    end = data.find(b"\r\n\r\n")
+    end = data.find(methods.END_OF_HEAD)
     return len(data) if end < 0 else end

@@ -38,6 +38,7 @@ class Deadlines:
 
     def begin(self, deadline: Deadline) -> None:
         self._running.add(deadline)
+        # the timer is never set for later: it fires in vain instead
         if deadline.when < self._fires_at:
             self._set_timer(deadline.when)
 
@@ -54,7 +55,7 @@ class Deadlines:
         self._timer = None
         now = asyncio.get_running_loop().time()
         late = [deadline for deadline in self._running if deadline.when <= now]
-        self._running.difference_update(late)
+        self._running.difference_update(late)  # before they are expired: each may end by itself in the same turn
         self._set_timer(min([deadline.when for deadline in self._running], default=math.inf))
         for deadline in late:
             deadline.expire()
@@ -78,12 +79,12 @@ class Deadline:
         self.expired = False
 
     def __enter__(self) -> Self:
-        self._cancellations = self._task.cancelling()
+        self._cancellations = self._task.cancelling()  # those of others, which must not become a TimeoutError
         self._deadlines.begin(self)
         return self
 
     def expire(self) -> None:
-        self.expired = True
+        self.expired = True  # before the task goes on
         self._task.cancel()
 
     def __exit__(

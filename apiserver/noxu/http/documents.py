@@ -132,7 +132,7 @@ class Documents:
     ) -> Answer:
         body, tag = await self._cached(served_resources, accepted, core=core)
         extra: Headers = (("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public"))
-        if headers.get("If-None-Match") == tag:
+        if headers.get("If-None-Match") == tag:  # clients keep discovery documents with their tags
             return Answer(b"", 304, accepted.content_type, extra)
         return Answer(body, 200, accepted.content_type, extra)
 
@@ -141,16 +141,17 @@ class Documents:
     ) -> tuple[bytes, str]:
         """The aggregated document in a representation with its ETag, cached until the served resources change."""
         if self._made_from is None or served_resources is not self._made_from():
-            self._made_from, self._made = ref(served_resources), {}
+            self._made_from, self._made = ref(served_resources), {}  # what was made from older ones goes with it
         key, made = (core, accepted), self._made
         if key not in made:
             if len(made) == MAX_MADE:
-                made.clear()
+                made.clear()  # clients send few representations, so their order is not kept
 
             def make() -> tuple[bytes, str]:
                 document = groups.aggregated(served_resources, core=core)
                 return responses.encode(document, accepted), groups.etag(document)
 
+            # into the dict of these resources, also if there are newer ones by now
             made[key] = await offload(_weight(served_resources), make)
         return made[key]
 
@@ -161,7 +162,7 @@ class Documents:
         if self._openapi is None:
             from noxu.http.openapi import OpenAPI
 
-            self._openapi = OpenAPI(self._served_resources, self._now, cbor=self._cbor)
+            self._openapi = OpenAPI(self._served_resources, self._now, cbor=self._cbor)  # kept: it has the documents
         return self._openapi
 
     # -- health
@@ -173,7 +174,7 @@ class Documents:
             check = checks.get("/".join(rest))
             if check is None:
                 return self._paths(404)
-            reason = await check()
+            reason = await check()  # the reason is shown here only, not in the report
             return text_answer(f"internal server error: {reason}\n", 500) if reason else text_answer("ok")
         excluded = query.get("exclude", [])
         report = await health.report(
@@ -185,7 +186,7 @@ class Documents:
         """The list of all paths."""
         served_resources = self._served_resources()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
-        paths |= self.metrics.keys()
+        paths |= self.metrics.keys()  # only what is served here, as upstream
         paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS} | self.openid.keys()
         paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
         for group, versions in served_resources.groups.items():

@@ -18,17 +18,16 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar
 
-from aiohttp import web_request
-
 from noxu.api import errors
+from noxu.api.names import check_path_name
 from noxu.clock import Clock
 from noxu.features import Features
 from noxu.http import negotiation, options
-from noxu.http.body import read_body
 from noxu.http.negotiation import Accepted, Representations
 from noxu.http.options import ListOptions
+from noxu.http.received import Received, read_body
 from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
-from noxu.registry.access import ANONYMOUS, Attributes, Authorize, Decision, User, allow_everything
+from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
 from noxu.registry.draft import (
     NO_BODY,
     NO_DELETE_OPTIONS,
@@ -47,7 +46,7 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, DEFINITION, Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, check_path_name
+from noxu.registry.stored_object import StoredObject
 from noxu.registry.trace import Trace
 from noxu.registry.writer import Writer
 from noxu.security.audit import Record
@@ -79,7 +78,7 @@ class Backend:
     authorize: Authorize = allow_everything
 
 
-class Limit:
+class InFlightLimit:
     """A limit on the requests that are handled or answered at the same time, and their number."""
 
     __slots__ = ("highest", "highest_before", "maximum", "running")
@@ -97,7 +96,7 @@ class Limit:
 class Exchange:
     """See the module. Times are the event loop's, in seconds."""
 
-    request: web_request.BaseRequest
+    request: Received
     backend: Backend
     id: str
     """Audit-Id: the client's, or a new one."""
@@ -150,7 +149,7 @@ class Exchange:
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
     body: bytes = b""
     """The body, if the audit log wants it."""
-    limit: Limit | None = None
+    limit: InFlightLimit | None = None
     """In which limit of requests in flight it counts, until it is answered; None: in none."""
     leaving: list[Callable[[Exchange], None]] = field(default_factory=list)
     """What `App` calls before it sends the answer, the last one first: filters have added it. These raise nothing."""
@@ -206,7 +205,7 @@ class Exchange:
         query, reader, namespace = self.query, self.backend.reader, self.namespace
         if query and options.boolean(query, "export"):
             raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
-        check_path_name(self.info.name)
+        check_path_name(self.info.name)  # before anything is looked up, as upstream
         if query and (revision := options.parse_revision(first(query, "resourceVersion"), errors.plain_error)):
             await reader.reached(revision)
         return await reader.get(self.resource, namespace, self.info.name)
@@ -233,6 +232,7 @@ class Exchange:
             return content_type
         known = negotiation.MEDIA_TYPES_WITH_CBOR if self.backend.features.cbor else negotiation.MEDIA_TYPES
         media_type = negotiation.request_format(content_type, known)
+        # upstream: custom resources have none
         if media_type == negotiation.PROTOBUF and self.resource.is_custom and not any_format:
             raise errors.unsupported_media_type(known)
         return media_type
@@ -249,27 +249,25 @@ class Exchange:
         """The body. A large request waits for room here and keeps it until it is answered. Raises ApiError."""
         body = await read_body(self.request)
         info, backend = self.info, self.backend
-        self.weight = self.received_bytes = len(body)
+        self.weight = self.received_bytes = len(body)  # grows below, once; offload reads it
         if self.record is not None and self.record.with_request:
             self.body = body  # shared with the write, which does not change it
         if info.name:
             self.weight += backend.reader.size(self.resource, self.namespace, info.name)
         if self.weight > LOOP_LIMIT and not self.room:
-            await backend.large_requests.enter(self.weight)
-            self.room = self.weight
+            await backend.large_requests.enter(self.weight)  # may wait for other large requests to be answered
+            self.room = self.weight  # given back by `App`, whatever follows
         return body
 
     def write_options(self, kind: str, *, apply: bool = False) -> Options:
         """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
-        user_agent = self.request.headers.get("User-Agent", "")
-        if not self.query and not apply and len(user_agent) <= options.MAX_CACHED_AGENT:
-            return options.default_options(user_agent)
-        return options.write_options(self.query, kind, user_agent, apply=apply)
+        return options.write_options(self.query, kind, self.request.headers.get("User-Agent", ""), apply=apply)
 
     async def sent_object(self, kind: str) -> tuple[Body, Options]:
         """The body of a POST, and its options of this kind. Raises ApiError."""
         media_type = self.body_format()
-        return Body(await self.read_body(), media_type), self.write_options(kind)
+        body = Body(await self.read_body(), media_type)
+        return body, options.write_options(self.query, kind, self.request.headers.get("User-Agent", ""))
 
     def write_request(
         self,
@@ -283,7 +281,7 @@ class Exchange:
         resource, info = self.resource, self.info
         if options_sent is None:
             options_sent = options.as_sent(self.query) if self.query else {}
-        body_resource = resource.bodies.get(info.subresource)
+        body_resource = resource.bodies.get(info.subresource)  # of an action: /binding, /eviction
         return WriteRequest(
             action,
             body_resource or resource,
@@ -304,23 +302,24 @@ class Exchange:
 
     def write(self, action: Action, body: Body, chosen: Options) -> Awaitable[Written]:
         """Run the write that the client requests. Raises ApiError."""
+        # the write adds to `outcome` and `trace` in place
         return self.backend.writer.write(self.write_request(action, body, chosen), self.outcome, self.trace)
 
 
 _LISTING: Final = frozenset({"list", "watch"})
 
 
-def attributes_of(exchange: Exchange) -> Attributes:
+def attributes_of(exchange: Exchange) -> AccessAttributes:
     """What the user of a request asks to do."""
     info = exchange.info
     if not info.is_resource:
-        return Attributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
+        return AccessAttributes(exchange.user, exchange.request.method.lower(), path=exchange.path)
     name, fields, labels = info.name, "", ""
     if exchange.query and info.verb in _OF_COLLECTIONS:
         fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
         if not name and not info.watching and info.verb != "deletecollection":
-            name = selected_name(fields)
-    return Attributes(
+            name = selected_name(fields)  # so that RBAC may grant it by the name
+    return AccessAttributes(
         exchange.user,
         info.verb,
         info.group,

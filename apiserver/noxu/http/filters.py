@@ -36,17 +36,19 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Final
 
+from aiohttp.http import HttpVersion11
+
 from noxu.api.errors import ApiError, internal_error
 from noxu.api.names import is_loopback, is_origin_of, split_host
 from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.crd import types as crd_types
-from noxu.http import auditing, framing
+from noxu.http import auditing, received
 from noxu.http.answer import Answer, Answered
-from noxu.http.exchange import Exchange, Limit, attributes_of
+from noxu.http.clients import Unsent
+from noxu.http.exchange import Exchange, InFlightLimit, attributes_of
 from noxu.http.options import request_timeout
 from noxu.http.request import first, is_long_running, parse_target
 from noxu.http.traces import HEADER, Traces, is_requested
-from noxu.http.unsent import Unsent
 from noxu.observability.health import ENDPOINTS
 from noxu.registry import access
 from noxu.registry.access import ANONYMOUS, User
@@ -82,9 +84,9 @@ class ParseTarget(RequestFilter):
 
     def enter(self, exchange: Exchange) -> None:
         request = exchange.request
-        refusal = framing.refusal(request.version, request.headers)
+        refusal = received.refusal(request)
         if refusal is not None:
-            framing.answer_in_http_1_1(request)
+            request.version = HttpVersion11  # of the answer, like Go's, whatever version the request has
             exchange.headers.append(("Connection", "close"))
             raise refusal
         exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
@@ -146,7 +148,7 @@ class SetDeadline(RequestFilter):
         has_timeout = "timeout" in exchange.query
         seconds = request_timeout(exchange.query, self._timeout) if has_timeout else self._timeout
         if exchange.info.is_resource:
-            exchange.deadline = exchange.received + seconds
+            exchange.deadline = exchange.received + seconds  # from its arrival, not from here
 
 
 class Cors(RequestFilter):
@@ -159,6 +161,7 @@ class Cors(RequestFilter):
         origin = exchange.request.headers.get("Origin")
         if not origin or origin not in self._allowed:
             return
+        # also of errors: a page may read those, too
         exchange.headers += [("Access-Control-Allow-Origin", origin), *cors.HEADERS]
         if exchange.request.method == "OPTIONS":
             raise Answered(Answer(b"", 204, ""))
@@ -173,7 +176,7 @@ class Authenticate(RequestFilter):
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         began = perf_counter()
         request = exchange.request
-        presented = Credentials(request.headers, getattr(request.transport, "client_chain", ()))
+        presented = Credentials(request.headers, getattr(request.connection.transport, "client_chain", ()))
         try:
             user = self._authenticator.authenticate(presented, exchange.outcome.warnings)
         except ApiError:
@@ -184,7 +187,7 @@ class Authenticate(RequestFilter):
         exchange.authentication, exchange.authentication_seconds = "success", perf_counter() - began
         if user is not ANONYMOUS:
             exchange.user = user
-            CLIENT.set(user.name)
+            CLIENT.set(user.name)  # in the context of this task: what it awaits finds it
         return None
 
     async def _enter_later(self, exchange: Exchange, identified: Awaitable[User], began: float) -> None:
@@ -195,7 +198,7 @@ class Authenticate(RequestFilter):
             raise
         exchange.authentication, exchange.authentication_seconds = "success", perf_counter() - began
         if exchange.user is not ANONYMOUS:
-            CLIENT.set(exchange.user.name)
+            CLIENT.set(exchange.user.name)  # in the context of this task
 
     def _refused(self, exchange: Exchange, began: float) -> None:
         exchange.authentication = "error" if "Authorization" in exchange.request.headers else "failure"
@@ -219,9 +222,10 @@ class Impersonate(RequestFilter):
         if other is None:
             return
         found = impersonation.impersonate(self._authorize, attributes_of(exchange), other)
+        # from here on all ask about the other user
         exchange.impersonator, exchange.user, exchange.constraint = exchange.user, found.user, found.constraint
         if exchange.record is not None:
-            exchange.record.impersonated(found.user, found.constraint)
+            exchange.record.impersonated(found.user, found.constraint)  # the record has begun with the own user
 
 
 class RecordAudit(RequestFilter):
@@ -235,7 +239,7 @@ class RecordAudit(RequestFilter):
         if record is None:
             return None
         exchange.record = record
-        exchange.outcome.sent = {}
+        exchange.outcome.sent = {}  # asks the write to note what was sent
         if record.received() and self._log.mode == "blocking-strict":
             return self._stored()
         if self._log.mode != "batch" and self._log.writer.is_full:
@@ -246,7 +250,7 @@ class RecordAudit(RequestFilter):
         """Raises ApiError InternalError if the log cannot be written."""
         await self._log.writer.room()
         if not await self._log.writer.flushed():
-            self._log.rejected()
+            self._log.rejected()  # counted: upstream has a metric of it
             raise internal_error("failed to store audit event")
 
 
@@ -266,7 +270,7 @@ class InFlight(RequestFilter):
     ) -> None:
         """0: no limit."""
         self._unsent = unsent
-        self.reading, self.mutating = Limit(limit or sys.maxsize), Limit(mutating_limit or sys.maxsize)
+        self.reading, self.mutating = InFlightLimit(limit or sys.maxsize), InFlightLimit(mutating_limit or sys.maxsize)
         self._second = 0.0  # when the current one began
 
     def enter(self, exchange: Exchange) -> None:
@@ -280,7 +284,7 @@ class InFlight(RequestFilter):
         else:
             limit = self.reading if exchange.request.method == "GET" else self.mutating
         if limit.running >= limit.maximum and MASTERS not in exchange.user.groups:
-            self._unsent.disconnect_stalled()
+            self._unsent.disconnect_stalled()  # one client makes room for the next attempt
             error = ApiError(429, "Too many requests, please try again later.", "TooManyRequests")
             error.text, error.retry_after = f"{error.message}\n", 1
             raise error
@@ -301,6 +305,7 @@ class InFlight(RequestFilter):
     def _begin_second(self, now: float) -> None:
         is_next = now < self._second + 2  # else nothing has arrived in the one before this
         for limit in (self.reading, self.mutating):
+            # shared, like `running`: all in the event loop, so nothing is lost
             limit.highest_before = limit.highest if is_next else limit.running
             limit.highest = limit.running
         self._second = now
@@ -341,7 +346,7 @@ class Authorize(RequestFilter):
         if decision.allowed:
             return
         if not decision.error:
-            exchange.headers.append(NOSNIFF)
+            exchange.headers.append(NOSNIFF)  # the reason may quote what the client sent
         raise refusal(asked, decision, exchange.request.raw_path)
 
 
@@ -357,7 +362,7 @@ class Tracing(RequestFilter):
         if self._traces is None:
             raise ApiError(400, f"{HEADER}: this server offers no traces: it is not on loopback", "BadRequest")
         if is_requested(exchange.request.headers[HEADER]) and exchange.info.verb not in _READING:
-            exchange.trace = []
+            exchange.trace = []  # the stages of the write append to it
             exchange.leaving.append(self._traces.finished)
 
 
@@ -397,7 +402,10 @@ def chain(
 
 @lru_cache(maxsize=64)
 def _is_ours(header: str, own_names: frozenset[str]) -> bool:
-    """Whether a Host header names this server, or is empty. Clients send the same one each time."""
+    """Whether a Host header names this server, or is empty. Clients send the same one each time.
+
+    Kept: 2.7 µs of the 45 of a GET (`benchmarks.http`, `get`).
+    """
     host = split_host(header)
     return not host or is_loopback(host) or host in own_names
 

@@ -29,9 +29,9 @@ from noxu.registry.draft import (
 )
 from noxu.registry.offload import offload
 from noxu.registry.patch_types import APPLY_PATCHES
-from noxu.registry.reader import list_entries
+from noxu.registry.reader import key_of, list_entries
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, key_of, render
+from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, render
 from noxu.values import Object
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
@@ -88,7 +88,7 @@ async def update(exchange: Exchange) -> Answer:
     _require_name(exchange)
     accepted = exchange.accept()
     content = await exchange.read_body()
-    chosen = exchange.write_options("UpdateOptions")
+    chosen = options.write_options(exchange.query, "UpdateOptions", exchange.request.headers.get("User-Agent", ""))
     body = Body(content, exchange.body_format())
     written = await exchange.write(Action.REPLACE, body, chosen)
     return await written_answer(exchange, written, accepted, 201 if written.created else 200)
@@ -141,7 +141,7 @@ async def _delete_corrupt(exchange: Exchange, chosen: DeleteOptions) -> bool:
     if entry is not None and not await offload(len(entry.stored), is_readable, entry, resource.versions):
         revision = entry.revision
     if revision is not None and not chosen.dry_run:
-        await backend.persistence.remove_corrupt(key, revision)
+        await backend.persistence.remove_corrupt(key, revision)  # only if it is still that revision
     return revision is not None
 
 
@@ -152,7 +152,7 @@ async def delete_collection(exchange: Exchange) -> Answer:
     chosen, options_sent = await _delete_options(exchange)
     paged = (options.integer(exchange.query, "limit") or 0) >= 0  # upstream keeps a negative limit, which is none
     listing = await list_entries(exchange.backend.reader, listed.selection, options.window(listed, paged=paged))
-    keys = [entry.key for entry in listing.entries]
+    keys = [entry.key for entry in listing.entries]  # the answer is the list as it was before
     request = exchange.write_request(Action.DELETE, delete_options=chosen, options_sent=options_sent)
     await delete_keys(exchange.backend.writer, request, keys, exchange.outcome)
     include = exchange.include(accepted)
@@ -162,7 +162,7 @@ async def delete_collection(exchange: Exchange) -> Answer:
 async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
     """The options of a delete, from the body or, without one, from the query; and the options as sent. Raises ApiError."""
     body = await exchange.read_body()
-    if not body and not exchange.query:
+    if not body and not exchange.query:  # what most clients but kubectl send
         return NO_DELETE_OPTIONS, {}
     if not body:
         from_query = options.delete_body_from_query(exchange.query)
@@ -197,7 +197,7 @@ _DELETE_OPTIONS: Final = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 def _deleted(details: Object, accepted: Accepted, **more: int) -> Answer:
     """The answer about an object that no longer exists. Upstream sends a code only if it could not read the object."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    status["details"] = {name: value for name, value in details.items() if value}
+    status["details"] = {name: value for name, value in details.items() if value}  # in upstream's order of fields
     return Answer(responses.encode(status | more, accepted._replace(convert=None)), 200, accepted.content_type)
 
 
@@ -225,11 +225,14 @@ async def entry_answer(exchange: Exchange, entry: StoredObject, accepted: Accept
     is_plain = accepted == PLAIN
     is_ready = is_plain and is_rendered(entry, resource)
     if is_plain and not is_ready:
+        # changes the entry, once for all who read it
         await offload(max(exchange.weight, len(entry.stored)), render, entry, resource.versions)
         is_ready = is_rendered(entry, resource)
     if is_ready:
         if len(entry.stored) > SHARED_FROM:
+            # parts of the stored bytes, which are not copied
             return Answer((*body_parts(entry, resource), b"\n"), status, accepted.content_type)
+        # a copy: the resourceVersion is inserted
         return Answer(body_at(entry, resource) + b"\n", status, accepted.content_type)
     body = await offload(max(exchange.weight, len(entry.stored)), body_at, entry, resource)
     return await _object_answer(exchange, body, accepted, status)

@@ -1,6 +1,6 @@
 """aiohttp without its client until that is used: importing the client reads the certificates of all the system's CAs.
 
-`import aiohttp.web_server` executes the package's `__init__`, which imports the client for its names. A server needs the
+`import aiohttp.http_parser` executes the package's `__init__`, which imports the client for its names. A server needs the
 client only for webhooks. After `install`, the package has its submodules; its own names are there when the first one is
 asked for. The same could not be done to other programs: this is for a process that is a server and nothing else.
 """

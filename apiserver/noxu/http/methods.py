@@ -13,8 +13,9 @@ that it has read. A method of more than MAX_METHOD bytes is refused by the parse
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from noxu.expressions import expression
@@ -48,6 +49,8 @@ def is_cut(data: bytes) -> bool:
 
 class Boundaries:
     """Where the heads in the bytes of a connection begin and end. `method` is the one that was replaced in the last head."""
+
+    __slots__ = ("_cuts", "_in_head", "_is_chunked", "_is_complete", "_last", "_rest", "body", "is_of_head", "method")
 
     def __init__(self) -> None:
         self.method = ""
@@ -88,7 +91,7 @@ class Boundaries:
             return data[at:end], end
         if is_cut(data[at : at + MAX_METHOD + 1]):
             return b"", at
-        self._in_head, self._last = True, b""
+        self._in_head, self._last = True, b""  # an end must not begin in the body before
         piece, end = self._head(data, at)
         self.method, piece = replace(piece)
         return piece, end
@@ -122,12 +125,12 @@ class Boundaries:
         """The parser is not paused, but has made no message: the head goes on, as the preface of HTTP/2 does."""
         self._is_complete = False
 
-    def message(self, head: Any, body: StreamReader) -> Any:
-        """The parser has made a message: its head, or an error, with the method that it really has."""
+    def message(self, head: RawRequestMessage, body: StreamReader) -> str:
+        """The parser has made a message: the method that it really has."""
         self._in_head = self._is_complete = False
         self.body, self._rest, self._is_chunked, self._last = body, 0, False, b""
-        if body is not EMPTY_PAYLOAD and hasattr(head, "headers"):
+        if body is not EMPTY_PAYLOAD:
             self._is_chunked = head.chunked
-            self._rest = 0 if head.chunked else int(head.headers.get("Content-Length", 0))
-        method, self.method = self.method, ""
-        return head._replace(method=method) if method and hasattr(head, "method") else head
+            self._rest = 0 if head.chunked else int(head.headers.get("Content-Length", 0)) - body.total_bytes
+        method, self.method = self.method, ""  # that of the next head is its own
+        return method or head.method

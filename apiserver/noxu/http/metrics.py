@@ -5,7 +5,7 @@ Filters and handlers count nothing: an exchange carries what they decided and ho
 (`RequestMetrics`) reads it when the request has been answered. It only adds to lists. All numbers of requests with the same
 labels are in one record, which costs one look-up in a dict:
 
-    GET /api/v1/namespaces/default/configmaps/a     ("GET", "get", "", "v1", "configmaps", "", named, in a namespace)
+    GET /api/v1/namespaces/default/configmaps/a
       → the record of verb GET, resource configmaps, scope resource: its codes, durations, sizes
 
 Labels have known values only, as in upstream's cleanVerb: a method that Kubernetes does not use is `other`, and a path without
@@ -30,7 +30,7 @@ from noxu.observability.line_writer import LineWriter
 from noxu.observability.logs import REQUEST_LINES, Request
 from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import ServedResources
+from noxu.registry.served_resources import LiveResources, ServedResources
 
 COMPONENT: Final = "apiserver"
 _SECONDS: Final = (
@@ -55,7 +55,6 @@ _BODY_VERBS: Final = {
 _TERMINATED: Final = frozenset({429, 504})
 """The codes of requests beyond the limits: too many in flight, too late. Their answers are plain text, unlike other 429 and 504."""
 _DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # client_golang's DefBuckets
-_MAX_KNOWN: Final = 4 * MAX_SERIES
 
 
 class _About(NamedTuple):
@@ -86,11 +85,10 @@ class _Record:
 class RequestMetrics:
     """See the module. It is called with each exchange."""
 
-    def __init__(self, served_resources: Callable[[], ServedResources]) -> None:
+    def __init__(self, served_resources: LiveResources) -> None:
         self._served_resources = served_resources
         self.access = AccessMetrics()
         self._records: dict[_About, _Record] = {}
-        self._known: dict[object, _Record] = {}
         self._compilations = Histogram(
             "apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT_BUCKETS
         )
@@ -105,33 +103,25 @@ class RequestMetrics:
         )
 
     def __call__(self, exchange: Exchange) -> None:
-        method, info, query = exchange.request.method, exchange.info, exchange.query
-        is_apply = method == "PATCH" and exchange.request.headers.get("Content-Type") == APPLY_PATCH
-        key = (
-            method, info.verb, info.group, info.version, info.resource, info.subresource, not info.name,
-            not info.namespace, is_apply,
-        )  # fmt: skip
-        is_common = not query or not ("dryRun" in query or "watch" in query)  # other parameters change no label
-        record = self._known.get(key) if is_common else None
-        if record is None:
-            record = self._record(exchange, key if is_common else None)
+        about = about_of(exchange, self._served_resources.current)
+        record = self._records.get(about) or self._new_record(about)
         outcome = exchange.outcome
         if outcome.rule_seconds:
-            self._evaluations.observe((), outcome.rule_seconds)
+            self._evaluations.observe((), outcome.rule_seconds)  # all rules of a write are one observation
         for taken in outcome.compile_seconds:
             self._compilations.observe((), taken)
         codes, code = record.codes, exchange.code
         if code in _TERMINATED and exchange.error is not None and exchange.error.text is not None:
             self._terminated.add((*record.about.labels, str(code)))
-        codes[code] = codes.get(code, 0) + 1
+        codes[code] = codes.get(code, 0) + 1  # here and below in place: a scrape copies in the same thread
         seconds = exchange.times["answered"] - exchange.received
         bucket = bisect_left(DURATIONS, seconds)
         record.durations[bucket] += 1
-        record.durations[-1] += seconds
+        record.durations[-1] += seconds  # the last number is the sum
         if not record.about.dry_run:
             waited = outcome.webhook_seconds
             if waited:
-                seconds -= waited
+                seconds -= waited  # not the server's own time
                 bucket = bisect_left(DURATIONS, seconds)
             record.slis[bucket - _SHORTER if bucket > _SHORTER else 0] += 1
             record.slis[-1] += seconds
@@ -145,20 +135,11 @@ class RequestMetrics:
                 record.bodies[-1] += size
         self.access.count(exchange)
 
-    def _record(self, exchange: Exchange, key: object | None) -> _Record:
-        """The record of a request. Others with the same `key` have it, too; None: there are none."""
-        about = about_of(exchange, self._served_resources())
-        record = self._records.get(about)
-        if record is None:
-            if len(self._records) >= MAX_SERIES:
-                about = _About((about.labels[0], *(OTHER,) * (len(REQUEST_LABELS) - 1)))
-            record = self._records.setdefault(about, _Record(about))
-        verb, subresource = about.labels[0], about.labels[4]
-        if key is not None and about.labels[3] and verb != OTHER and subresource == exchange.info.subresource:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            self._known[key] = record
-        return record
+    def _new_record(self, about: _About) -> _Record:
+        """The record of requests that are about this; beyond MAX_SERIES they share one for each verb."""
+        if len(self._records) >= MAX_SERIES:
+            about = _About((about.labels[0], *(OTHER,) * (len(REQUEST_LABELS) - 1)))
+        return self._records.setdefault(about, _Record(about))  # kept for ever, so there are at most MAX_SERIES
 
     def families(self) -> list[Family]:
         """The numbers until now. Several records may have the same labels in a family: their numbers are added."""
@@ -314,7 +295,7 @@ class AccessMetrics:
         together._authorizations = {result: series.copy() for result, series in self._authorizations.items()}
         together._users = self._users.copy()
         for exchange in open_:
-            together.count(exchange)
+            together.count(exchange)  # into the copies: it is counted for good when it ends
         return together._families()
 
     def _families(self) -> list[Family]:
@@ -359,7 +340,7 @@ def _series() -> list[float]:
 
 def _add(series: list[float], seconds: float) -> None:
     series[0 if seconds <= _SHORT else bisect_left(ACCESS_SECONDS, seconds)] += 1
-    series[-1] += seconds
+    series[-1] += seconds  # the sum, behind the counts
 
 
 def _attempts(name: str, about: str, results: dict[str, list[float]]) -> Family:
@@ -406,7 +387,7 @@ class Sent:
         """Encoded events were sent."""
         sizes = self._sizes
         for bucket in measured.buckets:
-            sizes[bucket] += 1
+            sizes[bucket] += 1  # those of the resource: all its watches share the list
         sizes[-1] += measured.total
 
     def initial(self, count: int) -> None:
@@ -440,6 +421,7 @@ class WatchMetrics:
 
     def of(self, resource: Resource) -> Sent:
         """Where a watch of this resource counts."""
+        # the list of the histogram itself, into which a stream counts
         sizes = self._sizes.series((resource.group, resource.version, resource.plural))
         return Sent((resource.group, resource.plural), sizes, self._initial, self._terminated)
 
@@ -466,6 +448,6 @@ def access_log(writer: LineWriter, format_: str, now: Callable[[], float] = time
             now(), exchange.user.name, verb or request.method, request.raw_path, exchange.code, seconds, exchange.id
         )
         line = line_of(about)
-        writer.put(line, len(line))
+        writer.put(line, len(line))  # the thread of the log writes it
 
     return write

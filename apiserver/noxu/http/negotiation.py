@@ -154,7 +154,10 @@ def negotiate(accept: str, endpoint: Representations, *, pretty: str = "", user_
 
 @lru_cache(maxsize=MAX_CACHED)
 def negotiate_short(accept: str, endpoint: Representations, pretty: str, user_agent: str) -> Accepted:
-    """Like `negotiate`, for headers of at most MAX_CACHED_BYTES together: the answers are kept. Raises ApiError 406."""
+    """Like `negotiate`, for headers of at most MAX_CACHED_BYTES together. Raises ApiError 406.
+
+    The answers are kept: 2.4 to 6.3 µs of the 45 of a GET (`benchmarks.http`, `get`).
+    """
     if endpoint.representations:
         require_representation(accept, endpoint.representations)
     found = _negotiate(accept, endpoint)
@@ -168,7 +171,7 @@ def as_stream(found: Accepted, *, cbor: bool = False) -> Accepted:
     if found.media_type == YAML:
         raise not_acceptable(STREAM_MEDIA_TYPES_WITH_CBOR if cbor else STREAM_MEDIA_TYPES)
     if found.media_type == CBOR:
-        found = found._replace(content_type=CBOR_SEQUENCE)
+        found = found._replace(content_type=CBOR_SEQUENCE)  # a stream is a sequence of documents
     if found.media_type == PROTOBUF:
         found = found._replace(content_type=f"{PROTOBUF};stream=watch")
     return found._replace(pretty=False)
@@ -208,7 +211,7 @@ def negotiate_aggregated_discovery(accept: str, *, cbor: bool = False) -> Accept
 
     A clause that requests it wins over one that does not, regardless of `q`.
     """
-    endpoint = with_cbor(AGGREGATED_DISCOVERY) if cbor else AGGREGATED_DISCOVERY
+    endpoint = with_cbor(AGGREGATED_DISCOVERY) if cbor else AGGREGATED_DISCOVERY  # made once, see `lru_cache`
     found = _negotiate(accept, endpoint) if accept else None
     if found is None:
         return None
@@ -278,6 +281,7 @@ def parse_accept(header: str) -> list[Clause]:
     for end in range(1, len(clauses)):  # Go's insertion sort, because `comes_before` is not consistent
         at = end
         while at and clauses[at].comes_before(clauses[at - 1]):
+            # a swap, as Go does: equal clauses keep their order
             clauses[at - 1], clauses[at] = clauses[at], clauses[at - 1]
             at -= 1
     return clauses
@@ -287,13 +291,13 @@ def _clause(part: str) -> Clause | None:
     media_type, *parameters = part.split(";")
     kind, _, rest = media_type.partition("/")
     subtype, _, more = rest.partition("/")
-    kind, subtype = kind.strip(" "), subtype.strip(" ")
+    kind, subtype = kind.strip(" "), subtype.strip(" ")  # spaces only, as goautoneg
     if not rest and kind == "*":
         subtype = "*"
     elif not rest or more:
         return None
     quality = 1.0
-    kept: dict[str, str] = {}
+    kept: dict[str, str] = {}  # the last of two equal names wins, as in goautoneg
     for parameter in parameters:
         name, _, rest = parameter.partition("=")
         value, _, more = rest.partition("=")
@@ -342,7 +346,7 @@ def patch_format(content_type: str, accepted: Sequence[str], *, built_in: bool =
     _check_length("Content-Type", content_type)
     if built_in and not _names_one(content_type, accepted):
         raise ApiError(415, "415: Unsupported Media Type", "UnsupportedMediaType", {})
-    media_type, _, _ = content_type.partition(";")
+    media_type, _, _ = content_type.partition(";")  # no trimming: `json-patch+json ;` is another type
     if media_type not in accepted:
         raise unsupported_media_type(accepted)
     return media_type
@@ -370,7 +374,7 @@ def parse_media_type(header: str) -> str:
         if match is None:
             return media_type if header[at:].strip() == ";" else ""
         value = match[2] or _ESCAPED.sub(r"\1", match[3])
-        if seen.setdefault(match[1].lower(), value) != value:
+        if seen.setdefault(match[1].lower(), value) != value:  # Go allows a parameter twice with one value
             return ""
         at = match.end()
     return media_type
@@ -413,11 +417,11 @@ def warning_headers(texts: Iterable[str]) -> list[str]:
     written = 0
     for position, text in enumerate(unique):
         header = warning_header(text)
-        if header is None:
+        if header is None:  # it cannot be sent, and the others can
             continue
         written += len(text)
         if written > MAX_WARNING_RUNES:
-            return _truncated(unique, position)
+            return _truncated(unique, position)  # all of them anew, each cut
         headers.append(header)
     return headers
 

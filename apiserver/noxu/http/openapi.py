@@ -68,9 +68,10 @@ class OpenAPI:
         raise errors.page_not_found()
 
     async def _document(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument:
-        kept = self._published.kept(served_resources, key)
+        kept = self._published.kept(served_resources, key)  # bytes that are shared with every answer
         if kept is not None:
             return kept
+        # one at a time: two threads would only wait for each other
         async with self._building:
             return await offload(LOOP_LIMIT + 1, self._published.build, served_resources, key)
 
@@ -83,10 +84,10 @@ class OpenAPI:
         form, content_type = accepted
         document = await self._document(served_resources, key._replace(form=form))
         requested = first(query, "hash") if key.path else ""
-        if requested and requested != document.hash:
+        if requested and requested != document.hash:  # an index of older resources
             moved = (("Location", document.url(key.path)), *_VARY, _etag(document))
             return Answer(b"", 301, content_type, NOT_CACHED + moved)
-        caching = self._immutable() if requested else NOT_CACHED
+        caching = self._immutable() if requested else NOT_CACHED  # a URL with a hash names one content for ever
         return _answer(document, headers, content_type, caching + _VARY)
 
     def _immutable(self) -> Headers:
@@ -113,6 +114,7 @@ def _answer(document: PublishedDocument, headers: Mapping[str, str], content_typ
         return Answer(b"", 304, content_type, (*more, _etag(document)))
     modified = format_datetime(document.made, usegmt=True)
     fields = (*more, _etag(document), ("Last-Modified", modified))
+    # not copied: the body belongs to the document
     return Answer(document.body, 200, content_type, fields, document.compress)
 
 

@@ -7,7 +7,6 @@ with their kind in group meta.k8s.io). A parameter that upstream knows and we do
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.api import errors, field, meta, selectors
@@ -22,7 +21,6 @@ from noxu.registry.reader import Selection, Window, decode_token
 from noxu.registry.resource import Resource
 from noxu.values import Object
 
-MAX_CACHED_AGENT: Final = 256  # characters; longer User-Agents are not cached
 MAX_DURATION: Final = 1024  # characters; upstream adds up as many numbers as a URL can have
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
@@ -71,8 +69,7 @@ def request_timeout(query: Query, longest: float) -> float:
 def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = False) -> Options:
     """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
     if not query and not apply:
-        is_short = len(user_agent) <= MAX_CACHED_AGENT
-        return (default_options if is_short else default_options.__wrapped__)(user_agent)
+        return Options(field_manager=manager_from_user_agent(user_agent))
     manager, validation, dry_run = (
         first(query, "fieldManager"),
         first(query, "fieldValidation"),
@@ -96,12 +93,6 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
     )
 
 
-@lru_cache(maxsize=64)
-def default_options(user_agent: str) -> Options:
-    """The options of a request without parameters; kept, since a client sends the same User-Agent all the time."""
-    return Options(field_manager=manager_from_user_agent(user_agent))
-
-
 def as_sent(query: Query) -> Object:
     """CreateOptions, UpdateOptions or PatchOptions as an object, with the fields that the query has, except `force`."""
     if not query:
@@ -113,12 +104,14 @@ def as_sent(query: Query) -> Object:
 def manager_from_user_agent(user_agent: str) -> str:
     """The default field manager: the printable characters of the user agent up to the first slash, at most MAX_MANAGER bytes."""
     prefix = user_agent.partition("/")[0]
+    # nearly all: the loop below goes rune by rune
     if prefix.isascii() and prefix.isprintable() and len(prefix) <= meta.MAX_MANAGER:
         return prefix or "unknown"
     kept = ""
     for char in prefix:
         if not char.isprintable():
             continue
+        # the limit is in bytes, and no rune is cut
         if len((kept + char).encode(errors="surrogateescape")) > meta.MAX_MANAGER:
             break
         kept += char
@@ -169,8 +162,9 @@ class ListOptions(NamedTuple):
 def list_options(resource: Resource, namespace: str | None, name: str, query: Query, *, watch: bool) -> ListOptions:
     """The options of a list or a watch. `namespace` None: all namespaces. `name`: of a watch of one object. Raises ApiError."""
     if not query and not watch and not name:
-        return ListOptions(Selection(resource, namespace))
+        return ListOptions(Selection(resource, namespace))  # what most informers ask first
     timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0  # in upstream's order
+    # Go takes the first of several values
     value_of = {parameter: values[0] for parameter, values in query.items() if values}.get
     labels_text, fields_text = value_of("labelSelector", ""), value_of("fieldSelector", "")
     for selector, text in (("labelSelector", labels_text), ("fieldSelector", fields_text)):
@@ -197,6 +191,7 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
         boolean(query, "sendInitialEvents"),
     )
     if watch and options.initial_events is None and not options.match and options.resource_version in ("", "0"):
+        # a watch from no revision begins with the state
         options = options._replace(initial_events=True, match="NotOlderThan")
     _invalid("ListOptions", _watch_errors(options) if watch else _list_errors(options))
     if fields is not None:
@@ -275,7 +270,7 @@ def window(options: ListOptions, *, paged: bool = False) -> Window:
     """
     version = options.resource_version
     if options.token:
-        decode_token(options.token, options.selection)
+        decode_token(options.token, options.selection)  # refuses a token of another collection
         if version not in ("", "0"):
             raise errors.bad_request("specifying resource version is not allowed when using continue")
         return Window(None, limit=0 if version == "0" else options.limit, token=options.token)

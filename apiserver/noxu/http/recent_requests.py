@@ -94,13 +94,14 @@ class RecentRequests(RequestFilter):
 
     def enter(self, exchange: Exchange) -> None:
         self.last += 1
-        self._open[exchange] = self.last
+        self._open[exchange] = self.last  # until its answer is made; a watch all its life
         exchange.outcome.sent = {}  # the name of a new object is in its body
-        hook_errors.set([])
+        hook_errors.set([])  # a list of this task: functions that it calls append to it
+        # the first to be added, so called when all others have completed the answer
         exchange.leaving.append(self._add)
 
     def _add(self, exchange: Exchange) -> None:
-        number = self._open.pop(exchange)
+        number = self._open.pop(exchange)  # moves to the answered ones in the same turn of the loop
         recorded = self._record(exchange, number, exchange.times["handled"] - exchange.received)
         self._answered.append(recorded)
         if exchange.error is None:
@@ -136,6 +137,7 @@ class RecentRequests(RequestFilter):
 
     def since(self, number: int = 0) -> list[RecordedRequest]:
         """The requests after the one with this number, in the order of their arrival, with the watches that are open."""
+        # copied: another thread asks while the loop adds
         watches = [(n, exchange) for exchange, n in tuple(self._open.items()) if exchange.info.verb == "watch"]
         found: Iterable[RecordedRequest] = (
             *tuple(self._answered),

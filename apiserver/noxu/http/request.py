@@ -2,7 +2,7 @@
 
 Like upstream, it first decodes the path and then splits it: `%2F` separates like `/`, so authorization and handlers see
 the same resource however it is encoded. Namespaces are checked here and nowhere else; names are checked, as in upstream,
-when the key of the object is made (`registry.stored_object.check_path_name`).
+when the key of the object is made (`api.names.check_path_name`).
 """
 
 from __future__ import annotations

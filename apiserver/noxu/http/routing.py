@@ -55,12 +55,13 @@ def find_resource(served_resources: ServedResources, method: str, path: str, inf
     A path of the wrong scope is not found (CVE-2019-11247).
     """
     resource = served_resources.by_path.get((info.group, info.version, info.resource))
-    if resource is None or not resource.is_custom:
+    if resource is None or not resource.is_custom:  # custom resources have no routes, whatever the method
         check_route(served_resources, method, path, info)
     if resource is None:
         raise not_served(served_resources, info.group, info.version)
     if info.in_namespace and not resource.namespaced:
         raise errors.page_not_found()
+    # only lists go over all namespaces
     if resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
         raise errors.page_not_found()
     return resource
@@ -96,6 +97,7 @@ def _of_object(resource: Resource, verb: str) -> Handler | None:
     if verb not in resource.verbs:
         return None
     if not resource.is_custom and not resource.is_stored:
+        # the only kind that is posted to its collection and acts on another
         return handlers.act if resource.gvk == _BINDING else handlers.review
     return OBJECTS.get(verb)
 
@@ -110,6 +112,7 @@ def _of_subresource(resource: Resource, name: str, verb: str) -> Handler | None:
         return SUBRESOURCES[name, verb]
     if name in resource.bodies:
         return handlers.act
+    # of parts without a body of their own, status is the usual one
     is_whole_object = name == "status" or (part is not None and part.body is None)
     return OBJECTS[verb] if is_whole_object and verb in _ON_STATUS else None
 
@@ -145,6 +148,7 @@ def methods_of(served_resources: ServedResources, path: str, info: RequestInfo) 
         return None  # a custom resource in a built-in group
     found = _of_resource(resource, info)
     if info.watching:
+        # the old paths of watches, which have no other method
         return found & _GET if not info.subresource and "watch" in resource.verbs else _NO_METHOD
     return found
 
@@ -184,4 +188,5 @@ def _of_resource(resource: Resource, info: RequestInfo) -> frozenset[str]:
         return frozenset(
             _OBJECT_METHODS[verb] for verb in resource.verbs if verb in _OBJECT_METHODS and verb != "create"
         )
+    # what remains is a collection
     return frozenset(_COLLECTION_METHODS[verb] for verb in resource.verbs if verb in _COLLECTION_METHODS)

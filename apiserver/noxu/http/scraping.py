@@ -31,7 +31,7 @@ _AT_ONCE: Final = 256  # resources whose objects are counted before other tasks 
 def install(app: App, plane: ControlPlane) -> None:
     """Count the requests of a server, and serve its metrics."""
     served = ServerMetrics(app, plane)
-    app.sinks = (*app.sinks, served.requests)
+    app.sinks = (*app.sinks, served.requests)  # a new tuple: requests that are being answered keep the old one
     app.documents.metrics = {"/metrics": served.scrape, "/metrics/slis": served.scrape_slis}
 
 
@@ -41,7 +41,7 @@ class ServerMetrics:
     def __init__(self, app: App, plane: ControlPlane) -> None:
         self._app = app
         self._plane = plane
-        self.requests = RequestMetrics(lambda: plane.served_resources.current)
+        self.requests = RequestMetrics(plane.served_resources)
 
     async def scrape(self, accept: str) -> Answer:
         """All metrics."""
@@ -53,7 +53,7 @@ class ServerMetrics:
 
     async def families(self) -> list[Family]:
         """All metrics but those of the process."""
-        objects = await self._objects()
+        objects = await self._objects()  # before all others, which are copied in one turn of the loop
         return [
             metrics.build_info(self._app.documents.own_version()),
             *self.requests.families(),
@@ -73,6 +73,7 @@ class ServerMetrics:
 
     def _in_flight(self) -> list[Family]:
         now = asyncio.get_running_loop().time()
+        # always in the chain, also without limits
         found = next(one for one in self._app.filters if isinstance(one, InFlight))
         reading, mutating = found.highest(now)
         return [
@@ -109,14 +110,16 @@ class ServerMetrics:
         plane = self._plane
         counts: dict[tuple[str, str], float] = {}
         for n, (name, resource) in enumerate(_stored(plane.served_resources.current).items()):
-            if n % _AT_ONCE == _AT_ONCE - 1:
+            if n % _AT_ONCE == _AT_ONCE - 1:  # others run in between: there may be thousands
                 await asyncio.sleep(0)
             loaded = plane.cache.collections.get(name)
             try:
+                # the cache knows; else the store counts keys
                 count = len(loaded.entries) if loaded else await plane.store.count(Prefix(name))
             except StoreError:
                 count = -1
             labels = resource.group, resource.plural  # custom resources may have those of a built-in kind
+            # one that cannot be counted makes the sum unknown
             counts[labels] = -1 if -1 in (count, counts.get(labels)) else counts.get(labels, 0) + count
         numbers = list(counts.items())
         by_name = [((f"{plural}.{group}" if group else plural,), count) for (group, plural), count in numbers]
@@ -124,7 +127,7 @@ class ServerMetrics:
             "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will "
             "be -1."
         )
-        status = await plane.store.status()
+        status = await plane.store.status()  # asks the store: the only wait besides counting
         return [
             Family("apiserver_resource_objects", "gauge", about, ("group", "resource"), numbers),
             Family(
@@ -157,6 +160,7 @@ class ServerMetrics:
 
     def _queues(self) -> list[Family]:
         found = [controller.queue.families(controller.name) for controller in self._plane.all_controllers]
+        # those of all controllers in one, by their names
         return [merged(families) for families in zip(*found, strict=True)]
 
 
@@ -168,5 +172,6 @@ def _stored(served_resources: ServedResources) -> dict[str, Resource]:
 
 
 async def _answer(families: Sequence[Family], accept: str, process: str) -> Answer:
+    # on copies: the loop goes on counting
     text = await offload(_IN_A_THREAD, metrics.render, families, accept, process)
     return Answer(text.body, 200, text.content_type, NOT_CACHED)

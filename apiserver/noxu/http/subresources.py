@@ -17,6 +17,7 @@ from typing import Final
 from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.meta import GroupVersionKind
+from noxu.api.names import check_path_name
 from noxu.go.structs import BOOL, INT32, STRING, List, Type, decode
 from noxu.go.text import parse_uint, quote
 from noxu.go.time import format_time, parse_time
@@ -32,7 +33,7 @@ from noxu.registry import scale
 from noxu.registry.bodies import decode_body
 from noxu.registry.draft import NO_OPTIONS, Action, Body, WriteRequest, Written, draft_of
 from noxu.registry.patch_types import APPLY_PATCHES
-from noxu.registry.stored_object import check_path_name, object_at
+from noxu.registry.stored_object import object_at
 from noxu.registry.subresources import connections
 from noxu.registry.subresources.connections import LogOptions, Place
 from noxu.security.authorization import refusal
@@ -120,13 +121,15 @@ async def issue_token(exchange: Exchange) -> Answer:
     metadata = request.get("metadata") or {}
     creation = WriteRequest(Action.CREATE, resource, namespace, info.name, info.subresource)
     environment = backend.writer.environment
+    # without a write: only the namespace is looked at
     environment.admission.check_again(draft_of(creation, environment))  # raises Forbidden in a terminating namespace
     _check_names(metadata, namespace, info.name)
     entry = await backend.reader.get(resource, namespace, info.name)  # raises NotFound
     account = object_at(entry, resource)
     _check_uid(metadata, account, info.name)
-    default_token_request(request)
+    default_token_request(request)  # in place, as upstream before validation
     spec = request["spec"]
+    # of the decoded body, which nobody else has
     spec["audiences"] = spec.get("audiences") or list(backend.tokens.audiences)
     found = validate_token_request(request)
     if found:
@@ -134,7 +137,7 @@ async def issue_token(exchange: Exchange) -> Answer:
     bound = await _bound(exchange, spec.get("boundObjectRef") or {}, namespace, info.name)
     now = exchange.now()
     token = _issue(exchange, account, spec, bound)
-    request["metadata"] = {
+    request["metadata"] = {  # replaces what was sent: only the account counts
         "name": account["metadata"]["name"],
         "namespace": account["metadata"]["namespace"],
         "uid": account["metadata"]["uid"],
@@ -218,16 +221,16 @@ def _issue(exchange: Exchange, account: Object, spec: Object, bound: Bound) -> s
     tokens = exchange.backend.tokens
     requested = spec["expirationSeconds"]
     if 0 < tokens.max_seconds < requested:
-        spec["expirationSeconds"] = tokens.max_seconds
+        spec["expirationSeconds"] = tokens.max_seconds  # answered so, with a warning
         exchange.outcome.warnings.append(
             f"requested expiration of {requested} seconds shortened to {tokens.max_seconds} seconds"
         )
     seconds, warn_after = spec["expirationSeconds"], 0
     is_own = set(spec["audiences"]) <= set(tokens.audiences)
     if bound.pod is not None and seconds == EXTENDED_FROM and is_own:
-        seconds, warn_after = EXTENDED_TO, seconds
+        seconds, warn_after = EXTENDED_TO, seconds  # the answer shows what was asked for
     token_id = new_uuid()
-    exchange.outcome.audit_annotations[_ISSUED_ID] = f"JTI={token_id}"
+    exchange.outcome.audit_annotations[_ISSUED_ID] = f"JTI={token_id}"  # of the event of this request
     return tokens.issue(account, spec["audiences"], seconds, bound, warn_after, token_id)
 
 
@@ -311,7 +314,7 @@ def _require_create(exchange: Exchange) -> None:
 
     Upstream's AuthorizePodWebsocketUpgradeCreatePermission. Raises ApiError Forbidden.
     """
-    asked = attributes_of(exchange)._replace(verb="create")
+    asked = attributes_of(exchange)._replace(verb="create")  # the same question, as if it were a POST
     if exchange.info.verb == asked.verb:
         return
     decision = exchange.backend.authorize(asked)

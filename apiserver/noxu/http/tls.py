@@ -1,8 +1,7 @@
 """TLS in front of a connection: the handshake, and what the connection reads and writes, decrypted and encrypted.
 
-A client that does not complete the handshake within HEAD_DEADLINE is disconnected, and beyond MAX_HANDSHAKES the one that
-began first. Until then it is idle for
-`OpenConnections`, and what it sends counts in `Incoming`. Handshakes cost more than most requests, so that those of many
+A client that does not complete the handshake within `head_deadline` is disconnected, and beyond MAX_HANDSHAKES the one that
+began first. Until then it is idle for `OpenConnections`, and what it sends counts in `Incoming`. Handshakes cost more than most requests, so that those of many
 clients at once are made in slices (`Handshakes`). A failed one is a line in the log, one a second at most.
 
 HTTP without TLS gets the answer of Go's net/http.
@@ -24,9 +23,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
-from noxu.http import connection
-from noxu.http.incoming import Incoming
-from noxu.http.open_connections import OpenConnections
+from noxu.http.clients import Clients
+from noxu.http.outgoing import reset
 from noxu.instruments import Counter
 
 HANDSHAKE: Final = 0x16  # the first byte of TLS: the content type of its first record
@@ -199,14 +197,13 @@ class TlsConnection(asyncio.Protocol):
         make: Callable[[], asyncio.Protocol],
         context: Callable[[str], ssl.SSLContext],
         handshakes: Handshakes,
-        incoming: Incoming,
-        connections: OpenConnections,
+        clients: Clients,
     ) -> None:
         self._make = make
         self._context = context
         self._handshakes = handshakes
-        self._counted = incoming
-        self._connections = connections
+        self._clients = clients
+        self._counted = clients.incoming
         self._loop = asyncio.get_running_loop()
         self._begin = b""
         """The first bytes, until they say whether this is TLS."""
@@ -222,9 +219,9 @@ class TlsConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
-        self._timer = self._loop.call_later(connection.HEAD_DEADLINE, self.abort)
+        self._timer = self._loop.call_later(self._clients.limits.head_deadline, self.abort)
         self._handshakes.begin(self)
-        self._connections.opened(self)
+        self._clients.connections.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -269,7 +266,7 @@ class TlsConnection(asyncio.Protocol):
     def abort(self) -> None:
         """Disconnect the client."""
         if self._transport is not None:
-            connection.reset(self._transport)
+            reset(self._transport)
 
     # -- the handshake
 
@@ -321,7 +318,7 @@ class TlsConnection(asyncio.Protocol):
         self._begin = b""
         self._counted.end(self)
         self._handshakes.end(self)
-        self._connections.lost(self)
+        self._clients.connections.lost(self)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -39,6 +39,7 @@ class Traces:
         assert exchange.trace is not None
         request = exchange.request
         about: Object = {"method": request.method, "path": request.raw_path, "user": exchange.user.name}
+        # also if the write was refused: that is what traces are for
         exchange.headers.append((HEADER, self.keep(about, exchange.trace, exchange.error)))
 
     def keep(self, request: Object, trace: Trace, error: errors.ApiError | None) -> str:
@@ -50,10 +51,11 @@ class Traces:
         body = codec.encode(document, sort_keys=False)
         if len(body) > MAX_BYTES // 4:
             document["steps"] = as_json([step._replace(patch=()) for step in trace])
+            # the readable part of a trace is worth more than none
             document["leftOut"] = "the trace is too big: its patches are left out"
             body = codec.encode(document, sort_keys=False)
         self._kept.append(_Kept(name, body))
-        self._bytes += len(body)
+        self._bytes += len(body)  # counted and dropped in one turn of the loop: no other task sees it in between
         while len(self._kept) > MAX_TRACES or (self._bytes > MAX_BYTES and len(self._kept) > 1):
             self._bytes -= len(self._kept.popleft().body)
         return name

@@ -122,6 +122,7 @@ class Representation:
         """An encoded event. `change` is None for the initial state."""
         if change is None:
             return frame(kind, body_at(entry, self.resource))
+        # kept in the change, which all watches share
         return change.frame((kind, self.key), lambda: frame(kind, body_at(entry, self.resource)))
 
     def bookmark(self, revision: Revision, *, initial_end: bool = False) -> bytes:
@@ -187,6 +188,7 @@ class Summarized(Reencoded):
             return super().event(kind, entry, change)
         if change is None or self.key is None:
             return frame(kind, self._make_later(entry))
+        # kept in the change, which all watches share
         return change.frame((kind, self.key), lambda: frame(kind, self._make_later(entry)))
 
     def _shown(self, value: Object) -> bytes:
@@ -197,7 +199,7 @@ class Summarized(Reencoded):
 class InProtobuf(Reencoded):
     """Objects or their metadata as protobuf. `encode` encodes a Status, which is not converted."""
 
-    _frame = staticmethod(protobuf.watch_event)
+    _frame: Callable[[EventType, bytes], bytes] = staticmethod(protobuf.watch_event)
 
     def __init__(self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes]) -> None:
         super().__init__(resource, make)
@@ -208,24 +210,31 @@ class InProtobuf(Reencoded):
 
 
 class InCbor(InProtobuf):
-    """Objects or their metadata as CBOR, which has no tables. Encoding takes long, so events are shared by `key`."""
+    """Objects or their metadata as CBOR, which has no tables. Encoding takes long, so events are shared by `key`.
+
+    `frame` makes an event of its type and an encoded object.
+    """
 
     shares = True
 
     def __init__(
-        self, resource: Resource, make: Callable[[Object], bytes], encode: Callable[[Object], bytes], key: object
+        self,
+        resource: Resource,
+        make: Callable[[Object], bytes],
+        encode: Callable[[Object], bytes],
+        frame: Callable[[EventType, bytes], bytes],
+        key: object,
     ) -> None:
-        from noxu.go.cbor_writer import watch_event  # imported late: few servers write CBOR
-
         super().__init__(resource, make, encode)
         self.key = ("cbor", key)
         self.max_in_loop = LOOP_LIMIT
-        self._frame = watch_event
+        self._frame = frame
 
     def event(self, kind: EventType, entry: StoredObject, change: Change | None) -> bytes:
         encode = super().event
         if change is None:
             return encode(kind, entry, change)
+        # kept in the change, which all watches share
         return change.frame((kind, self.key), lambda: encode(kind, entry, change))
 
 
@@ -284,7 +293,7 @@ class Stream:
             self.after = revision
         if not events.pieces:
             return True
-        self._sent.events(events.sizes)
+        self._sent.events(events.sizes)  # measured once for all who share them
         try:
             return self.pipe.write(events.pieces) <= HIGH_WATER
         except ConnectionError:
@@ -295,8 +304,9 @@ class Stream:
         """The events of a batch, which streams with the same view share."""
         events = self._events_in_loop(changes)
         if events is not None and self._view is not None:
+            # one bytes object for all streams: joined once
             events = events._replace(pieces=(b"".join(events.pieces),) if events.pieces else ())
-            changes.share(self._view, events, events.sizes.total)
+            changes.share(self._view, events, events.sizes.total)  # the next stream with this view sends the same bytes
         return events
 
     def _events_in_loop(self, changes: Sequence[Change]) -> _Events | None:
@@ -332,7 +342,7 @@ class Stream:
         self._end_revision = _IMMEDIATELY
         self._wake.set()
         if self._drain_timeout is not None and not self._drain_timeout.expired():
-            self._drain_timeout.reschedule(0)
+            self._drain_timeout.reschedule(0)  # ends the wait of `_drain` now
 
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
         """The events of changes: an object that enters the selection is ADDED, one that leaves it DELETED."""
@@ -368,7 +378,7 @@ class Stream:
         except _Unrepresentable:
             pass
         finally:
-            collection.streams.remove(self)
+            collection.streams.remove(self)  # also if it never followed
 
     async def _start(self, collection: Collection, options: ListOptions) -> None:
         """Send the initial state if it is requested. Raises Compacted."""
@@ -386,7 +396,7 @@ class Stream:
             entries, _ = collection.page(self.partition, None, 0)
         else:
             entries = [collection.entries[single]] if single in collection.entries else []
-        self.after = self.reader.cache.revision
+        self.after = self.reader.cache.revision  # that of the entries above: nothing was awaited in between
         if options.initial_events is False:
             return
         for portion in portions(entries, lambda entry: len(entry.stored)):
@@ -407,7 +417,7 @@ class Stream:
         next_bookmark = _first_bookmark(time.monotonic(), deadline, options)
         initial = collection.changed  # earlier changes are sent even if the watch is shorter than that takes
         while True:
-            self._wake.clear()
+            self._wake.clear()  # before the state is looked at: what happens later wakes again
             now = time.monotonic()
             if self._end_revision == _IMMEDIATELY or (now >= deadline and self.after >= initial):
                 return
@@ -436,9 +446,9 @@ class Stream:
             await self._send_changes([change for change in changes if change.revision <= end])
             self.after = end
         else:
-            self._behind = False
+            self._behind = False  # nothing is awaited until it follows, so no change is missed
             if self._end_revision is None:
-                collection.streams.follow(self)
+                collection.streams.follow(self)  # from here on `deliver` is called, in the same turn of the loop
 
     def _ends_at(self, revision: Revision) -> bool:
         return self._end_revision is not None and revision >= self._end_revision

@@ -15,35 +15,27 @@ import asyncio
 import contextlib
 import functools
 import zlib
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from aiohttp import web_request, web_response
+from aiohttp.http import HttpVersion11
 from multidict import CIMultiDict
 
 from noxu.api import errors
+from noxu.api.errors import ApiError
+from noxu.api.selectors import cost_of
 from noxu.config import MIN_REQUEST_TIMEOUT
 from noxu.http import auditing, negotiation, responses, watch, websocket
 from noxu.http.answer import Answer
-from noxu.http.connection import allow_unsent, reset
+from noxu.http.connection import Connection
 from noxu.http.exchange import Exchange
 from noxu.http.metrics import WatchMetrics
 from noxu.http.negotiation import Accepted
 from noxu.http.options import ListOptions
 from noxu.http.request import first, is_watch
-from noxu.http.sending import headers_of
-from noxu.http.unsent import write_pieces
-from noxu_storage.types import Revision
-
-if TYPE_CHECKING:
-    from aiohttp.web_ws import WebSocketResponse
-
-
-from collections.abc import Iterator
-
-from noxu.api.errors import ApiError
-from noxu.api.selectors import cost_of
+from noxu.http.sending import begin_chunks, end_chunks, head_of, headers_of
 from noxu.registry.reader import Fields, Labels, Selection
+from noxu_storage.types import Revision
 
 _SELECTORS: Final = ("labelSelector", "fieldSelector")
 _GZIP: Final = zlib.MAX_WBITS | 16  # the form of zlib's output
@@ -69,8 +61,8 @@ class Watches:
         for stream in list(self._streams):
             stream.stop()
 
-    async def handle(self, exchange: Exchange) -> Answer | web_response.StreamResponse:
-        """Stream events until the watch ends. Raises ApiError, ConnectionError."""
+    async def handle(self, exchange: Exchange) -> Answer | None:
+        """Stream events until the watch ends. An answer refuses it. Raises ApiError, ConnectionError."""
         request = exchange.request
         accepted = exchange.accept()
         self.quota.check(request.raw_path, [first(exchange.query, name) for name in _SELECTORS])
@@ -78,10 +70,10 @@ class Watches:
         after = watch.start_revision(options)
         accepted = negotiation.as_stream(accepted, cbor=exchange.backend.features.cbor)
         upgrade = websocket.is_upgrade(request)
-        compress = not upgrade and _is_compressed(exchange, options)
+        compress = not upgrade and request.version == HttpVersion11 and _is_compressed(exchange, options)
         representation = _representation(exchange, accepted, upgrade=upgrade)
         for name in _SELECTORS:  # long texts, perhaps, which are parsed
-            exchange.query.pop(name, None)
+            exchange.query.pop(name, None)  # the exchange lives as long as the watch
         exchange.headers += [("Warning", text) for text in negotiation.warning_headers(exchange.outcome.warnings)]
         headers = headers_of(exchange, accepted.content_type)
         headers["Cache-Control"] = "no-cache, private"
@@ -92,9 +84,8 @@ class Watches:
         if refusal is not None:
             return refusal
         with self.quota.taken(request.raw_path, options.selection):
-            pipe = _GzipPipe(request) if compress else _ChunkedPipe(request)
-            found = websocket.WebSocketPipe(request) if upgrade else pipe
-            return await self._stream(exchange, headers, options, representation, after, found)
+            await self._stream(exchange, headers, options, representation, after, compress=compress, upgrade=upgrade)
+        return None
 
     async def _stream(
         self,
@@ -103,42 +94,42 @@ class Watches:
         options: ListOptions,
         representation: watch.Representation,
         after: Revision,
-        pipe: watch.Pipe,
-    ) -> web_response.StreamResponse:
+        *,
+        compress: bool,
+        upgrade: bool,
+    ) -> None:
         """Answer with the events after a revision. Raises ApiError, ConnectionError."""
-        request = exchange.request
-        response: web_response.StreamResponse
-        upgrade = isinstance(pipe, websocket.WebSocketPipe)
+        connection = exchange.request.connection
+        exchange.code = 101 if upgrade else 200
         if upgrade:
-            response = socket = await websocket.accept(request, headers)
+            headers.update(websocket.accept(exchange.request))
+            connection.answer(head_of(exchange, exchange.code, headers))
+            is_framed = False
+            pipe: watch.Pipe = websocket.WebSocketPipe(connection)
         else:
-            response = web_response.StreamResponse(headers=headers)
-            response.enable_chunked_encoding()
-            await response.prepare(request)
-        exchange.code = response.status
+            is_framed = await begin_chunks(exchange, headers)
+            pipe = _GzipPipe(connection) if compress else (_ChunkedPipe if is_framed else _UnframedPipe)(connection)
         if exchange.record is not None:
             auditing.observe_start(exchange, exchange.record)
-        if request.method == "HEAD":
-            return response
-        allow_unsent(request, watch.HIGH_WATER)
+        if exchange.request.method == "HEAD":
+            return
+        connection.allow_unsent(watch.HIGH_WATER)
         stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe, self.metrics)
-        stream.after = after
-        self._streams[stream] = exchange
+        stream.after = after  # the stream moves it on with each batch
+        self._streams[stream] = exchange  # until it ends: metrics and the end of the server look here
         try:
-            if upgrade:
-                async with _until_closed(socket, stream):
-                    await stream.run(options, watch.lifetime(options.timeout, self._min_timeout))
-            else:
-                await stream.run(options, watch.lifetime(options.timeout, self._min_timeout))
+            socket = websocket.WebSocket(connection, stream.stop) if upgrade else None
+            await stream.run(options, watch.lifetime(options.timeout, self._min_timeout))
+            if socket is not None:
+                await socket.close()
         except (ConnectionError, asyncio.CancelledError):
-            response.force_close()
-            if request.transport is not None:
-                reset(request.transport)
+            connection.abort()
             raise
         finally:
             self._streams.pop(stream, None)
-            allow_unsent(request, 0)
-        return response
+            connection.allow_unsent(0)
+        if not upgrade:
+            await end_chunks(connection, is_framed=is_framed)
 
 
 def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) -> watch.Representation:
@@ -158,7 +149,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
             key = None if is_table else ("metadata", resource, accepted.convert)
             found = watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
         if is_table and resource.is_custom:
-            found.weigh = responses.columns_of(resource).weigh
+            found.weigh = responses.columns_of(resource).weigh  # cells may read the whole object
         return found
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
@@ -166,7 +157,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     if accepted.media_type == negotiation.PROTOBUF:
         return watch.InProtobuf(resource, make, encode)
     shared = (resource, accepted.convert)
-    return watch.InCbor(resource, make, encode, shared)
+    return watch.InCbor(resource, make, encode, responses.cbor_writer().watch_event, shared)
 
 
 def _is_compressed(exchange: Exchange, options: ListOptions) -> bool:
@@ -176,38 +167,30 @@ def _is_compressed(exchange: Exchange, options: ListOptions) -> bool:
     return is_list and exchange.backend.features.watch_list_compression and negotiation.accepts_gzip(accept_encoding)
 
 
-@contextlib.asynccontextmanager
-async def _until_closed(socket: WebSocketResponse, stream: watch.Stream) -> AsyncIterator[None]:
-    """Stop the stream when the client closes its WebSocket; close the WebSocket when the stream ends."""
-    closed = asyncio.ensure_future(websocket.ignore_messages(socket))
-    closed.add_done_callback(lambda _: stream.stop())
-    try:
-        yield
-    finally:
-        closed.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await closed
-    await socket.close()
+class _UnframedPipe:
+    """The client's end of a watch in HTTP/1.0: events, until the connection ends."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return events
+
+    def write(self, pieces: Sequence[bytes]) -> int:
+        return self._connection.write_pieces(pieces)
+
+    async def drain(self) -> None:
+        await self._connection.drain()
 
 
-class _ChunkedPipe:
+class _ChunkedPipe(_UnframedPipe):
     """The client's end of a watch in chunks. It frames the chunks itself, so several events cost one write and no task.
 
     The event {"type":"ADDED"} and its line end, 17 bytes, are written as b'11\\r\\n', the event, and b'\\r\\n'.
     """
 
-    def __init__(self, request: web_request.BaseRequest) -> None:
-        self._request = request
-        self._protocol = request.protocol
-
     def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
         return (b"%x\r\n" % sum(map(len, events)), *events, b"\r\n")
-
-    def write(self, pieces: Sequence[bytes]) -> int:
-        return write_pieces(self._protocol.transport, pieces)
-
-    async def drain(self) -> None:
-        await self._request.writer.drain()
 
 
 class _GzipPipe(_ChunkedPipe):
@@ -225,7 +208,7 @@ class _GzipPipe(_ChunkedPipe):
 
 MAX_WATCHES: Final = 10_000
 MAX_MEMORY: Final = 64 * 1024 * 1024  # bytes
-TARGET_COPIES: Final = 3  # the target, its query, and the URL that aiohttp makes of it
+TARGET_COPIES: Final = 3  # the target, its query, and the URL that the parser makes of it
 COMPARISON_BYTES: Final = 400  # of a selector at most, for each comparison that a match may take
 RETRY_AFTER: Final = 1  # seconds
 
@@ -261,8 +244,9 @@ class WatchQuota:
         if self.memory + added > self._max_memory:
             raise _too_many("the selectors of all watches together are too large")
         self.watches += 1
-        self.memory += added
+        self.memory += added  # given back below, part by part: a selector with its last watch
         for selector in selectors:
+            # equal selectors are one object, so they count once
             self._users[id(selector)] = self._users.get(id(selector), 0) + 1
         try:
             yield
@@ -275,7 +259,7 @@ class WatchQuota:
     def _release(self, selector: Selector) -> None:
         self._users[id(selector)] -= 1
         if not self._users[id(selector)]:
-            del self._users[id(selector)]
+            del self._users[id(selector)]  # the identity may belong to another selector from now on
             self.memory -= _memory_of(selector)
 
 

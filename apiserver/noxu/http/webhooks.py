@@ -40,10 +40,10 @@ from noxu.webhook.client import (
     USER_AGENT,
     BadAnswer,
     CallFailed,
-    Endpoint,
-    Reply,
     Service,
     Unusable,
+    WebhookEndpoint,
+    WebhookReply,
     describe,
 )
 
@@ -84,13 +84,13 @@ class WebhookClient:
 
     async def __call__(
         self,
-        endpoint: Endpoint,
+        endpoint: WebhookEndpoint,
         body: bytes,
         *,
         timeout: int,  # noqa: ASYNC109 - sent to the webhook, too
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
-    ) -> Reply:
+    ) -> WebhookReply:
         """POST a review. Raises CallFailed."""
         if self._session is None:
             await imported("aiohttp.client")
@@ -115,7 +115,7 @@ class WebhookClient:
             ):
                 answered = True
                 content = await _read(answer, limit)
-                return Reply(answer.status, answer.headers.get("Content-Type"), content)
+                return WebhookReply(answer.status, answer.headers.get("Content-Type"), content)
         except TimeoutError:
             why = "context deadline exceeded"
         except _TooLong:
@@ -138,7 +138,7 @@ class WebhookClient:
             raise CallFailed(f"unexpected error when reading response body. Please retry. Original error: {why}")
         raise CallFailed(f"{describe(endpoint, timeout)}: {why}")
 
-    def _target(self, endpoint: Endpoint) -> tuple[URL, str, ssl.SSLContext | None]:
+    def _target(self, endpoint: WebhookEndpoint) -> tuple[URL, str, ssl.SSLContext | None]:
         """The URL to connect to, the name that its certificate must have, and the TLS context. Raises Unusable."""
         url = URL(endpoint.url, encoded=True)
         name = url.host or ""

@@ -12,10 +12,10 @@ from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import MEGABYTE, STDOUT, RotatingFile, Rotation, StandardOutput
 from noxu.security import audit_policy
 from noxu.security.audit import AuditLog
-from noxu.security.audit_policy import EVERYTHING, Policy
+from noxu.security.audit_policy import EVERYTHING, AuditPolicy
 
 
-def read_policy(file: Path | None) -> Policy:
+def read_policy(file: Path | None) -> AuditPolicy:
     """The policy; without a file the metadata of everything. Raises ValueError with upstream's message."""
     if file is None:
         return EVERYTHING

@@ -18,7 +18,7 @@ from noxu.files import warn_if_shared
 from noxu.process.kubeconfig import Access
 from noxu.security import pki
 from noxu.security.authentication import CertificateAuthenticator
-from noxu.security.certificates import Identity, TlsError, is_dns_name
+from noxu.security.certificates import CertifiedKey, TlsError, is_dns_name
 from noxu.security.client_certificates import ClientCertificates, FrontProxy
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.security.tls import VERSIONS, Files, Material, ServerTls, parse_named
@@ -108,9 +108,9 @@ def _files(tls: TlsOptions, own: Callable[[], pki.Pki]) -> Files | None:
         return None
     files = Files(tls.directory / "apiserver.crt", tls.directory / "apiserver.key")
 
-    def with_authority() -> Identity:
+    def with_authority() -> CertifiedKey:
         authority, server = own()
-        return Identity(server.certificate + authority.certificate, server.key)
+        return CertifiedKey(server.certificate + authority.certificate, server.key)
 
     pki.written(*files, with_authority)
     return files

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from noxu import garbage
 from noxu.config import Config, StartError
-from noxu.http.open_connections import raise_file_limit
+from noxu.http.clients import raise_file_limit
 from noxu.observability import logs
 from noxu.observability.logs import coloured, shown_on
 from noxu.process import limits, signals

@@ -17,8 +17,7 @@ from noxu.crd.types import GROUP, RESOURCE
 from noxu.features import ALWAYS_ALLOW
 from noxu.go.structs import raise_recursion_limit
 from noxu.http.clients import Clients
-from noxu.http.connection import Connection
-from noxu.http.late_app import LateApp
+from noxu.http.http_server import HttpServer
 from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.process import configured, listeners
@@ -103,7 +102,7 @@ class Server:
         self.clients = Clients()
         self.is_stopping = False
         self._handshakes: Handshakes | None = None
-        self._late: LateApp
+        self._http: HttpServer
         self._after = after
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
@@ -208,8 +207,8 @@ class Server:
         sinks, audit_log = await self._sinks(), await self._audit_log()
         advertised = configured.authority(self.config, self.listeners, self.config.advertise_address or address)
         make = partial(self._application, scheme, advertised, sinks, audit_log)
-        self._late = LateApp(make, own_process=self.own_process)
-        servers = await self._listen(self._late)
+        self._http = HttpServer(make, self.clients, own_process=self.own_process)
+        servers = await self._listen(self._http)
         self._closing.push_async_callback(self._stop, servers)
 
     def _application(self, scheme: str, authority: str, sinks: list[Sink], audit_log: AuditLog | None) -> App:
@@ -229,16 +228,15 @@ class Server:
             observer=self.observer,
         )
 
-    async def _listen(self, late: LateApp) -> list[asyncio.Server]:
-        loop, clients = asyncio.get_running_loop(), self.clients
+    async def _listen(self, http: HttpServer) -> list[asyncio.Server]:
+        loop = asyncio.get_running_loop()
         # asyncio's own loop accepts `backlog` connections at once, and without descriptors reports as many errors at once.
         at_once = 1 if isinstance(loop, asyncio.SelectorEventLoop) else ACCEPTED_AT_ONCE
-        connection = partial(Connection, late.server, loop, clients.unsent, clients.incoming, clients.connections)
-        accept = connection if self.secured is None else await self._tls_connection(self.secured, connection)
+        accept = http.connection if self.secured is None else await self._tls_connection(self.secured, http.connection)
         servers = []
         for listener in (self.listeners.main, *self.listeners.others):
             if listeners.is_unix(listener):  # without TLS: only its owner can connect
-                servers.append(await loop.create_unix_server(connection, sock=listener, backlog=at_once))
+                servers.append(await loop.create_unix_server(http.connection, sock=listener, backlog=at_once))
             else:
                 servers.append(await loop.create_server(accept, sock=listener, backlog=at_once))
             listener.listen(listeners.BACKLOG)  # asyncio has one number for both
@@ -251,17 +249,17 @@ class Server:
             server.close()
         if self._handshakes is not None:
             self._handshakes.abort()
-        if self._late.made is not None:
-            self._late.made.end_watches()
+        if self._http.made is not None:
+            self._http.made.end_watches()
         while self.clients.unsent.disconnect_stalled():
             pass
         within = STOP_WITHIN if self.config.stop_within is None else self.config.stop_within
-        await self._late.server.shutdown(within)
+        await self._http.shutdown(within)
 
     @property
     def app(self) -> App:
         """The application, which exists from the first request on, or the first use of this property."""
-        return self._late.app
+        return self._http.app
 
     async def _sinks(self) -> list[Sink]:
         """The access log, if there is one."""
@@ -298,9 +296,7 @@ class Server:
         await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
         clients = self.clients
         self._handshakes = handshakes = Handshakes(clients.handshake_errors)
-        return partial(
-            TlsConnection, connection, secured.tls.context, handshakes, clients.incoming, clients.connections
-        )
+        return partial(TlsConnection, connection, secured.tls.context, handshakes, clients)
 
     def access(self) -> Access:
         """What its administrator needs to use the server, for a kubeconfig."""

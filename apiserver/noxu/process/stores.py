@@ -15,15 +15,16 @@ from noxu_storage.store import Store
 from noxu_storage.types import OpenError
 
 if TYPE_CHECKING:
-    from noxu_storage.etcd_client import Tls, User
-    from noxu_storage.etcd_layout import Layout
+    from noxu_storage.etcd.channel import TlsFiles
+    from noxu_storage.etcd.client import EtcdUser
+    from noxu_storage.etcd.layout import Layout
 
 FILE: Final = "noxu.db"
 """The name of the file in the data directory."""
 
 
 _EXTRA: Final = "noxu[etcd]"
-_PACKAGES: Final = {"google": "protobuf"}
+_PACKAGES: Final = {"google": "protobuf", "grpc": "grpcio"}
 """Of modules of the extra that have other names than their packages."""
 
 
@@ -32,15 +33,15 @@ class EtcdAccess(NamedTuple):
 
     servers: tuple[str, ...]
     layout: Layout
-    tls: Tls
-    user: User | None
+    tls: TlsFiles
+    user: EtcdUser | None
 
 
 async def open_store(config: Config, before: Store | None = None) -> Store:
     """`before`: the closed store of a server that is restarted; what was in memory still is. Raises StartError."""
     if config.etcd is not None:
         access = etcd_access(config.etcd)
-        from noxu_storage.etcd import EtcdStore
+        from noxu_storage.etcd.store import EtcdStore
 
         try:
             return await EtcdStore.open(*access, lifetimes=lifetimes(config.event_ttl))
@@ -85,7 +86,8 @@ def lifetimes(event_ttl: float) -> dict[str, int]:
 def etcd_access(options: Etcd) -> EtcdAccess:
     """Raises StartError: a package is missing, or the file with the password cannot be read."""
     try:
-        from noxu_storage.etcd_client import Tls, User
+        from noxu_storage.etcd.channel import TlsFiles
+        from noxu_storage.etcd.client import EtcdUser
     except ImportError as error:
         package = _PACKAGES.get((error.name or "").partition(".")[0], error.name)
         raise StartError(f"--etcd-servers needs the package {package}: pip install '{_EXTRA}'") from None
@@ -93,7 +95,7 @@ def etcd_access(options: Etcd) -> EtcdAccess:
 
     collections = [SERVER_LEASES, *(versions.collection for versions in built_in_versions())]
     layout = KubernetesLayout(options.prefix, collections, options.media_type)
-    tls = Tls(options.ca_file, options.certificate_file, options.key_file)
+    tls = TlsFiles(options.ca_file, options.certificate_file, options.key_file)
     try:
         password = options.password_file.read_text().rstrip("\n") if options.password_file is not None else ""
     except OSError as error:
@@ -101,4 +103,4 @@ def etcd_access(options: Etcd) -> EtcdAccess:
     for option, path in (("--etcd-keyfile", options.key_file), ("--etcd-password-file", options.password_file)):
         if path is not None:
             warn_if_shared(path, option)
-    return EtcdAccess(options.servers, layout, tls, User(options.username, password) if options.username else None)
+    return EtcdAccess(options.servers, layout, tls, EtcdUser(options.username, password) if options.username else None)

@@ -22,7 +22,7 @@ class User(NamedTuple):
 ANONYMOUS: Final = User()
 
 
-class Attributes(NamedTuple):
+class AccessAttributes(NamedTuple):
     """What a user asks to do (upstream's authorizer.Attributes): a verb on a resource, or on a path of no resource.
 
     `resource` is a plural. `path` is None if the request is for a resource; else it is the path, and only the user and the
@@ -55,13 +55,13 @@ class Decision(NamedTuple):
     error: str = ""
 
 
-Authorize: TypeAlias = Callable[[Attributes], Decision]
+Authorize: TypeAlias = Callable[[AccessAttributes], Decision]
 """Answers a question about access. Reads no storage, so that it is answered at once."""
 
 
 ALLOWED: Final = Decision(allowed=True)
 
 
-def allow_everything(attributes: Attributes) -> Decision:  # noqa: ARG001 - an `Authorize`
+def allow_everything(attributes: AccessAttributes) -> Decision:  # noqa: ARG001 - an `Authorize`
     """Every user may do everything (upstream's AlwaysAllow)."""
     return ALLOWED

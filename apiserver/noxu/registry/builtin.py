@@ -171,7 +171,7 @@ class BuiltInCodec(TypedCodec):
     def read(self, resource: Resource, value: Object) -> None:
         if self._has_foreign:
             decoded, _ = self.decode(resource, value)
-            value.clear()
+            value.clear()  # in place: the caller holds this very dict
             value.update(decoded)
 
     def default(self, resource: Resource, value: Object) -> None:
@@ -235,7 +235,7 @@ def _body(kind: Kind, struct: Struct, part: Subresource) -> Resource:
         verbs=VIRTUAL_VERBS,
     )
     resource = resource_of(body, BuiltInCodec(body))
-    Versions([resource], resource)
+    Versions([resource], resource)  # sets the resource's `versions`: it has a body, and no collection of its own
     return resource
 
 
@@ -284,7 +284,7 @@ def built_in_versions(*, has_foreign: bool = False) -> list[Versions]:
             versions.append(Versions([resource], resource))
     for name, (stored_version, to_stored), (other_version, to_other) in _SEVERAL:
         stored, other = (scheme.by_group_kind()[version, name] for version in (stored_version, other_version))
-        both = [
+        both = [  # two views of one collection: they share its `Versions`
             resource_of(stored, BuiltInCodec(stored, other, to_stored, has_foreign=has_foreign)),
             resource_of(other, BuiltInCodec(other, stored, to_other, has_foreign=has_foreign)),
         ]
@@ -312,7 +312,7 @@ class DefinitionCodec(TypedCodec):
         """Convert a definition that another server stored as v1beta1; others were decoded when they were written."""
         if v1beta1.is_v1beta1(value) and (decoded := v1beta1.decode(value).value) is not None:
             value.clear()
-            value.update(v1beta1.upgrade(decoded))
+            value.update(v1beta1.upgrade(decoded))  # the same dict with other fields
 
     def convert(self, resource: Resource, value: Object) -> Object:
         return v1beta1.upgrade(value) if v1beta1.is_v1beta1(value) else value
@@ -357,7 +357,7 @@ def definitions_resource() -> Versions:
 
 def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and set those that the server determines."""
-    prepare_object(_table(draft), draft.new, draft.old, _context(draft))
+    prepare_object(_table(draft), draft.new, draft.old, _context(draft))  # changes the draft's object in place
 
 
 def validate(draft: Draft) -> None:
@@ -409,8 +409,8 @@ def begin_delete_namespace(namespace: Object, now: str, finalizers: list[str]) -
     metadata = namespace["metadata"]
     if metadata.get("deletionTimestamp"):
         return held(namespace)
-    metadata["deletionTimestamp"] = now
-    namespace.setdefault("status", {})["phase"] = "Terminating"
+    metadata["deletionTimestamp"] = now  # in place
+    namespace.setdefault("status", {})["phase"] = "Terminating"  # in place: the caller's copy
     if set(finalizers) != set(metadata.get("finalizers") or ()):
-        metadata["finalizers"] = finalizers
+        metadata["finalizers"] = finalizers  # a new list, which no other object has
     return True

@@ -64,7 +64,7 @@ class Change:
     def __init__(self, key: Key, revision: Revision, entry: StoredObject | None, old: StoredObject | None) -> None:
         self.key = key
         self.revision = revision
-        self.entry = entry
+        self.entry = entry  # shared with the collection, until the next change of the object
         self._before = old
         self.frames: dict[object, bytes] = {}  # encoded watch events, by event type and representation
         self.converted: Conversions | None = None  # conversions by a webhook, under way or complete
@@ -73,14 +73,14 @@ class Change:
     def frame(self, key: object, make: Callable[[], bytes]) -> bytes:
         """The encoded event of a key, which `make` encodes first. Threads that do so at the same time keep the first."""
         made = self.frames.get(key)
-        return self.frames.setdefault(key, make()) if made is None else made
+        return self.frames.setdefault(key, make()) if made is None else made  # one bytes object goes to every watcher
 
     @property
     def before(self) -> StoredObject | None:
         """The old state with the revision of the change, as events show it; a copy that is made when it is first read."""
         before = self._before
         if before is not None and before.revision != self.revision:
-            before = self._before = before.with_revision(self.revision)
+            before = self._before = before.with_revision(self.revision)  # a copy: the old state keeps its revision
         return before
 
 
@@ -100,8 +100,8 @@ class Delivery(list[Change]):
     def share(self, view: object, derived: object, size: int) -> None:
         """Keep what was derived, unless there is no room for so many bytes: then each stream derives its own."""
         if size <= self._room:
-            self._room -= size
-            self.shared[view] = derived
+            self._room -= size  # no lock: only the loop shares
+            self.shared[view] = derived  # from now on other streams read it: nobody changes it
 
 
 # -- fanout -----------------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class History(Protocol):
         ...
 
 
-class Stream(Protocol):
+class ChangeStream(Protocol):
     """Receives the changes of one partition (None: of all). No method waits."""
 
     partition: str | None
@@ -144,24 +144,25 @@ class Fanout:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._streams: dict[Stream, None] = {}
-        self._followers: dict[str | None, dict[Stream, None]] = {}  # by partition
+        self._streams: dict[ChangeStream, None] = {}
+        self._followers: dict[str | None, dict[ChangeStream, None]] = {}  # by partition
         self._delivered: Revision = 0  # the last complete round ended here
-        self._round: Iterator[tuple[Stream, Delivery]] | None = None  # deliveries that remain in this round
+        self._round: Iterator[tuple[ChangeStream, Delivery]] | None = None  # deliveries that remain in this round
         self._round_end: Revision = 0  # the newest change in this round
 
-    def add(self, stream: Stream) -> None:
+    def add(self, stream: ChangeStream) -> None:
         """Register a stream: it is notified of the end, and of changes once it follows."""
-        self._streams[stream] = None
+        self._streams[stream] = None  # a dict, not a set: streams are told in the order in which they came
 
-    def remove(self, stream: Stream) -> None:
+    def remove(self, stream: ChangeStream) -> None:
         self._streams.pop(stream, None)
         self._unfollow(stream)
 
-    def follow(self, stream: Stream) -> None:
+    def follow(self, stream: ChangeStream) -> None:
         """Deliver future changes to a stream, which has all changes until now."""
         if self._round is None and not self._followers:
-            self._delivered = self._history.changed
+            self._delivered = self._history.changed  # nobody has missed what came before the first follower
+        # a round under way has its own list of deliveries
         self._followers.setdefault(stream.partition, {})[stream] = None
 
     def delivered(self, now: Revision) -> Revision:
@@ -186,16 +187,17 @@ class Fanout:
     def _begin_round(self) -> None:
         if not self._followers:
             return
-        self._round_end = self._history.changed
+        self._round_end = self._history.changed  # what is written from here on belongs to the next round
         changes = self._history.since(self._delivered)
         if changes is None:
             for stream in [stream for streams in self._followers.values() for stream in streams]:
                 self._leave_behind(stream)
             self._delivered = self._round_end
         elif changes:
+            # one list of changes, shared by all streams of a partition
             self._round = iter(self._deliveries(Delivery(changes)))
 
-    def _deliveries(self, changes: Delivery) -> list[tuple[Stream, Delivery]]:
+    def _deliveries(self, changes: Delivery) -> list[tuple[ChangeStream, Delivery]]:
         """Each follower with its changes."""
         by_partition: dict[str | None, Delivery] = {}
         for change in changes:
@@ -208,12 +210,12 @@ class Fanout:
     def _step(self) -> None:
         if self._round is None:  # `end` has completed the round
             return
-        if self._deliver(islice(self._round, STEP)) < STEP:
+        if self._deliver(islice(self._round, STEP)) < STEP:  # the iterator remembers how far this round has come
             self._end_round()
         if self._round is not None:
             asyncio.get_running_loop().call_soon(self._step)
 
-    def _deliver(self, deliveries: Iterator[tuple[Stream, Delivery]]) -> int:
+    def _deliver(self, deliveries: Iterator[tuple[ChangeStream, Delivery]]) -> int:
         """The number of deliveries, including those to streams that have gone meanwhile."""
         count = 0
         while True:
@@ -231,20 +233,21 @@ class Fanout:
 
     def _end_round(self) -> None:
         """End the round. Changes since its beginning begin the next one."""
+        # a new round takes new deliveries; this one is never resumed
         self._delivered, self._round = self._round_end, None
         if self._delivered < self._history.changed:
             self._begin_round()
 
-    def _leave_behind(self, stream: Stream) -> None:
+    def _leave_behind(self, stream: ChangeStream) -> None:
         self._unfollow(stream)
         stream.fall_behind()
 
-    def _unfollow(self, stream: Stream) -> None:
+    def _unfollow(self, stream: ChangeStream) -> None:
         streams = self._followers.get(stream.partition)
         if streams is not None:
             streams.pop(stream, None)
             if not streams:
-                del self._followers[stream.partition]
+                del self._followers[stream.partition]  # so that changes of other partitions are not sorted for nobody
 
 
 # -- the collections --------------------------------------------------------------------------------------------------
@@ -301,35 +304,37 @@ class Collection:
         """Apply an event. `expected` is the entry that the writer of the event prepared."""
         key = event.key
         if self.corrupt:
-            self.corrupt.pop(key, None)
+            self.corrupt.pop(key, None)  # its new value is read, or there is none
         known = old = self.entries.get(key)
         if old is None and event.previous is not None:
             old = StoredObject(key, event.previous.value, event.previous.revision)
         entry = None
         if event.value is not None:
             if expected is not None and expected.written == event.value:
+                # the writer's own entry, rendered; it is answered with the same bytes
                 entry, entry.revision = expected, event.revision
             else:
                 entry = StoredObject(key, event.value, event.revision)
             if known is None:
-                insort(self.keys, key)
+                insort(self.keys, key)  # in place: `select` may have handed out this very list, see there
             self.entries[key] = entry
         elif known is not None:
+            # both or none: a list never sees a key without its entry
             del self.entries[key], self.keys[bisect_left(self.keys, key)]
         change = Change(key, event.revision, entry, old)
-        self.recent.append(change)
+        self.recent.append(change)  # shared with watches that resume
         self.recent_bytes += change.weight
         while len(self.recent) > MAX_RECENT or self.recent_bytes > MAX_RECENT_BYTES:
             dropped = self.recent.popleft()
             self.recent_bytes -= dropped.weight
-            self.floor = dropped.revision
+            self.floor = dropped.revision  # a watch from before this revision reads the store's log
         self.changed = event.revision
         return change
 
     def fill(self, entries: Iterable[StoredObject]) -> None:
         for entry in entries:
             self.entries[entry.key] = entry
-        self.keys = sorted(self.entries)
+        self.keys = sorted(self.entries)  # a new list, sorted once
 
     def corrupt_in(self, partition: str | None) -> dict[Key, Revision]:
         """The unreadable objects of one partition (None: of all)."""
@@ -345,7 +350,7 @@ class Collection:
         """The keys of one partition (None: of all) after the key `after`, in order. The list may be `self.keys` itself."""
         start = 0 if after is None else bisect_left(self.keys, (*after, ""))
         if partition is None:
-            return self.keys[start:] if start else self.keys
+            return self.keys[start:] if start else self.keys  # shared: the caller reads it before it waits
         first, last = self._bounds(partition)
         return self.keys[max(first, start) : last]
 
@@ -355,6 +360,7 @@ class Collection:
         if after is not None:
             first = min(max(first, bisect_left(self.keys, (*after, ""))), last)
         end = min(first + limit, last) if limit else last
+        # a new list: it stays as it is while others write
         return [self.entries[key] for key in self.keys[first:end]], last - end
 
     def is_empty(self, partition: str | None) -> bool:
@@ -467,8 +473,8 @@ class WatchCache:
         self._resets += 1
         for collection in self.collections.values():
             self._end(collection)
-        self.collections.clear()
-        watchers, self.watchers = list(self.watchers), {}
+        self.collections.clear()  # whoever holds one keeps its last state
+        watchers, self.watchers = list(self.watchers), {}  # a watcher that starts again registers in the new one
         for watcher in watchers:
             with Contained("a watcher of the log"):
                 watcher.end()
@@ -482,12 +488,13 @@ class WatchCache:
                 expected = self.expected.get(event.key)
                 changed.setdefault(collection, []).append(collection.apply(event, expected))
             elif (pending := self._pending.get(event.key.collection)) is not None:
-                pending.append(event)
-        self.revision = batch.revision
+                pending.append(event)  # applied by `_load`, which has the page of an earlier revision
+        self.revision = batch.revision  # only now: whoever sees this revision finds its objects
         for collection, changes in changed.items():
-            for watcher in list(collection.watchers):
+            for watcher in list(collection.watchers):  # a copy: a watcher may end itself
                 self._deliver(collection, watcher, changes)
         if self.watchers:
+            # those of collections that are not loaded, too
             self._deliver_log([self._as_expected(event) for event in batch.events], batch.revision)
         self._wake()
         for collection in changed:
@@ -531,6 +538,7 @@ class WatchCache:
         if revision <= self.revision:
             return
         future = asyncio.get_running_loop().create_future()
+        # in the order of revisions: `_wake` stops at the first that is later
         insort(self._waiting, (revision, future), key=lambda pair: pair[0])
         await future
 
@@ -542,14 +550,15 @@ class WatchCache:
         task = self._loading.get(name)
         if task is None:
             task = self._loading[name] = asyncio.ensure_future(self._load(name))
+            # after a failure the next reader tries again
             task.add_done_callback(lambda _: self._loading.pop(name, None))
-        return await asyncio.shield(task)
+        return await asyncio.shield(task)  # a reader that leaves does not end it for the others
 
     async def _load(self, name: str) -> Collection:
         resets = -1
         while resets != self._resets:  # after a reset, events between the page and now are missing
             resets = self._resets
-            pending = self._pending[name] = []
+            pending = self._pending[name] = []  # `_apply` fills it while this waits
             try:
                 page, corrupt = await self._list_stored(name)
                 await self.reached(page.revision)
@@ -563,7 +572,7 @@ class WatchCache:
         for event in pending:
             if event.revision > page.revision:
                 collection.apply(event)
-        self.collections[name] = collection
+        self.collections[name] = collection  # complete: nothing has waited since the events were applied
         return collection
 
     async def _list_stored(self, name: str) -> tuple[Page, Mapping[Key, Revision]]:
@@ -595,6 +604,7 @@ class WatchCache:
 
     def _end(self, collection: Collection) -> None:
         collection.streams.end()
+        # a watcher that starts again registers in the new one
         watchers, collection.watchers = list(collection.watchers), {}
         for watcher in watchers:
             with Contained(f"a watcher of {collection.name}"):

@@ -62,7 +62,7 @@ class CustomCodec:
             return False
         if unknown or (stored and not _has_generation(coerced)):
             return False
-        value["metadata"] = coerced
+        value["metadata"] = coerced  # in place: `fast` reads the object with its final metadata
         return fast.accepts(value, old)
 
     def decode(self, resource: Resource, value: Object) -> tuple[Object, list[str]]:
@@ -77,7 +77,7 @@ class CustomCodec:
         shape_stored(resource, value)
         metadata = value.get("metadata")
         if isinstance(metadata, dict) and not _has_generation(metadata):
-            metadata["generation"] = 1
+            metadata["generation"] = 1  # in place: what is read is never without one
 
     def prune_mutated(self, resource: Resource, value: Object) -> Object:
         with suppress(ValueError):
@@ -92,7 +92,7 @@ class CustomCodec:
     def convert(self, resource: Resource, value: Object) -> Object:
         """Conversion strategy None: change the apiVersion, and prune by the schema of this version."""
         assert resource.versions.converter is None, "a webhook converts this resource (registry.conversion)"
-        value["apiVersion"] = resource.api_version
+        value["apiVersion"] = resource.api_version  # in place: the caller owns the object
         self.read(resource, value)
         return value
 
@@ -147,6 +147,7 @@ def _coerce_metadata(value: Object, *, drop_malformed: bool) -> list[str]:
     metadata = value.get("metadata")
     if metadata is None:
         return []
+    # in place, though the metadata itself is new
     value["metadata"], unknown = meta.coerce(metadata, drop_malformed=drop_malformed)
     return unknown
 
@@ -163,8 +164,8 @@ def _shape(resource: Resource, value: Object, *, drop_malformed: bool) -> list[s
         other = resource.versions.find(value["apiVersion"])
         return prune(value, other.schema if other else None, root=True)
     schema = resource.schema
-    unknown = prune(value, schema, root=True)
-    drop_nulls(value, schema)
+    unknown = prune(value, schema, root=True)  # in place, as all that follows
+    drop_nulls(value, schema)  # after pruning: fewer fields to look at
     if resource.has_embedded:
         unknown += embedded.coerce(value, schema, drop_malformed=drop_malformed)
     return unknown
@@ -232,14 +233,15 @@ def prepare(draft: Draft) -> None:
     if new.get("apiVersion") != resource.api_version or new.get("kind") != resource.kind:
         draft.claimed = _claimed(new)
     if draft.request.subresource == "status" and old is not None:
-        draft.new = _only_status(new, old)
+        draft.new = _only_status(new, old)  # a new object, of parts of both
         return
     if resource.has_status:
         if old is not None and "status" in old:
-            new["status"] = old["status"]
+            new["status"] = old["status"]  # shared with the old object
         else:
-            new.pop("status", None)
+            new.pop("status", None)  # in place: a create has no status
     if old is not None and _differ(new, old):
+        # in place; the old object keeps its own
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 
@@ -259,7 +261,7 @@ def _api_version(value: Object) -> str:
 
 def _only_status(new: Object, old: Object) -> Object:
     """The old object with the new status and the new managedFields. It shares parts with both."""
-    value = {**old, "metadata": dict(old["metadata"])}
+    value = {**old, "metadata": dict(old["metadata"])}  # copies of what is changed below
     value.pop("status", None)
     if "status" in new:
         value["status"] = new["status"]
@@ -335,7 +337,7 @@ def _stays_clean(draft: Draft) -> bool:
         return draft.request.subresource == "status"  # only the status is validated, and it has not changed
     is_kept = old is not None and new.get("status") is old.get("status") and is_valid(draft.shown, resource)
     if resource.has_status and "status" in new and not is_kept:
-        status = copy(new["status"])
+        status = copy(new["status"])  # a copy: defaults are filled in to compare
         if not (fast.accepts_status(status) and equal(status, new["status"])):  # a default is missing
             return False
     return fast.is_complete is None or fast.is_complete(new)
@@ -370,7 +372,7 @@ def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, found: 
     began = perf_counter()
     result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
     draft.outcome.rule_seconds = perf_counter() - began
-    found += result.errors
+    found += result.errors  # after those of the schema, as upstream
     draft.outcome.warnings += result.warnings
     draft.outcome.failed_rules = result.failed
 
@@ -448,7 +450,7 @@ def stored_schemas(stored: memoryview, spec: Object) -> dict[str, memoryview] | 
         end = len(body) - len(part) if is_last else body.find(part, at)
         if end < at or not body.startswith(part, end) or (not is_last and body.find(part, end + 1) >= 0):
             return None
-        found[name] = stored[at:end]
+        found[name] = stored[at:end]  # a view of the definition's bytes
         at = end + len(part)
     return found
 

@@ -21,7 +21,7 @@ from noxu.values import Json, Object
 def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and increment the generation."""
     if not draft.request.features.ratcheting:
-        draft.new = update.drop_optional_old_self(draft.new, draft.old)
+        draft.new = update.drop_optional_old_self(draft.new, draft.old)  # a new object where something is dropped
     if not draft.request.features.field_selectors:
         draft.new = update.drop_selectable_fields(draft.new, draft.old)
     if draft.old is None:
@@ -65,7 +65,7 @@ def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
     if warnings is None:
         warnings = update.warnings(draft.new)
         if known is not None and digest and digest_of_spec(spec, draft.request.features) == digest:
-            known.add(digest, warnings)
+            known.add(digest, warnings)  # for the next definition with an equal spec
     draft.outcome.warnings += warnings
 
 
@@ -80,12 +80,12 @@ def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noq
     metadata = value["metadata"]
     if metadata.get("deletionTimestamp"):
         return False
-    metadata["deletionTimestamp"] = now
+    metadata["deletionTimestamp"] = now  # in place: the caller's copy
     metadata["finalizers"] = [
         *(name for name in metadata.get("finalizers", ()) if name != conditions.CLEANUP_FINALIZER),
         conditions.CLEANUP_FINALIZER,
     ]
-    conditions.set_condition(value, conditions.DELETION_PENDING, now)
+    conditions.set_condition(value, conditions.DELETION_PENDING, now)  # in place
     return True
 
 
@@ -134,7 +134,7 @@ class _Timed(NamedTuple):
         try:
             return self.checker.check(site)
         finally:
-            self.seconds.append(perf_counter() - began)
+            self.seconds.append(perf_counter() - began)  # the list of the draft's outcome
 
     def check_default(self, schema: Structural, default: Json, path: Path, root: bool) -> list[FieldError]:
         return self.checker.check_default(schema, default, path, root)

@@ -17,7 +17,7 @@ from noxu.api.field import FieldError
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.registry.access import ANONYMOUS, Attributes, Authorize, User, allow_everything
+from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, User, allow_everything
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource
@@ -175,9 +175,9 @@ class WriteRequest(NamedTuple):
         """The resource in the URL."""
         return self.parent or self.resource
 
-    def asks_to(self, verb: str, resource: Resource) -> Attributes:
+    def asks_to(self, verb: str, resource: Resource) -> AccessAttributes:
         """The question whether the user may do something else with the object."""
-        return Attributes(
+        return AccessAttributes(
             self.user,
             verb,
             resource.group,

@@ -112,6 +112,7 @@ def as_read(collection: str, value: bytes) -> bytes:
 
 
 def _with_head(value: bytes, head: bytes, other: bytes) -> bytes:
+    # the bytes after the head are those that are stored
     return other + value[len(head) :] if value.startswith(head) else value
 
 

@@ -37,7 +37,7 @@ from noxu.go.structs import DecodedStruct
 from noxu.registry import etcd_built_in, storage_form
 from noxu.registry.storage_form import BUILT_IN_PATHS, beside_custom
 from noxu.values import Json, Object
-from noxu_storage.etcd_layout import APART, PlainLayout, apart, end_of, from_apart
+from noxu_storage.etcd.layout import APART, PlainLayout, apart, end_of, from_apart
 from noxu_storage.types import Key, Prefix
 
 COLLECTION: Final = f"{types.GROUP}/{types.RESOURCE}"
@@ -102,7 +102,7 @@ class KubernetesLayout(PlainLayout):
         }
         self._as_protobuf = media_type == etcd_built_in.PROTOBUF
         self._collections = {path: name for name, path in self._paths.items()}
-        self._written = Written()
+        self._written = ChangedValues()
         self._directories: dict[bytes, tuple[str, str]] = {}
 
     def key(self, key: Key) -> bytes:
@@ -126,7 +126,8 @@ class KubernetesLayout(PlainLayout):
         found = self._read_key(key)
         if found is not None and b"/" in directory.removeprefix(self.prefix) and APART not in directory:
             if len(self._directories) >= MAX_DIRECTORIES:
-                self._directories.clear()
+                self._directories.clear()  # they are read anew, one key each
+            # by the loop and by threads: equal keys have equal values
             self._directories[directory] = found.collection, found.partition
         return found
 
@@ -161,7 +162,7 @@ class KubernetesLayout(PlainLayout):
             stored = etcd_built_in.to_protobuf(key.collection, value)
         else:
             return etcd_built_in.to_json(key.collection, value) + b"\n"
-        self._written.remember(stored, value)
+        self._written.remember(stored, value)  # the watch will bring these bytes back
         return stored
 
     def from_etcd(self, key: Key, value: bytes) -> bytes:
@@ -180,7 +181,7 @@ class KubernetesLayout(PlainLayout):
         return len(value) if is_changed and self._written.get(value) is None else 0
 
 
-class Written:
+class ChangedValues:
     """The newest values that were changed to be stored, by what is stored. Several threads may use it."""
 
     def __init__(self, limit: int = MAX_REMEMBERED) -> None:
@@ -195,11 +196,11 @@ class Written:
 
     def remember(self, stored: bytes, value: bytes) -> None:
         with self._lock:
-            self._forget(stored)
+            self._forget(stored)  # so that it becomes the newest
             self._values[stored] = value
             self._bytes += len(stored) + len(value)
             while self._bytes > self._limit:
-                self._forget(next(iter(self._values)))
+                self._forget(next(iter(self._values)))  # the oldest: a dict keeps the order of insertion
 
     def _forget(self, stored: bytes) -> None:
         value = self._values.pop(stored, None)

@@ -55,7 +55,7 @@ _has_threads: Final[ContextVar[bool]] = ContextVar("has_threads", default=True)
 @contextmanager
 def without_threads() -> Iterator[None]:
     """Run large work in the calling thread, under the same budget: for commands whose event loop does nothing else."""
-    token = _has_threads.set(False)
+    token = _has_threads.set(False)  # for this task and those that it starts
     try:
         yield
     finally:
@@ -116,7 +116,7 @@ class _LoopTurn:
 
     def spend(self, seconds: float) -> None:
         """Account for work that was done in this iteration."""
-        self._spent += seconds
+        self._spent += seconds  # no lock: only the loop spends
         self.is_over = self._spent > loop_seconds() / 2
         asyncio.get_running_loop().call_soon(self._end, PAUSE)
 
@@ -169,7 +169,7 @@ async def imported(name: str) -> ModuleType:
     """A module of which servers need nothing at their start. A thread imports it, which takes long."""
     if name not in _imported:
         await offload(LOOP_LIMIT + 1, import_module, name)
-        _imported.add(name)
+        _imported.add(name)  # after the import is complete
     return import_module(name)
 
 
@@ -221,7 +221,7 @@ class _Room:
             self._free -= units
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((units, place))
+        self._waiting.append((units, place))  # first come, first served
         try:
             await place
         except asyncio.CancelledError:
@@ -238,7 +238,7 @@ class _Room:
         while self._waiting and self._waiting[0][0] <= self._free:
             taken, place = self._waiting.popleft()
             if not place.cancelled():
-                self._free -= taken
+                self._free -= taken  # for the one that is woken, before others run
                 place.set_result(None)
 
 
@@ -259,7 +259,7 @@ class _GarbageCollector:
             self._pauses += 1
             if self._pauses == 1:
                 self._was_enabled = gc.isenabled()
-                gc.disable()
+                gc.disable()  # for all threads of the process
 
     def resume(self) -> None:
         with self._lock:

@@ -74,14 +74,15 @@ class ObjectPatch:
             identity = {
                 name: old[name] for name in ("kind", "apiVersion") if name in old
             }  # upstream ignores the patch's
-            return codec.Decoded(patched | identity, duplicates)
+            return codec.Decoded(patched | identity, duplicates)  # shares with `old` what the patch leaves alone
         if self._media_type == MERGE_PATCH:
             patch = json_patches.merge_patch(self._read(), strict=self._checked)
+            # new maps on the way; the rest is shared with both
             return codec.Decoded(merge_patch(old, patch.value), patch.strict)
         value, strict = self._json_patched(old)
         if strict:  # repeated keys in values: they are in the patched text, too
             strict = [*strict, *codec.duplicate_field_messages(go_json.read(_written(value)).duplicates)]
-            go_json.drop_overridden(value)
+            go_json.drop_overridden(value)  # in place: the value is this patch's own
         return codec.Decoded(value, strict)
 
     def _json_patched(self, old: Object) -> json_patches.Patch:
@@ -94,7 +95,7 @@ class ObjectPatch:
 
     def _read(self) -> json_patches.PatchBody:
         """The patch as it was sent, to be used up."""
-        body, self._body = self._body, None
+        body, self._body = self._body, None  # taken: its values become parts of the patched object
         return self._parsed() if body is None else body
 
     def _parsed(self) -> json_patches.PatchBody:
@@ -155,7 +156,7 @@ def _sort_along(value: Json, path: list[str]) -> None:
     for name in [*path, None]:
         if isinstance(value, dict):
             items = sorted(value.items())
-            value.clear()
+            value.clear()  # in place: a copy, made for the message
             value.update(items)
             value = value.get(name)
         elif isinstance(value, list) and name is not None and name.isdigit() and int(name) < len(value):

@@ -18,6 +18,7 @@ import base64
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
+from sys import intern
 from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec, errors
@@ -29,7 +30,7 @@ from noxu.registry.conversion.converters import entries_at, entry_at
 from noxu.registry.offload import offload
 from noxu.registry.resource import BUILT_IN, Resource
 from noxu.registry.storage_form import BUILT_IN_PATHS
-from noxu.registry.stored_object import StoredObject, fields_of, key_of, packed_labels
+from noxu.registry.stored_object import StoredObject, fields_of, packed_labels
 from noxu.values import Json
 from noxu_storage.store import Store
 from noxu_storage.types import Compacted, FutureRevision, Key, Prefix, Revision
@@ -86,6 +87,12 @@ def _why_corrupt(resource: Resource, key: Key, revision: Revision) -> str:
 
 _COMPONENTS: Final = Qualified("", "componentstatuses")
 BLOCK_TIMEOUT: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
+
+
+def key_of(resource: Resource, namespace: str, name: str) -> Key:
+    """The key of an object. Keys sort as upstream's `/namespace/name`, so the partition ends with the slash."""
+    # interned: one text for all keys of a namespace
+    return Key(resource.collection, intern(f"{namespace}/") if namespace else "", name)
 
 
 class Reader:
@@ -147,7 +154,7 @@ class Reader:
         """
         if self.store.shared:
             await self.store.catch_up()
-            await self.cache.reached(self.store.revision)
+            await self.cache.reached(self.store.revision)  # the log has come as far as the store
 
     async def reached(self, revision: Revision, *, waits: bool = True) -> None:
         """Wait up to BLOCK_TIMEOUT for a future revision. Raises ApiError Timeout, StoreError.
@@ -353,8 +360,10 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
         if not remaining:
             return Listing(found, shown)
         return Listing(found, shown, _encode_token(found[-1].key, selection, shown), remaining)
+    # the collection's own list, perhaps: read before this waits
     keys, name = collection.select(selection.partition, after), selection.name
     last = keys[-1] if keys else None
+    # a new list: the state of one revision
     entries = [collection.entries[key] for key in keys if name is None or key.name == name]
     found = await select(entries, selection, limit)
     if limit and len(found) == limit and found[-1].key != last:
@@ -380,6 +389,7 @@ async def select(entries: list[StoredObject], selection: Selection, limit: int =
         if name is not None:
             some = [entry for entry in some if entry.key.name == name]
         to_decode = sum([len(entry.stored) for entry in some if not selection.is_indexed(entry)])
+        # a thread fills labels and fields of the entries, each at once
         matching += await offload(to_decode, _select, some, selection)
         if limit and len(matching) >= limit:
             return matching[:limit]
@@ -416,7 +426,7 @@ async def _history(reader: Reader, selection: Selection, limit: int, after: Key 
             return Listing(found, revision, _encode_token(found[-1].key, selection, revision))
         if not page.remaining:
             return Listing(found, revision)
-        after = page.items[-1].key
+        after = page.items[-1].key  # the next page of the same revision
 
 
 def _expired(after: Key | None, selection: Selection) -> ApiError:
@@ -428,6 +438,7 @@ def _expired(after: Key | None, selection: Selection) -> ApiError:
         "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
         "modified, or deleted between the time the first chunk was returned and now may show up in the list."
     )
+    # the rest of the newest state, from the same key
     error.metadata = {"continue": _encode_token(after, selection, -1)}
     return error
 

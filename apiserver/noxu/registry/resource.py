@@ -319,11 +319,13 @@ class Resource:
         that part, None: it has to be found.
         """
         if part is not None:
+            # a view: the schema's bytes are those of the definition
             self._encoded_schema, self.raw_schema = part, None
             return
         encoded = bytes(self._encoded_schema)
         if self.raw_schema is not None:
             encoded = codec.encode(self.raw_schema, sort_keys=False)
+        # the decoded schema goes; readers decode anew
         self._encoded_schema, self.raw_schema = _part_of(definition, encoded), None
 
     def prepare(self) -> None:
@@ -335,7 +337,7 @@ class Resource:
         for name in _PREPARED:
             if name not in found:
                 computed: cached_property[Any] = vars(Resource)[name]
-                found[name] = computed.func(self)
+                found[name] = computed.func(self)  # in the instance's dict, where `cached_property` looks first
 
 
 def _of_schema(place: str) -> Any:
@@ -360,7 +362,7 @@ def _part_of(definition: bytes, schema: bytes) -> bytes | memoryview:
     while at >= 0:
         at += len(_BEFORE_SCHEMA)
         if definition.startswith(schema, at):
-            return memoryview(definition)[at : at + len(schema)]
+            return memoryview(definition)[at : at + len(schema)]  # shared with the stored definition
         at = definition.find(_BEFORE_SCHEMA, at)
     return schema
 
@@ -393,6 +395,7 @@ class Versions:
         self.collection = name_of(storage.group, storage.plural)
         self._by_api_version = {resource.api_version: resource for resource in resources}
         for resource in resources:
+            # a resource belongs to one `Versions` for good
             resource.versions, resource.collection = self, self.collection
 
     @property
@@ -428,7 +431,7 @@ class Versions:
         """Compute what requests for any version use, because objects may be stored in any."""
         for resource in self.all:
             resource.prepare()
-        self.is_prepared = True
+        self.is_prepared = True  # after all of them: requests no longer wait
 
     def of(self, value: Object) -> Resource:
         """The version of a stored object, or the storage version if its own version no longer exists."""

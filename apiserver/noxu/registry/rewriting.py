@@ -153,6 +153,6 @@ async def _move(store: Store, item: KeyValue, collection: str) -> None:
     """The copy comes first: an object may be in both places, and never in none."""
     copy = item.key._replace(collection=collection)
     with suppress(Conflict):  # it was copied by a start that was interrupted, or by another server
-        await store.put(copy, item.value, expected=0)
+        await store.put(copy, item.value, expected=0)  # the same bytes under another key
     with suppress(Conflict):  # another server has moved it
         await store.delete(item.key, expected=item.revision, replaced=item.value)

@@ -99,6 +99,7 @@ def put(value: Object, resource: Resource, new_scale: Object) -> None:
         raise errors.bad_request(f'the spec replicas field "{_paths(resource).spec_replicas}" cannot be empty')
     set_replicas(value, resource, replicas)
     if new_scale["metadata"].get("resourceVersion"):
+        # in place: the lock of the write to come
         value["metadata"]["resourceVersion"] = new_scale["metadata"]["resourceVersion"]
 
 
@@ -107,10 +108,10 @@ def set_replicas(value: Object, resource: Resource, replicas: int) -> None:
     *parents, name = _paths(resource).spec_replicas.removeprefix(".").split(".")
     place: Json = value
     for parent in parents:
-        place = place.setdefault(parent, {})
+        place = place.setdefault(parent, {})  # in place, on the way down
         if not isinstance(place, dict):
             raise errors.internal_error(f'the spec replicas field "{_paths(resource).spec_replicas}" cannot be set')
-    place[name] = replicas
+    place[name] = replicas  # the only field that a Scale writes
 
 
 def _paths(resource: Resource) -> ScalePaths:

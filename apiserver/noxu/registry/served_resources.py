@@ -116,7 +116,7 @@ class ServedResources:
             {path: resource for path, resource in self.by_path.items() if path[:2] in disabled} if disabled else {}
         )
         for path in self._own:
-            del self.by_path[path]
+            del self.by_path[path]  # of the new dict, before anybody else has it
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """A resource of the server, None if there is none. Clients use `by_path`."""
@@ -125,10 +125,10 @@ class ServedResources:
 
     def with_definition(self, name: str, versions: Versions | None) -> ServedResources:
         """The served resources after a change of a definition; None: its resource is no longer served."""
-        defined, custom = dict(self.defined), dict(self._custom)
+        defined, custom = dict(self.defined), dict(self._custom)  # copies: requests under way keep the old ones
         if (before := defined.pop(name, None)) is not None:
             for path in before.served:
-                del custom[path]
+                del custom[path]  # of the copy
         if versions is not None:
             defined[name] = versions
             custom.update(versions.served)
@@ -192,11 +192,11 @@ class LiveResources:
     """The served resources of a running server, as they are now. A request that reads `current` once sees one consistent state."""
 
     def __init__(self, served_resources: ServedResources) -> None:
-        self.current = served_resources
+        self.current = served_resources  # one assignment: a request has the old or the new state
         self.followers: list[Callable[[], object]] = []
         """Called after each change."""
 
     def replace(self, served_resources: ServedResources) -> None:
         self.current = served_resources
         for follower in self.followers:
-            follower()
+            follower()  # after the change: it reads `current`

@@ -59,7 +59,7 @@ class ServerLeases:
         if self._revision:
             with suppress(Conflict):
                 await self._store.delete(self._key, expected=self._revision)
-            self._revision = 0
+            self._revision = 0  # nothing to remove any more
 
 
 def _lease(address: str, generation: int) -> Object:

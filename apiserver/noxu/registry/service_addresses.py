@@ -49,7 +49,7 @@ def allocated(service: Object) -> Allocated:
     return Allocated(frozenset(addresses), frozenset(ports))
 
 
-class Reservation:
+class AddressReservation:
     """What a write has chosen. Calling it ends the reservation."""
 
     def __init__(self, pool: Pool) -> None:
@@ -85,15 +85,15 @@ class Pool:
             self._hold(owner, what)
 
     def _hold(self, owner: Hashable, what: Allocated) -> None:
-        before = self._owners.pop(owner, NOTHING)
+        before = self._owners.pop(owner, NOTHING)  # with the lock, as all that begins with an underscore
         released: tuple[str | int, ...] = (*before.addresses, *before.ports)
         for taken in released:
             self._taken[taken] -= 1
             if not self._taken[taken]:
-                del self._taken[taken]
+                del self._taken[taken]  # so that the counter does not grow with what was once taken
         if what != NOTHING:
             self._owners[owner] = what
-            self._taken.update((*what.addresses, *what.ports))
+            self._taken.update((*what.addresses, *what.ports))  # counts: two stored services may have one address
 
     def held_by(self, owner: Hashable) -> Allocated:
         """What an owner has."""
@@ -110,12 +110,12 @@ class Pool:
     def owners(self) -> set[Hashable]:
         return set(self._owners)
 
-    def allocate(self, new: Object, old: Object | None, owner: Hashable) -> Reservation:
+    def allocate(self, new: Object, old: Object | None, owner: Hashable) -> AddressReservation:
         """Complete the addresses and ports of a service that is being written, and reserve them. Raises ApiError.
 
         `owner` has what the stored service has.
         """
-        ticket = Reservation(self)
+        ticket = AddressReservation(self)
         with self._lock:
             own = self._owners.get(owner, NOTHING) if old is not None else NOTHING
             try:
@@ -140,9 +140,9 @@ class Pool:
             for address in addresses:
                 self._take(new, address)
         else:
-            spec["clusterIP"] = self._free_address(new)
+            spec["clusterIP"] = self._free_address(new)  # in place: the object that is written
         spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-        self._hold(ticket, Allocated(frozenset(spec["clusterIPs"])))
+        self._hold(ticket, Allocated(frozenset(spec["clusterIPs"])))  # reserved until the write ends
 
     def _refuse_families(self, new: Object) -> None:
         spec, found = new["spec"], []
@@ -206,12 +206,13 @@ class Pool:
                 chosen.add(number)
         for port in spec.get("ports") or () if needs_node_ports(spec) else ():
             if not port.get("nodePort"):
-                port["nodePort"] = self._free_port(new, chosen | own.ports)
+                port["nodePort"] = self._free_port(new, chosen | own.ports)  # in place
                 chosen.add(port["nodePort"])
         if needs_health_check(spec) and not spec.get("healthCheckNodePort"):
             spec["healthCheckNodePort"] = self._free_port(new, chosen | own.ports)
             chosen.add(spec["healthCheckNodePort"])
         reserved = self._owners.get(ticket, NOTHING)
+        # a new value: what the ticket has of addresses stays
         self._hold(ticket, reserved._replace(ports=frozenset(chosen - own.ports)))
 
     def _take_port(self, new: Object, n: int, number: int) -> None:

@@ -22,6 +22,7 @@ from noxu.api.meta import (
     coerce,
     generate_name,
 )
+from noxu.api.names import check_path_name
 from noxu.apply import manager
 from noxu.apply.tracker import Tracker, group_version_kind, named
 from noxu.go import unstructured
@@ -34,8 +35,8 @@ from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import ENCODED, Action, Draft, Written
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
-from noxu.registry.reader import storage_error
-from noxu.registry.stored_object import StoredObject, check_path_name, is_valid, key_of, object_at, shared_object_at
+from noxu.registry.reader import key_of, storage_error
+from noxu.registry.stored_object import StoredObject, is_valid, object_at, shared_object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.values import Json, Object, copy, sorted_copy
 
@@ -234,7 +235,7 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     by, now, force = request.options.field_manager, draft.now, request.options.force
     valid = manager.Valid(live=is_valid(draft.shown, resource))
 
-    def merged(tracker: Tracker) -> manager.Applied:
+    def merged(tracker: Tracker) -> manager.AppliedObject:
         return manager.apply(old, config, tracker, manager=by, force=force, now=now, valid=valid)
 
     if resource.versions.converter is not None:
@@ -243,13 +244,13 @@ def merge(draft: Draft) -> Awaitable[None] | None:
     return None
 
 
-async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], manager.Applied]) -> None:
+async def _merge_by_converting(draft: Draft, merged: Callable[[Tracker], manager.AppliedObject]) -> None:
     _keep_merged(
         draft, await ownership.run_with_tracker(draft.resource, draft.request.subresource, merged, draft.weight)
     )
 
 
-def _keep_merged(draft: Draft, merged: manager.Applied) -> None:
+def _keep_merged(draft: Draft, merged: manager.AppliedObject) -> None:
     """Take a merged object, which shares parts with the old one, as the new object. Raises ApiError."""
     new, draft.configuration, draft.unchanged = merged.value, None, not merged.changed
     if draft.resource.is_custom and draft.old is not None and not draft.unchanged and not _has_defaults(draft):

@@ -51,7 +51,7 @@ def as_json(stored: bytes) -> bytes:
         value = cbor.read(stored)
     except cbor.CborError:
         return stored
-    return codec.encode(value, sort_keys=True)
+    return codec.encode(value, sort_keys=True)  # new bytes: the store's stay as they are
 
 
 def as_cbor(value: Object) -> bytes:

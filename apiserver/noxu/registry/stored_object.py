@@ -27,16 +27,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from sys import intern
 from typing import Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.api.names import pack, path_segment_name, unpack
+from noxu.api.names import pack, unpack
 from noxu.apply.recurring import RecurringSets
 from noxu.expressions import expression
 from noxu.go.structs import json_type
-from noxu.go.text import go_type, quote
+from noxu.go.text import go_type
 from noxu.registry import storage_form
 from noxu.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
 from noxu.registry.storage_form import as_json, is_cbor
@@ -93,20 +92,9 @@ class StoredObject:
         """The same object at another revision, for DELETED events."""
         copy = StoredObject(self.key, self.stored, revision)
         copy.is_cbor = self.is_cbor
+        # shared: none of them is changed in place
         copy.rendering, copy.labels, copy.fields = self.rendering, self.labels, self.fields
         return copy
-
-
-def check_path_name(name: str) -> None:
-    """Check the name in a path before its object is read (upstream's NamespaceKeyFunc). Raises ApiError."""
-    complaints = path_segment_name(name)
-    if complaints:
-        raise errors.bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")
-
-
-def key_of(resource: Resource, namespace: str, name: str) -> Key:
-    """The key of an object. Keys sort as upstream's `/namespace/name`, so the partition ends with the slash."""
-    return Key(resource.collection, intern(f"{namespace}/") if namespace else "", name)
 
 
 def new_entry(
@@ -132,7 +120,7 @@ def new_entry(
     if "resourceVersion" in metadata:
         metadata = dict(metadata)
         del metadata["resourceVersion"]
-        value = {**value, "metadata": metadata}
+        value = {**value, "metadata": metadata}  # a new object: the draft keeps its own
     stored, offset = _encode(storage, value, exact=exact)
     if as_protobuf and storage.type == BUILT_IN:
         from noxu.registry import etcd_built_in  # few servers store protobuf
@@ -143,9 +131,9 @@ def new_entry(
     entry = StoredObject(key, stored, 0)
     entry.labels = _shared(metadata.get("labels"))
     if storage.type == DEFINITION and not codec.has_minus_zero(stored):
-        entry.decoded = value
+        entry.decoded = value  # shared with the draft, which is done with it
     if as_cbor and storage.is_custom:
-        entry.cbor, entry.is_cbor = storage_form.as_cbor(value), True
+        entry.cbor, entry.is_cbor = storage_form.as_cbor(value), True  # until it is stored; the cache serves its JSON
     if served_as_stored:
         entry.rendering = _as_stored(storage, offset, valid=valid)
     return entry
@@ -187,7 +175,7 @@ def stored_spec(entry: StoredObject, live: Object, storage: Resource) -> memoryv
         and body.startswith(head)
         and body.endswith(tail)
     ):
-        return memoryview(body)[len(head) : len(head) + size]
+        return memoryview(body)[len(head) : len(head) + size]  # no copy: it keeps the bytes of the stored object alive
     return None
 
 
@@ -213,13 +201,14 @@ def converted_entry(entry: StoredObject, resource: Resource, value: Object) -> S
 
 def taken_object(entry: StoredObject, resource: Resource) -> Object:
     """`object_at` for the first reader of a definition: one that has just been written or is rendered now is decoded already."""
-    value, entry.decoded = entry.decoded, None
+    value, entry.decoded = entry.decoded, None  # taken: the next reader decodes its own
     if value is None and not resource.versions.has(entry.rendering.resource):
         rendering, read = _rendered(entry, resource.versions)
         if rendering.body is None and not codec.has_minus_zero(entry.stored):
             value = read
     if value is None or entry.rendering.resource is not resource:
         return object_at(entry, resource)
+    # new maps only where it differs
     return {**value, "metadata": {**value["metadata"], "resourceVersion": str(entry.revision)}}
 
 
@@ -271,7 +260,7 @@ def _decode_sharing_owners(body: bytes, recurring: RecurringSets) -> Object | No
         known = recurring.set_of(body[at:end]) if end > 0 else None
         if known is None:
             return None
-        pieces += body[done:at], b"%d" % len(sets)
+        pieces += body[done:at], b"%d" % len(sets)  # slices of the shared bytes, joined once at the end
         sets.append(known)
         done = at = end
     if not sets:
@@ -281,7 +270,7 @@ def _decode_sharing_owners(body: bytes, recurring: RecurringSets) -> Object | No
     if [owner.get("fieldsV1") for owner in owners] != [*range(len(sets))]:
         return None
     for owner, known in zip(owners, sets, strict=True):
-        owner["fieldsV1"] = known
+        owner["fieldsV1"] = known  # shared with other objects of the kind
     return value
 
 
@@ -321,7 +310,7 @@ def body_parts(entry: StoredObject, resource: Resource) -> tuple[bytes | memoryv
     """Like `body_at`, as parts that refer to the bytes of the rendering instead of copying them. It must be rendered."""
     body, offset = served_bytes(entry), entry.rendering.offset
     version = b'"resourceVersion":"%d",' if resource.is_custom else b',"resourceVersion":"%d"'
-    view = memoryview(body)
+    view = memoryview(body)  # the answer's parts are the stored bytes themselves
     return view[:offset], version % entry.revision, view[offset:]
 
 
@@ -401,7 +390,7 @@ def _rendered(entry: StoredObject, versions: Versions) -> tuple[Rendering, Objec
         rendering = _as_stored(own, offset, valid=valid)
     else:
         rendering = Rendering(own, body, offset, valid)
-    entry.rendering = rendering
+    entry.rendering = rendering  # one assignment: a thread that reads it sees the old or the new one
     return rendering, value
 
 
@@ -411,8 +400,8 @@ def _as_stored(resource: Resource, offset: int, *, valid: bool = False) -> Rende
     found = shared.get(key)
     if found is None:
         if len(shared) >= _MAX_RENDERINGS:
-            shared.clear()
-        found = shared[key] = Rendering(resource, None, offset, valid)
+            shared.clear()  # entries keep theirs; new ones are shared anew
+        found = shared[key] = Rendering(resource, None, offset, valid)  # shared by all entries with this offset
     return found
 
 
@@ -494,7 +483,7 @@ def _encode(resource: Resource, value: Object, *, exact: bool = False) -> tuple[
         encoded = codec.encode(value, sort_keys=False)
         uid = _UID.search(encoded) if "uid" in value["metadata"] else None
         return encoded, uid.end() if uid else -1
-    rest = dict(value)
+    rest = dict(value)  # a copy of the top level: the caller's object stays whole
     for name in _IDENTITY:
         rest.pop(name, None)
     if (rest and min(rest) < "metadata") or not _is_of(value, resource):
@@ -522,7 +511,7 @@ def _encode_exact_metadata(metadata: Object, recurring: RecurringSets) -> bytes 
             if known is None:
                 return None
             owners.append({**owner, "fieldsV1": codec.Encoded(known)})
-        metadata = {**metadata, "managedFields": owners}
+        metadata = {**metadata, "managedFields": owners}  # a copy: `Encoded` is for the encoder only
     return codec.encode_exact(metadata)
 
 
@@ -541,7 +530,7 @@ def _shared(labels: dict[str, str] | None) -> dict[str, str] | str:
         return packed
     if len(_sets) >= _MAX_SHARED:
         _sets.clear()
-    return _sets.setdefault(packed, packed)
+    return _sets.setdefault(packed, packed)  # the text that others keep already
 
 
 def packed_labels(entry: StoredObject) -> dict[str, str] | str:
@@ -569,7 +558,7 @@ def fields_of(entry: StoredObject, resource: Resource) -> dict[str, str]:
         values["metadata.namespace"] = partition[:-1]
     if resource.selectable_fields:  # what the key says is not kept: 350 bytes that are made again in no time
         values |= resource.codec.selectable(resource, object_at(entry, resource))
-        entry.fields = (resource, values)
+        entry.fields = (resource, values)  # with its resource: another version's fields are never taken for these
     return values
 
 

@@ -14,11 +14,11 @@ from noxu.registry.conversion.converters import at_storage_version
 from noxu.registry.draft import Action, Draft, Written
 from noxu.registry.limits import SIZE_CHECKED, check_size
 from noxu.registry.offload import offload
-from noxu.registry.reader import Follower, unreadable
+from noxu.registry.reader import Follower, key_of, unreadable
 from noxu.registry.resource import Resource
 from noxu.registry.stages import NameTaken, Superseded, is_dry_run, metadata_of, terminating
 from noxu.registry.storage_form import as_json
-from noxu.registry.stored_object import StoredObject, key_of, new_entry, render
+from noxu.registry.stored_object import StoredObject, new_entry, render
 from noxu.registry.strategies import finalization_of
 from noxu.values import Object
 from noxu_storage.types import Conflict, Corrupt, Key

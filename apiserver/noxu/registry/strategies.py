@@ -105,7 +105,7 @@ def begin_grace(resource: Resource, value: Object, given: int | None, now: str) 
     if not ends:
         _mark(metadata, now, period_of(value, given), 0)
         if metadata.get("generation", 0) > 0:
-            metadata["generation"] += 1
+            metadata["generation"] += 1  # in place, as `_mark`
         return Grace.BEGUN
     current = _seconds(metadata.get("deletionGracePeriodSeconds"))
     if not current:
@@ -132,7 +132,7 @@ def _seconds(period: int | None) -> int:
 def _mark(metadata: Object, moment: str, seconds: int, passed: int) -> None:
     """Let a grace period end `seconds` after it began, which was `passed` seconds before a moment; at most in year 9999."""
     ends = unix_nanos(moment) // 10**9 - passed + seconds
-    metadata["deletionTimestamp"] = format_time(_EPOCH + timedelta(seconds=min(max(ends, _FIRST), _LAST)))
+    metadata["deletionTimestamp"] = format_time(_EPOCH + timedelta(seconds=min(max(ends, _FIRST), _LAST)))  # in place
     metadata["deletionGracePeriodSeconds"] = seconds
 
 

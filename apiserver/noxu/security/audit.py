@@ -30,7 +30,7 @@ from noxu.go.net import parse_sloppy
 from noxu.go.text import quote, trim_space
 from noxu.go.time import format_duration
 from noxu.instruments import Counter, Family
-from noxu.registry.access import Attributes, Decision, User
+from noxu.registry.access import AccessAttributes, Decision, User
 from noxu.security.audit_policy import (
     COMPLETE,
     GROUP_VERSION,
@@ -39,8 +39,8 @@ from noxu.security.audit_policy import (
     PANIC,
     RECEIVED,
     STARTED,
+    AuditPolicy,
     Level,
-    Policy,
     Recording,
 )
 from noxu.values import Json, Object
@@ -58,7 +58,7 @@ def first_event(
     recording: Recording,
     audit_id: str,
     uri: str,
-    asked: Attributes,
+    asked: AccessAttributes,
     source_ips: Iterable[str],
     user_agent: str,
     received: datetime,
@@ -102,7 +102,7 @@ def user_info(user: User) -> Object:
     return info
 
 
-def object_reference(asked: Attributes, sent: Object | None = None) -> Object:
+def object_reference(asked: AccessAttributes, sent: Object | None = None) -> Object:
     """The ObjectReference of a request. `sent` has fields of the metadata in its body, which complete it."""
     sent = sent or {}
     fields = {
@@ -210,7 +210,7 @@ FORMATS: Final[dict[str, Callable[[Object], bytes]]] = {"json": json_line, "lega
 
 
 @dataclass(slots=True)
-class Body:
+class RecordedBody:
     """The body of a request or an answer, whole or in parts.
 
     `is_json`: it is known to be valid JSON. `is_patch`: it is no object. `decode` raises ValueError.
@@ -226,7 +226,7 @@ class Body:
         return sum(map(len, self.parts))
 
 
-def body_json(body: Body, *, omit_managed_fields: bool) -> orjson.Fragment | None:
+def body_json(body: RecordedBody, *, omit_managed_fields: bool) -> orjson.Fragment | None:
     """A body as JSON on one line; None if it cannot be decoded. Takes time in proportion to its size.
 
     JSON on one line, which is what most clients send and the server answers, is taken over without being decoded.
@@ -316,7 +316,7 @@ _PATCHES: Final = "patch.webhook.admission.k8s.io/"
 _LINE_WEIGHT: Final = 1024  # bytes, about
 
 
-class Writer(Protocol):
+class AuditWriter(Protocol):
     """Writes lines; see `observability.line_writer`."""
 
     @property
@@ -341,7 +341,9 @@ class AuditLog:
     blocking-strict: it waits until its RequestReceived is written, and fails if that fails.
     """
 
-    def __init__(self, policy: Policy, writer: Writer, *, mode: str = "blocking", format_: str = "json") -> None:
+    def __init__(
+        self, policy: AuditPolicy, writer: AuditWriter, *, mode: str = "blocking", format_: str = "json"
+    ) -> None:
         self.policy = policy
         self.writer = writer
         self.mode = mode
@@ -358,7 +360,13 @@ class AuditLog:
         )
 
     def record(
-        self, asked: Attributes, audit_id: str, uri: str, source_ips: Sequence[str], user_agent: str, now: datetime
+        self,
+        asked: AccessAttributes,
+        audit_id: str,
+        uri: str,
+        source_ips: Sequence[str],
+        user_agent: str,
+        now: datetime,
     ) -> Record | None:
         """The record of a request that has arrived, None if the policy says so."""
         recording = self.policy.recording(asked)
@@ -396,8 +404,8 @@ class AuditLog:
 def _line_with_bodies(
     line: Callable[[Object], bytes],
     event: Object,
-    request: Body | None,
-    response: Body | None,
+    request: RecordedBody | None,
+    response: RecordedBody | None,
     *,
     omit_managed_fields: bool,
 ) -> bytes:
@@ -416,7 +424,7 @@ class Record:
     __slots__ = ("_asked", "_event", "_log", "_received", "_started", "recording", "request", "response", "status")
 
     def __init__(
-        self, log: AuditLog, recording: Recording, asked: Attributes, event: Object, received: datetime
+        self, log: AuditLog, recording: Recording, asked: AccessAttributes, event: Object, received: datetime
     ) -> None:
         self._log = log
         self._asked = asked
@@ -424,8 +432,8 @@ class Record:
         self._received = received
         self._started = False
         self.recording = recording
-        self.request: Body | None = None
-        self.response: Body | None = None
+        self.request: RecordedBody | None = None
+        self.response: RecordedBody | None = None
         self.status: Object | None = None
 
     @property

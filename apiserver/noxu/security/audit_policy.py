@@ -16,7 +16,7 @@ from noxu.api.errors import aggregate, no_kind_registered
 from noxu.api.field import FieldError, Path
 from noxu.api.names import subdomain_name
 from noxu.go.structs import BOOL, JSON, STRING, Field, List, Presence, Struct, decode, named
-from noxu.registry.access import Attributes, User
+from noxu.registry.access import AccessAttributes, User
 from noxu.values import Object
 
 log: Final = logging.getLogger("noxu")
@@ -66,7 +66,7 @@ class GroupResources(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-class Rule(NamedTuple):
+class AuditRule(NamedTuple):
     """A rule; empty fields match everything."""
 
     recording: Recording
@@ -80,13 +80,13 @@ class Rule(NamedTuple):
     """Paths of no resource; `/healthz*` matches what begins so, `*` all."""
 
 
-class Policy(NamedTuple):
+class AuditPolicy(NamedTuple):
     """The rules in their order, and what is recorded of requests that none of them matches: nothing."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[AuditRule, ...]
     otherwise: Recording = Recording(Level.NONE)
 
-    def recording(self, asked: Attributes) -> Recording:
+    def recording(self, asked: AccessAttributes) -> Recording:
         """What is recorded of a request."""
         for rule in self.rules:
             if matches(rule, asked):
@@ -94,14 +94,14 @@ class Policy(NamedTuple):
         return self.otherwise
 
 
-EVERYTHING: Final = Policy((Rule(Recording(Level.METADATA, frozenset({RECEIVED}))),))
+EVERYTHING: Final = AuditPolicy((AuditRule(Recording(Level.METADATA, frozenset({RECEIVED}))),))
 """The policy of a log without a policy file: the metadata of every request, in one line."""
 
 
 # -- matching ---------------------------------------------------------------------------------------------------------
 
 
-def matches(rule: Rule, asked: Attributes) -> bool:
+def matches(rule: AuditRule, asked: AccessAttributes) -> bool:
     user = asked.user
     if rule.users and (user is NO_USER or user.name not in rule.users):
         return False
@@ -121,13 +121,13 @@ def _matches_path(pattern: str, path: str) -> bool:
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
-def _matches_resource(rule: Rule, asked: Attributes) -> bool:
+def _matches_resource(rule: AuditRule, asked: AccessAttributes) -> bool:
     if not asked.resource or (rule.namespaces and asked.namespace not in rule.namespaces):
         return False
     return not rule.resources or any(_names(listed, asked) for listed in rule.resources)
 
 
-def _names(listed: GroupResources, asked: Attributes) -> bool:
+def _names(listed: GroupResources, asked: AccessAttributes) -> bool:
     if listed.group not in (asked.group, "*"):
         return False
     if not listed.resources:
@@ -166,7 +166,7 @@ _POLICY: Final = Struct("Policy").define(
 )
 
 
-def load(text: bytes) -> Policy:
+def load(text: bytes) -> AuditPolicy:
     """The policy in a file of YAML or JSON. Raises ValueError with upstream's message.
 
     As upstream does, unknown and repeated fields are logged as a warning, and ignored.
@@ -201,16 +201,16 @@ def load(text: bytes) -> Policy:
     return _policy(policy)
 
 
-def _policy(policy: Object) -> Policy:
+def _policy(policy: Object) -> AuditPolicy:
     stages = frozenset(policy.get("omitStages") or ())
     without_managers = bool(policy.get("omitManagedFields"))
     rules = tuple(_rule(rule, stages, without_managers=without_managers) for rule in policy["rules"])
-    return Policy(rules, Recording(Level.NONE, stages, without_managers))
+    return AuditPolicy(rules, Recording(Level.NONE, stages, without_managers))
 
 
-def _rule(rule: Object, stages: frozenset[str], *, without_managers: bool) -> Rule:
+def _rule(rule: Object, stages: frozenset[str], *, without_managers: bool) -> AuditRule:
     omit = rule.get("omitManagedFields")
-    return Rule(
+    return AuditRule(
         Recording(
             LEVELS[rule["level"]],
             stages.union(rule.get("omitStages") or ()),

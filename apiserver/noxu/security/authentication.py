@@ -96,7 +96,9 @@ class Authenticators:
 
     def _user(self, given: Credentials, warnings: list[str], *, is_final: bool) -> User:
         """Raises ApiError Unauthorized, Unloaded, Disputable unless `is_final`."""
-        if self.allows_anonymous and not given.chain and not credentials.is_presented(given.headers):
+        headers = given.headers
+        may_have_token = "Authorization" in headers or "Sec-WebSocket-Protocol" in headers
+        if self.allows_anonymous and not given.chain and not may_have_token:
             return ANONYMOUS
         rejected: list[str] = []
         for authenticator in self._certificates if given.chain else ():

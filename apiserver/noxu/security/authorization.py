@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api.errors import ApiError, Qualified, aggregate, forbidden
 from noxu.go.text import quote
-from noxu.registry.access import ALLOWED, Attributes, Authorize, Decision, User, allow_everything
-from noxu.security.rbac import NO_OPINION, Policy
+from noxu.registry.access import ALLOWED, AccessAttributes, Authorize, Decision, User, allow_everything
+from noxu.security.rbac import NO_OPINION, RolePolicy
 from noxu.values import Object
 
 MASTERS: Final = "system:masters"
@@ -23,15 +23,15 @@ TOO_MANY: Final = "there are more rules than a review lists"
 _DENIED: Final = Decision(allowed=False, reason="Everything is forbidden.")
 
 
-def _deny_everything(asked: Attributes) -> Decision:  # noqa: ARG001 - an `Authorize`
+def _deny_everything(asked: AccessAttributes) -> Decision:  # noqa: ARG001 - an `Authorize`
     return _DENIED
 
 
-def _no_opinion(asked: Attributes) -> Decision:  # noqa: ARG001 - an `Authorize`
+def _no_opinion(asked: AccessAttributes) -> Decision:  # noqa: ARG001 - an `Authorize`
     return NO_OPINION
 
 
-def authorizer(modes: Sequence[str], policy: Policy) -> Authorize:
+def authorizer(modes: Sequence[str], policy: RolePolicy) -> Authorize:
     """The function that answers for these modes, which `config.check_authorization_modes` has accepted."""
     if modes[0] == "AlwaysAllow":
         return allow_everything
@@ -47,7 +47,7 @@ def authorizer(modes: Sequence[str], policy: Policy) -> Authorize:
 def _union(members: Sequence[Authorize]) -> Authorize:
     """Ask several until one allows it."""
 
-    def authorize(asked: Attributes) -> Decision:
+    def authorize(asked: AccessAttributes) -> Decision:
         if MASTERS in asked.user.groups:
             return ALLOWED
         decisions = []
@@ -65,7 +65,7 @@ def _union(members: Sequence[Authorize]) -> Authorize:
     return authorize
 
 
-class Rules(NamedTuple):
+class UserRules(NamedTuple):
     """What a user may do in a namespace, as reviews show it. `error` says what could not be found out."""
 
     resources: list[Object]
@@ -75,14 +75,14 @@ class Rules(NamedTuple):
     """There are more."""
 
 
-RulesOf: TypeAlias = Callable[[User, str], Rules]
+RulesOf: TypeAlias = Callable[[User, str], UserRules]
 """(user, namespace): what the user may do there."""
 
 
-def rules_of(modes: Sequence[str], policy: Policy) -> RulesOf:
+def rules_of(modes: Sequence[str], policy: RolePolicy) -> RulesOf:
     """The function that lists rules. Those of all modes are listed; that masters may do everything is no rule."""
 
-    def found(user: User, namespace: str) -> Rules:
+    def found(user: User, namespace: str) -> UserRules:
         resources: list[Object] = []
         paths: list[Object] = []
         error, complete = "", True
@@ -101,7 +101,7 @@ def rules_of(modes: Sequence[str], policy: Policy) -> RulesOf:
                 ]
                 errors = [key.missing for key in missing] + ([] if complete else [TOO_MANY])
                 error = aggregate(errors) if errors else ""
-        return Rules(resources, paths, error, not complete)
+        return UserRules(resources, paths, error, not complete)
 
     return found
 
@@ -110,7 +110,7 @@ def _without(rule: Object, *names: str) -> Object:
     return {name: item for name, item in rule.items() if name not in names}
 
 
-def refusal(asked: Attributes, decision: Decision, target: str = "") -> ApiError:
+def refusal(asked: AccessAttributes, decision: Decision, target: str = "") -> ApiError:
     """The error of a request that is not allowed (pkg/endpoints/handlers/responsewriters/errors.go).
 
     `target` is the request's, which the answer quotes if an authorizer has failed.

@@ -50,7 +50,7 @@ class TlsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class CertifiedKey:
     """A certificate, with those that certify it, and its key; in PEM."""
 
     certificate: bytes
@@ -75,7 +75,7 @@ class Authority:
     `now` is real time, also in tests that move the time of objects: clients verify certificates by their own clock.
     """
 
-    def __init__(self, identity: Identity, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, identity: CertifiedKey, now: Callable[[], datetime] = _now) -> None:
         """Raises ValueError if the certificate and the key are not those of a CA."""
         self.identity = identity
         self.certificate = identity.certificate
@@ -91,7 +91,7 @@ class Authority:
     def ends(self) -> datetime:
         return self._issuer.not_valid_after_utc
 
-    def issue_client(self, name: str, groups: Iterable[str] = ()) -> Identity:
+    def issue_client(self, name: str, groups: Iterable[str] = ()) -> CertifiedKey:
         """The certificate of a user, with a key of its own. Raises ValueError for names that are empty or too long."""
         from cryptography import x509
         from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -102,9 +102,9 @@ class Authority:
         builder = _builder(x509.Name(attributes), key).add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
         )
-        return Identity(self._sign(builder), encode_key(key))
+        return CertifiedKey(self._sign(builder), encode_key(key))
 
-    def issue_server(self, names: Collection[str], key: ec.EllipticCurvePrivateKey | None = None) -> Identity:
+    def issue_server(self, names: Collection[str], key: ec.EllipticCurvePrivateKey | None = None) -> CertifiedKey:
         """The certificate of a server that is reached by these DNS names and addresses. Raises ValueError."""
         from cryptography import x509
         from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -116,7 +116,7 @@ class Authority:
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         )
-        return Identity(self._sign(builder), encode_key(key))
+        return CertifiedKey(self._sign(builder), encode_key(key))
 
     def has_issued(self, certificate: x509.Certificate) -> bool:
         from cryptography.exceptions import InvalidSignature
@@ -146,7 +146,7 @@ class Authority:
 def new_authority(now: Callable[[], datetime] = _now) -> Authority:
     """A CA in memory."""
     key = new_key()
-    return Authority(Identity(authority_certificate(key, now()), encode_key(key)), now)
+    return Authority(CertifiedKey(authority_certificate(key, now()), encode_key(key)), now)
 
 
 def authority_certificate(key: ec.EllipticCurvePrivateKey, now: datetime) -> bytes:

@@ -34,7 +34,7 @@ class Reference(NamedTuple):
     uid: str
 
 
-class Claims(NamedTuple):
+class TokenClaims(NamedTuple):
     """Times are in seconds since 1970; None: there is none. `audiences` is empty in legacy tokens."""
 
     issuer: str
@@ -99,7 +99,7 @@ def _decoded(encoded: str) -> bytes:
     return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
 
 
-def read(payload: Object) -> Claims:
+def read(payload: Object) -> TokenClaims:
     """The claims of a verified token. Raises ValueError."""
     try:
         return _legacy(payload) if payload.get("iss") == LEGACY_ISSUER else _bound(payload)
@@ -107,10 +107,10 @@ def read(payload: Object) -> Claims:
         raise ValueError(f"the claims are malformed: {error}") from None
 
 
-def _bound(payload: Object) -> Claims:
+def _bound(payload: Object) -> TokenClaims:
     private = _object(payload.get("kubernetes.io"))
     account = _reference(private.get("serviceaccount"))
-    return Claims(
+    return TokenClaims(
         issuer=_text(payload.get("iss")),
         subject=_text(payload.get("sub")),
         audiences=_texts(payload.get("aud")),
@@ -127,7 +127,7 @@ def _bound(payload: Object) -> Claims:
     )
 
 
-def _legacy(payload: Object) -> Claims:
+def _legacy(payload: Object) -> TokenClaims:
     names = {name: _text(payload.get(_LEGACY + name)) for name in _LEGACY_CLAIMS}
     subject = _text(payload.get("sub"))
     if not subject:
@@ -138,7 +138,7 @@ def _legacy(payload: Object) -> Claims:
     namespace, account = names["namespace"], names["service-account.name"]
     if subject != f"{USER_PREFIX}{namespace}:{account}":
         raise ValueError("sub claim is invalid")
-    return Claims(
+    return TokenClaims(
         LEGACY_ISSUER,
         subject,
         _texts(payload.get("aud")),
@@ -163,7 +163,7 @@ _LEGACY_CLAIMS: Final = {
 }
 
 
-def user_of(claims: Claims) -> User:
+def user_of(claims: TokenClaims) -> User:
     """The user of a token."""
     extra = {"credential-id": f"JTI={claims.id}" if claims.id else ""}
     if claims.pod is not None:

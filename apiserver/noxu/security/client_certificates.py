@@ -43,7 +43,7 @@ Authorities = Callable[[], frozenset[bytes]]
 """The certificates of CAs in DER, which may change."""
 
 
-class Certificate(NamedTuple):
+class ClientCertificate(NamedTuple):
     """What is read of a certificate. Times are in seconds since 1970."""
 
     common_name: str
@@ -66,7 +66,7 @@ class ClientCertificates:
         return verified(given.chain, self._authorities(), self._now()).user
 
 
-def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> Certificate:
+def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> ClientCertificate:
     """The certificate of a client, which one of these CAs has certified. Raises Rejected."""
     found = read(chain[0])
     if authorities.isdisjoint(chain) and not (len(chain) == 1 and _is_issued(chain[0], authorities)):
@@ -97,7 +97,7 @@ def _is_issued(der: bytes, authorities: frozenset[bytes]) -> bool:
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def read(der: bytes) -> Certificate:
+def read(der: bytes) -> ClientCertificate:
     """Read a certificate. Raises Rejected."""
     try:
         return _read(der)
@@ -105,7 +105,7 @@ def read(der: bytes) -> Certificate:
         raise Rejected(MALFORMED) from None
 
 
-def _read(der: bytes) -> Certificate:
+def _read(der: bytes) -> ClientCertificate:
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -118,7 +118,7 @@ def _read(der: bytes) -> Certificate:
         usages = list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     except x509.ExtensionNotFound:
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
-    return Certificate(
+    return ClientCertificate(
         name,
         with_authenticated(User(name, uid, groups, extra)) if name else None,
         found.not_valid_before_utc.timestamp(),

@@ -103,11 +103,6 @@ _TOKENS: Final = expression(rf"(?:^|,)\s*{re.escape(PROTOCOL_PREFIX)}([^,]*)")
 _BASE64: Final = expression("[A-Za-z0-9_-]*")
 
 
-def is_presented(headers: MultiMapping[str]) -> bool:
-    """Whether a header may have a token."""
-    return "Authorization" in headers or "Sec-WebSocket-Protocol" in headers
-
-
 def in_authorization(headers: MultiMapping[str], warnings: list[str]) -> Token | None:
     """The token of the header Authorization, None without one."""
     header = headers.get("Authorization", "")

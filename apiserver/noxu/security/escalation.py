@@ -25,11 +25,11 @@ from noxu.kinds.policy_rules import (
     missing,
     size,
 )
-from noxu.registry.access import Attributes
+from noxu.registry.access import AccessAttributes
 from noxu.registry.draft import Draft
 from noxu.registry.turns import LoopBudgetExceeded
 from noxu.security.authorization import MASTERS
-from noxu.security.rbac import Policy, RoleKey
+from noxu.security.rbac import RoleKey, RolePolicy
 from noxu.values import Object, equal
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -43,7 +43,7 @@ _PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 _OF_THE_COLLECTOR: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
 
-def guards(policy: Policy) -> dict[str, Callable[[Draft], None]]:
+def guards(policy: RolePolicy) -> dict[str, Callable[[Draft], None]]:
     """By plural: what refuses an object that gives its writer rights. They raise ApiError Forbidden."""
     check_role, check_binding = partial(_check_role, policy), partial(_check_binding, policy)
     return {
@@ -54,7 +54,7 @@ def guards(policy: Policy) -> dict[str, Callable[[Draft], None]]:
     }
 
 
-def _check_role(policy: Policy, draft: Draft) -> None:
+def _check_role(policy: RolePolicy, draft: Draft) -> None:
     request, resource = draft.request, draft.resource
     if MASTERS in request.user.groups or _may(draft, "escalate", resource.plural, request.name):
         return
@@ -68,7 +68,7 @@ def _check_role(policy: Policy, draft: Draft) -> None:
         raise _forbidden(draft, "must have cluster-admin privileges to use the aggregationRule")
 
 
-def _check_binding(policy: Policy, draft: Draft) -> None:
+def _check_binding(policy: RolePolicy, draft: Draft) -> None:
     request = draft.request
     if MASTERS in request.user.groups:
         return
@@ -91,7 +91,7 @@ def _check_binding(policy: Policy, draft: Draft) -> None:
 
 def _may(draft: Draft, verb: str, plural: str, name: str, group: str = GROUP) -> bool:
     request = draft.request
-    asked = Attributes(request.user, verb, group, "*", plural, "", request.namespace, name)
+    asked = AccessAttributes(request.user, verb, group, "*", plural, "", request.namespace, name)
     return request.authorize(asked).allowed
 
 
@@ -109,7 +109,7 @@ def _without_its_fields(value: Object) -> Object:
     return {name: item for name, item in value.items() if item} | {"metadata": metadata}
 
 
-def _rules_of(policy: Policy, draft: Draft) -> tuple[list[Object], list[str]]:
+def _rules_of(policy: RolePolicy, draft: Draft) -> tuple[list[Object], list[str]]:
     """(The rules of the user, the errors on the way)."""
     rules, lacking = policy.rules_held(draft.request.user, draft.request.namespace)
     if draft.in_loop and len(rules) > IN_LOOP:
@@ -117,7 +117,7 @@ def _rules_of(policy: Policy, draft: Draft) -> tuple[list[Object], list[str]]:
     return [rule.manifest for rule in rules], [key.not_found for key in lacking]
 
 
-def _check_held(policy: Policy, draft: Draft, rules: Sequence[Object]) -> None:
+def _check_held(policy: RolePolicy, draft: Draft, rules: Sequence[Object]) -> None:
     """Refuse the object if its writer does not have all permissions of the rules (ConfirmNoEscalation)."""
     if draft.in_loop and sum(map(size, rules)) > IN_LOOP:
         raise LoopBudgetExceeded

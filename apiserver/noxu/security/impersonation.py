@@ -26,7 +26,7 @@ from noxu.api.names import label_name, subdomain_name
 from noxu.go.text import quote
 from noxu.go.url import decoded, has_bad_escape
 from noxu.kinds.networking import domain_prefixed_path
-from noxu.registry.access import Attributes, Authorize, Decision, User
+from noxu.registry.access import AccessAttributes, Authorize, Decision, User
 from noxu.security.authorization import MASTERS, refusal
 from noxu.security.claims import USER_PREFIX, account_groups
 from noxu.security.credentials import AUTHENTICATED, UNAUTHENTICATED, valid_text
@@ -100,7 +100,7 @@ def _go_text(uid: str, groups: Sequence[str], extra: Extra) -> str:
 # -- modes --------------------------------------------------------------------------------------------------------------
 
 
-def impersonate(authorize: Authorize, asked: Attributes, other: User) -> Impersonation:
+def impersonate(authorize: Authorize, asked: AccessAttributes, other: User) -> Impersonation:
     """The user of a request that names another one. `asked` is the request. Raises ApiError Forbidden."""
     first: ApiError | None = None
     for mode in _MODES:
@@ -116,7 +116,7 @@ def impersonate(authorize: Authorize, asked: Attributes, other: User) -> Imperso
         raise first or refused from None
 
 
-def _in_mode(authorize: Authorize, asked: Attributes, other: User, mode: str) -> Impersonation:
+def _in_mode(authorize: Authorize, asked: AccessAttributes, other: User, mode: str) -> Impersonation:
     """Raises ApiError."""
     requestor = asked.user
     if mode == "associated-node":  # upstream remembers the answer for all nodes, so the question is for all
@@ -129,8 +129,8 @@ def _in_mode(authorize: Authorize, asked: Attributes, other: User, mode: str) ->
 def _checked(authorize: Authorize, requestor: User, other: User, verb: str, *, constrained: bool) -> Impersonation:
     """The other user, if every part of it is allowed. Raises ApiError."""
     group = _GROUP if constrained else ""
-    groups = _check_name(authorize, Attributes(requestor, verb, group, "v1", "users", name=other.name), other)
-    own = Attributes(requestor, verb, _GROUP, "v1")
+    groups = _check_name(authorize, AccessAttributes(requestor, verb, group, "v1", "users", name=other.name), other)
+    own = AccessAttributes(requestor, verb, _GROUP, "v1")
     if other.uid:
         _require(authorize, own._replace(resource="uids", name=other.uid))
     _check_groups(authorize, own._replace(group=group, resource="groups"), other.groups, constrained=constrained)
@@ -141,7 +141,7 @@ def _checked(authorize: Authorize, requestor: User, other: User, verb: str, *, c
     return Impersonation(other._replace(groups=groups), verb if constrained else "")
 
 
-def _check_name(authorize: Authorize, asked: Attributes, other: User) -> tuple[str, ...]:
+def _check_name(authorize: Authorize, asked: AccessAttributes, other: User) -> tuple[str, ...]:
     """The groups of the other user. Raises ApiError."""
     groups = other.groups
     if asked.group and (node := node_of(other.name)):
@@ -155,7 +155,7 @@ def _check_name(authorize: Authorize, asked: Attributes, other: User) -> tuple[s
     return groups
 
 
-def _check_groups(authorize: Authorize, asked: Attributes, groups: Sequence[str], *, constrained: bool) -> None:
+def _check_groups(authorize: Authorize, asked: AccessAttributes, groups: Sequence[str], *, constrained: bool) -> None:
     """Raises ApiError."""
     if constrained and "" in groups:
         raise _refused(asked, "impersonating the empty string group is not allowed")
@@ -168,7 +168,7 @@ def _check_groups(authorize: Authorize, asked: Attributes, groups: Sequence[str]
 
 
 def _check_extra(
-    authorize: Authorize, asked: Attributes, extra: Mapping[str, Sequence[str]], *, constrained: bool
+    authorize: Authorize, asked: AccessAttributes, extra: Mapping[str, Sequence[str]], *, constrained: bool
 ) -> None:
     """Raises ApiError."""
     if constrained:
@@ -194,14 +194,14 @@ def _faults(extra: Mapping[str, Sequence[str]]) -> Iterator[str]:
             yield "impersonating the empty string value in extra is not allowed"
 
 
-def _require(authorize: Authorize, asked: Attributes) -> None:
+def _require(authorize: Authorize, asked: AccessAttributes) -> None:
     """Raises ApiError Forbidden."""
     decision = authorize(asked)
     if not decision.allowed:
         raise _refused(asked, ": ".join(text for text in (decision.error, decision.reason) if text))
 
 
-def _refused(asked: Attributes, reason: str) -> ApiError:
+def _refused(asked: AccessAttributes, reason: str) -> ApiError:
     return refusal(asked, Decision(allowed=False, reason=reason))
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.files import keep_private, locked, write_whole
 from noxu.security import certificates
-from noxu.security.certificates import Authority, Identity, TlsError
+from noxu.security.certificates import Authority, CertifiedKey, TlsError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -31,7 +31,7 @@ class Pki(NamedTuple):
     """A CA, and the certificate of a server."""
 
     authority: Authority
-    server: Identity
+    server: CertifiedKey
 
 
 def in_memory(names: Collection[str], now: Callable[[], datetime]) -> Pki:
@@ -51,7 +51,7 @@ def kept(directory: Path, names: Collection[str], now: Callable[[], datetime]) -
         raise TlsError(f"cannot keep certificates in {place}: {error.strerror or error}") from None
 
 
-def written(certificate: Path, key: Path, make: Callable[[], Identity]) -> None:
+def written(certificate: Path, key: Path, make: Callable[[], CertifiedKey]) -> None:
     """Make the files of an identity, if neither is there. Raises TlsError if only one is."""
     try:
         certificate.parent.mkdir(parents=True, exist_ok=True)
@@ -74,15 +74,15 @@ def _authority(directory: Path, now: Callable[[], datetime]) -> Authority:
     made = _read(path)
     if made is not None:
         with _naming(path):
-            authority = Authority(Identity(made, certificates.encode_key(key)), now)
+            authority = Authority(CertifiedKey(made, certificates.encode_key(key)), now)
         if authority.ends - now() > certificates.RENEWED_BEFORE:
             return authority
     made = certificates.authority_certificate(key, now())
     write_whole(path, made, 0o644, durable=True)
-    return Authority(Identity(made, certificates.encode_key(key)), now)
+    return Authority(CertifiedKey(made, certificates.encode_key(key)), now)
 
 
-def _server(directory: Path, authority: Authority, names: Collection[str], now: Callable[[], datetime]) -> Identity:
+def _server(directory: Path, authority: Authority, names: Collection[str], now: Callable[[], datetime]) -> CertifiedKey:
     """Raises TlsError, OSError."""
     path, key_path = directory / "apiserver.crt", directory / "apiserver.key"
     key = _key(key_path, path)
@@ -97,7 +97,7 @@ def _server(directory: Path, authority: Authority, names: Collection[str], now: 
                 raise ValueError("its key is not the one in apiserver.key")
         is_new_enough = found.not_valid_after_utc - now() > certificates.RENEWED_BEFORE
         if is_new_enough and set(names) <= {*has.dns, *has.addresses}:
-            return Identity(made, certificates.encode_key(key))
+            return CertifiedKey(made, certificates.encode_key(key))
     issued = authority.issue_server(names, key)
     write_whole(path, issued.certificate, 0o644, durable=True)
     return issued

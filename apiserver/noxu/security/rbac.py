@@ -9,7 +9,7 @@ add. The quirks are upstream's:
 - Without resourceNames a rule is for all names; with some only for these, never for a request without a name.
 - A path matches exactly, `*`, or by the prefix before a `*` at its end. RoleBindings grant no paths.
 
-`Policy` has the roles compiled, and the bindings by user and group. So a request costs as much as its user has bindings in
+`RolePolicy` has the roles compiled, and the bindings by user and group. So a request costs as much as its user has bindings in
 one namespace, or if these are many, as there are rules about the resource in them. All sizes are linear in the objects.
 Expressions of admission may ask from the worker thread, hence the lock.
 """
@@ -28,7 +28,7 @@ from noxu.api.errors import aggregate
 from noxu.cpu_budget import spend
 from noxu.go.text import quote
 from noxu.kinds.policy_rules import covers_path
-from noxu.registry.access import Attributes, Decision, User
+from noxu.registry.access import AccessAttributes, Decision, User
 from noxu.values import Json, Object
 
 ALL: Final = "*"
@@ -41,7 +41,7 @@ MAX_LISTED: Final = 200_000
 _PER_RULE: Final = 50
 
 
-class Rule:
+class PolicyRule:
     """A PolicyRule."""
 
     __slots__ = ("any_group", "any_verb", "groups", "named", "names", "resources", "urls", "verbs")
@@ -100,9 +100,9 @@ class Role:
     __slots__ = ("by_resource", "rules", "urls")
 
     def __init__(self, role: Object) -> None:
-        self.rules = tuple(map(Rule, role.get("rules") or ()))
+        self.rules = tuple(map(PolicyRule, role.get("rules") or ()))
         self.urls = tuple(rule for rule in self.rules if rule.urls)
-        found: dict[str, list[Rule]] = {}
+        found: dict[str, list[PolicyRule]] = {}
         for rule in self.rules:
             for resource in dict.fromkeys(rule.resources):
                 found.setdefault(resource, []).append(rule)
@@ -145,7 +145,7 @@ class Subject(NamedTuple):
     shown: str
 
 
-class Binding:
+class RoleBinding:
     """A binding; `namespace` is "" for a ClusterRoleBinding."""
 
     __slots__ = ("name", "namespace", "role", "subjects")
@@ -184,7 +184,7 @@ class Grant:
 
     __slots__ = ("_decision", "binding", "subject")
 
-    def __init__(self, binding: Binding, subject: Subject) -> None:
+    def __init__(self, binding: RoleBinding, subject: Subject) -> None:
         self.binding = binding
         self.subject = subject
         self._decision: Decision | None = None
@@ -219,7 +219,7 @@ class Grants:
 
     def __init__(self) -> None:
         self.items: list[Grant] = []
-        self._by_resource: dict[str, list[tuple[Sequence[Rule], Grant]]] = {}
+        self._by_resource: dict[str, list[tuple[Sequence[PolicyRule], Grant]]] = {}
         self._granted: dict[RoleKey, Grant] | None = None
         """The first grant of each role, the last role first; None: not known yet."""
         self._indexed: dict[RoleKey, Role | None] = {}
@@ -229,7 +229,7 @@ class Grants:
         insort(self.items, grant, key=_by_name)
         self._version, self._granted, self._indexed = -1, None, {}
 
-    def remove(self, binding: Binding) -> None:
+    def remove(self, binding: RoleBinding) -> None:
         self.items = [grant for grant in self.items if grant.binding is not binding]
         self._version, self._granted, self._indexed = -1, None, {}
 
@@ -277,11 +277,11 @@ class Scope:
     __slots__ = ("bindings", "groups", "users")
 
     def __init__(self) -> None:
-        self.bindings: dict[str, Binding] = {}
+        self.bindings: dict[str, RoleBinding] = {}
         self.users: dict[str, Grants] = {}
         self.groups: dict[str, Grants] = {}
 
-    def put(self, binding: Binding) -> None:
+    def put(self, binding: RoleBinding) -> None:
         self.remove(binding.name)
         self.bindings[binding.name] = binding
         for subject in dict.fromkeys(binding.subjects):
@@ -309,13 +309,13 @@ class Scope:
             if (found := groups.get(group)) is not None:
                 yield found
 
-    def bindings_of(self, user: User) -> list[Binding]:
+    def bindings_of(self, user: User) -> list[RoleBinding]:
         """The bindings that apply to a user, in the order of their names."""
         found = {grant.binding.name: grant.binding for grants in self.grants_to(user) for grant in grants.items}
         return [found[name] for name in sorted(found)]
 
 
-class Policy:
+class RolePolicy:
     """All roles and bindings. Objects are put and removed as they change; a request reads nothing else."""
 
     def __init__(self) -> None:
@@ -348,7 +348,7 @@ class Policy:
 
     def compile_binding(self, namespace: str, name: str, binding: Object) -> Callable[[], None]:
         """As `compile_role`."""
-        compiled_binding = Binding(namespace, name, binding)
+        compiled_binding = RoleBinding(namespace, name, binding)
 
         def put() -> None:
             with self._lock:
@@ -371,7 +371,7 @@ class Policy:
 
     # -- answers
 
-    def authorize(self, asked: Attributes) -> Decision:
+    def authorize(self, asked: AccessAttributes) -> Decision:
         """An `Authorize`. A refusal names the roles that are missing."""
         with self._lock:
             grant = self._grant_of_path(asked) if asked.path is not None else self._grant_of_object(asked)
@@ -380,7 +380,7 @@ class Policy:
             missing = self._missing_roles(asked.user, asked.namespace)
         return Decision(allowed=False, reason=f"RBAC: {aggregate(missing)}") if missing else NO_OPINION
 
-    def _grant_of_object(self, asked: Attributes) -> Grant | None:
+    def _grant_of_object(self, asked: AccessAttributes) -> Grant | None:
         user, resource, subresource = asked.user, asked.resource, asked.subresource
         keys = (f"{resource}/{subresource}", ALL, f"*/{subresource}") if subresource else (resource, ALL)
         question = Question(keys, asked.verb, asked.group, asked.name)
@@ -391,7 +391,7 @@ class Policy:
                     return grant
         return None
 
-    def _grant_of_path(self, asked: Attributes) -> Grant | None:
+    def _grant_of_path(self, asked: AccessAttributes) -> Grant | None:
         assert asked.path is not None
         for grants in self._cluster.grants_to(asked.user):
             for grant in grants.items:
@@ -412,14 +412,14 @@ class Policy:
         bindings = self._bindings_of(user, namespace)
         return [binding.role.missing for binding in bindings if binding.role not in roles]
 
-    def _bindings_of(self, user: User, namespace: str) -> Iterator[Binding]:
+    def _bindings_of(self, user: User, namespace: str) -> Iterator[RoleBinding]:
         for scope in self._scopes(namespace):
             yield from scope.bindings_of(user)
 
-    def rules_of(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleKey], bool]:
+    def rules_of(self, user: User, namespace: str) -> tuple[list[PolicyRule], list[RoleKey], bool]:
         """(The rules that apply to a user in a namespace or the cluster, in the order of the bindings, missing roles,
         whether these are all rules: their sum is limited, because small bindings repeat large roles)."""
-        rules: list[Rule] = []
+        rules: list[PolicyRule] = []
         missing: list[RoleKey] = []
         left = MAX_LISTED
         for key, role in self._roles_of(user, namespace):
@@ -433,7 +433,7 @@ class Policy:
             rules += role.rules
         return rules, missing, True
 
-    def rules_held(self, user: User, namespace: str) -> tuple[list[Rule], list[RoleKey]]:
+    def rules_held(self, user: User, namespace: str) -> tuple[list[PolicyRule], list[RoleKey]]:
         """(The rules that a user has in a namespace or the cluster, those of each role once, missing roles)."""
         roles = self._roles_of(user, namespace)
         unique = {id(role): role for _, role in roles if role is not None}

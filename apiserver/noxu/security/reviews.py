@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from noxu.api import errors
 from noxu.api.selectors import label_selector, parse_fields, parse_labels
-from noxu.registry.access import Attributes, Authorize, User
+from noxu.registry.access import AccessAttributes, Authorize, User
 from noxu.registry.draft import Draft
 from noxu.registry.offload import offload_if_long
 from noxu.security.authentication import Authenticators
@@ -46,13 +46,13 @@ def review(authorize: Authorize, user: User, spec: Object) -> Object:
     return status | ({"evaluationError": error} if error else {})
 
 
-def _question(user: User, spec: Object) -> Attributes:
+def _question(user: User, spec: Object) -> AccessAttributes:
     about: Object | None = spec.get("resourceAttributes")
     if about is None:
         about = spec.get("nonResourceAttributes") or {}
-        return Attributes(user, about.get("verb", ""), path=about.get("path", ""))
+        return AccessAttributes(user, about.get("verb", ""), path=about.get("path", ""))
     names = ("verb", "group", "resource", "subresource", "namespace", "name")
-    return Attributes(user, version=about.get("version") or "*", **{name: about.get(name, "") for name in names})
+    return AccessAttributes(user, version=about.get("version") or "*", **{name: about.get(name, "") for name in names})
 
 
 def _check_raw_fields(text: str) -> None:

@@ -28,7 +28,7 @@ from noxu import files
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.go import pem
 from noxu.security import certificates
-from noxu.security.certificates import Identity, TlsError
+from noxu.security.certificates import CertifiedKey, TlsError
 
 RELOAD_EVERY: Final = 10.0  # seconds; upstream watches the files, and reads them every minute
 _MISSING: Final = "a part in PEM is missing"
@@ -57,7 +57,7 @@ class Named(NamedTuple):
 class Material:
     """What TLS is configured with. `authorities` are CAs of clients in PEM, `authority_file` is a file of more."""
 
-    default: Identity | Files
+    default: CertifiedKey | Files
     named: tuple[Named, ...] = ()
     authorities: tuple[bytes, ...] = ()
     authority_file: Path | None = None
@@ -69,8 +69,8 @@ class Material:
 class _Loaded(NamedTuple):
     """The content of all files."""
 
-    default: Identity
-    named: tuple[Identity, ...]
+    default: CertifiedKey
+    named: tuple[CertifiedKey, ...]
     authorities: tuple[bytes, ...]
     proxy_authorities: tuple[bytes, ...]
 
@@ -147,7 +147,7 @@ def parse_named(text: str) -> Named:
 
 def _load(material: Material) -> _Loaded:
     """Raises TlsError."""
-    default = material.default if isinstance(material.default, Identity) else _identity(material.default)
+    default = material.default if isinstance(material.default, CertifiedKey) else _identity(material.default)
     file = material.authority_file
     authorities = material.authorities + ((_read(file),) if file is not None else ())
     proxies = () if material.proxy_authority_file is None else (_read(material.proxy_authority_file),)
@@ -168,9 +168,9 @@ def _in_one(bundle: bytes) -> bytes:
     return found
 
 
-def _identity(files: Files) -> Identity:
+def _identity(files: Files) -> CertifiedKey:
     """Raises TlsError."""
-    return Identity(_read(files.certificate), _read(files.key))
+    return CertifiedKey(_read(files.certificate), _read(files.key))
 
 
 def _read(path: Path) -> bytes:
@@ -247,7 +247,9 @@ def _names_in(certificate: bytes, file: Path) -> list[str]:
     return [_normal(name) for name in (*common, *found.dns, *found.addresses)]
 
 
-def _context(identity: Identity, where: str, authorities: Sequence[bytes], minimum: ssl.TLSVersion) -> ssl.SSLContext:
+def _context(
+    identity: CertifiedKey, where: str, authorities: Sequence[bytes], minimum: ssl.TLSVersion
+) -> ssl.SSLContext:
     """`where`: the files of the identity, for errors. Raises TlsError."""
 
     def no_password() -> str:

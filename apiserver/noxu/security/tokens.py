@@ -22,12 +22,12 @@ from noxu.config import DEFAULT_ISSUER
 from noxu.go.text import quote_list
 from noxu.go.time import unix_nanos
 from noxu.identifiers import new_uuid
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.stored_object import StoredObject, key_of
+from noxu.registry.stored_object import StoredObject
 from noxu.security import claims as of_tokens
-from noxu.security.claims import LEGACY_ISSUER, Claims, Reference
+from noxu.security.claims import LEGACY_ISSUER, Reference, TokenClaims
 from noxu.security.credentials import Disputable, Identity, Rejected, Token, Unloaded
 from noxu.security.keys import BAD_SIGNATURE, Keys
 from noxu.values import Object
@@ -58,7 +58,7 @@ UNBOUND: Final = Bound()
 class _Verified:
     """A token whose signature is good. `entries` are the objects that have been found good for it."""
 
-    claims: Claims
+    claims: TokenClaims
     identity: Identity
     needed: tuple[tuple[Resource, Key, Reference], ...]
     """The objects that must exist: first the account."""
@@ -200,7 +200,7 @@ class Tokens:
         if not any("deletionTimestamp" in _metadata(entry) for entry in found):
             verified.entries = found
 
-    def _needed(self, claims: Claims) -> Iterator[tuple[Resource, Key, Reference]]:
+    def _needed(self, claims: TokenClaims) -> Iterator[tuple[Resource, Key, Reference]]:
         """The objects that must exist for a token to be good: first the account."""
         if claims.is_legacy and not self._lookup:
             return
@@ -220,7 +220,7 @@ class Tokens:
         return collection.entries.get(needed[1])
 
     def _check_object(
-        self, claims: Claims, resource: Resource, reference: Reference, entry: StoredObject | None, now: float
+        self, claims: TokenClaims, resource: Resource, reference: Reference, entry: StoredObject | None, now: float
     ) -> None:
         is_account = resource is self._accounts
         if entry is None:
@@ -241,7 +241,7 @@ class Tokens:
             raise Rejected(gone if is_account else INVALIDATED)
 
     def _check_legacy(
-        self, claims: Claims, token: Token, account: StoredObject | None, secret: StoredObject | None
+        self, claims: TokenClaims, token: Token, account: StoredObject | None, secret: StoredObject | None
     ) -> None:
         assert claims.secret is not None
         stored: Object = {} if secret is None else codec.decode_stored(secret.stored)
@@ -272,7 +272,7 @@ def _untracked(namespace: str, name: str) -> None:
     """The use of legacy tokens is not recorded."""
 
 
-def _check_times(claims: Claims, now: float) -> None:
+def _check_times(claims: TokenClaims, now: float) -> None:
     """Raises Rejected."""
     if claims.not_before is not None and now + LEEWAY < claims.not_before:
         raise Rejected("service account token is not valid yet")

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final
 
-from noxu.admission.matching import Criteria, Rule
+from noxu.admission.matching import AdmissionRule, Criteria
 from noxu.admission.reviews import Hook
 from noxu.api import codec
 from noxu.api.json_patches import difference
@@ -23,7 +23,7 @@ from noxu.go import base64 as go_base64
 from noxu.http.recent_requests import hook_errors
 from noxu.testing import addresses
 from noxu.values import Json, Object, copy
-from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Endpoint, Reply
+from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, WebhookEndpoint, WebhookReply
 
 Function = Callable[..., Any]
 
@@ -90,14 +90,14 @@ def hook(
 ) -> Hook:
     """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
     plural, group, subresource = addresses.parts(resource)
-    rule = Rule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
+    rule = AdmissionRule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
     name = name or getattr(function, "__name__", "function")
     return Hook(
         f"in process/{name}/{id(function)}",
         "in process",
         name,
         Criteria((rule,)),
-        Endpoint(f"function://{name}"),
+        WebhookEndpoint(f"function://{name}"),
         caller=_caller(function, _mutation if mutating else _validation),
         reinvoke=reinvoke,
     )
@@ -114,13 +114,13 @@ Answer = Callable[[Function, Object], Awaitable[Object]]
 
 def _caller(function: Function, answer: Answer) -> Caller:
     async def call(
-        endpoint: Endpoint,  # noqa: ARG001
+        endpoint: WebhookEndpoint,  # noqa: ARG001
         body: bytes,
         *,
         timeout: int,  # noqa: ASYNC109 - as for every caller
         user_agent: str = USER_AGENT,  # noqa: ARG001
         limit: int = MAX_ANSWER,  # noqa: ARG001
-    ) -> Reply:
+    ) -> WebhookReply:
         review = codec.decode_stored(body)
         request = review["request"]
         try:
@@ -135,7 +135,7 @@ def _caller(function: Function, answer: Answer) -> Caller:
         except FunctionError as error:
             raise CallFailed(str(error)) from error
         review["response"] = {"uid": request["uid"], **response}
-        return Reply(200, "application/json", codec.encode(review, sort_keys=False))
+        return WebhookReply(200, "application/json", codec.encode(review, sort_keys=False))
 
     return call
 

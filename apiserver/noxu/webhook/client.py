@@ -1,6 +1,6 @@
 """Calls of webhooks, for any kind of review (apiserver/pkg/util/webhook and client-go's rest client).
 
-There is no I/O: `Endpoint` is the target of a WebhookClientConfig, a `Caller` sends a review to it, and `read_review`
+There is no I/O: `WebhookEndpoint` is the target of a WebhookClientConfig, a `Caller` sends a review to it, and `read_review`
 reads the review in the answer. Every failure is a `CallFailed` with upstream's message.
 """
 
@@ -53,7 +53,7 @@ class Service(NamedTuple):
     port: int = HTTPS_PORT
 
 
-class Endpoint(NamedTuple):
+class WebhookEndpoint(NamedTuple):
     """The target of calls.
 
     `url` is in Go's form, without a query. `ca_bundle` is PEM; without it the system's authorities are used.
@@ -64,7 +64,7 @@ class Endpoint(NamedTuple):
     service: Service | None = None
 
 
-def endpoint_of(config: Object) -> Endpoint:
+def endpoint_of(config: Object) -> WebhookEndpoint:
     """The endpoint of a WebhookClientConfig, of admission or of conversion. Raises Unusable."""
     ca_bundle = go_base64.decode(config.get("caBundle") or "")
     service: Object | None = config.get("service")
@@ -78,7 +78,7 @@ def endpoint_of(config: Object) -> Endpoint:
         raise Unusable("webhook configuration must have either service or URL")
     if error := x509.load_error(ca_bundle):
         raise Unusable(error)
-    return Endpoint(url, ca_bundle, reference)
+    return WebhookEndpoint(url, ca_bundle, reference)
 
 
 def _without_query(text: str) -> str:
@@ -95,7 +95,7 @@ def _cleaned(path: str) -> str:
     return "/" + percent_encode(clean, safe="/$&+,:;=@~!*'()", errors="surrogateescape")
 
 
-class Reply(NamedTuple):
+class WebhookReply(NamedTuple):
     """The HTTP response of a webhook. `content_type` is None without that header."""
 
     code: int
@@ -108,13 +108,13 @@ class Caller(Protocol):
 
     async def __call__(
         self,
-        endpoint: Endpoint,
+        endpoint: WebhookEndpoint,
         body: bytes,
         *,
         timeout: int,  # noqa: ASYNC109 - also sent to the webhook
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
-    ) -> Reply:
+    ) -> WebhookReply:
         """POST a review as JSON. Raises CallFailed.
 
         `timeout` is in seconds, until the last byte of the answer; `limit` is the maximum size of the answer in bytes.
@@ -122,7 +122,7 @@ class Caller(Protocol):
         ...
 
 
-def describe(endpoint: Endpoint, timeout: int) -> str:
+def describe(endpoint: WebhookEndpoint, timeout: int) -> str:
     """The beginning of Go's errors about a call."""
     return f"Post {quote(f'{endpoint.url}?timeout={timeout}s')}"
 
@@ -149,7 +149,7 @@ _IN_EVERY_VERSION: Final = (
 _VERSIONS: Final = ("v1", "v1beta1")
 
 
-def read_review(reply: Reply, kind: ReviewKind) -> Object:
+def read_review(reply: WebhookReply, kind: ReviewKind) -> Object:
     """The decoded review in an answer, with the `kind` and `apiVersion` that were sent. Raises CallFailed."""
     if error := _media_type_error(reply.content_type):
         raise CallFailed(f"Internal error occurred: {error}")
@@ -221,7 +221,7 @@ _HTTP_ERRORS: Final = {
 }
 
 
-def _http_error(reply: Reply) -> str:
+def _http_error(reply: WebhookReply) -> str:
     """client-go's message for an HTTP error: that of a Status, or one for the code (NewGenericServerResponse)."""
     message = _message_of_status(reply.body)
     if message is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from noxu.registry.conversion import review as conversion_review
 from noxu.registry.conversion.review import REVIEWS, ConversionFailed, encode, new_request, version_of
-from noxu.webhook.client import CallFailed, Reply, read_review
+from noxu.webhook.client import CallFailed, WebhookReply, read_review
 
 UID = "5f2d3c6e-0000-4000-8000-000000000000"
 ORIGINAL = {
@@ -57,7 +57,7 @@ def outcome(sent: Any, version: str = "v1", originals: tuple[Any, ...] = (ORIGIN
     body = (sent if isinstance(sent, str) else json.dumps(sent)).encode()
     request = new_request(UID, "example.com/v2", originals)
     try:
-        review = read_review(Reply(200, "application/json", body), REVIEWS[version])
+        review = read_review(WebhookReply(200, "application/json", body), REVIEWS[version])
         return conversion_review.read(body, review, version, request)
     except CallFailed as failed:
         return f"{FROM} failed: {failed.text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.rules import Rules
+from noxu.admission.builtin.rules import PluginRules
 from noxu.go import base64, x509
 from noxu.go.text import quote
 from noxu.go.x509 import ORGANIZATION
@@ -33,14 +33,14 @@ async def _check_signing(request: Attributes) -> None:
 def _require(request: Attributes, verb: str) -> None:
     asking = request.draft.request
     signer = request.draft.new["spec"].get("signerName", "")
-    asked = access.Attributes(asking.user, verb, "certificates.k8s.io", "*", "signers")
+    asked = access.AccessAttributes(asking.user, verb, "certificates.k8s.io", "*", "signers")
     domain = f"{signer.partition('/')[0]}/*"
     if not any(asking.authorize(asked._replace(name=name)).allowed for name in (signer, domain)):
         raise refusal(request, f"user not permitted to {verb} requests with signerName {quote(signer)}")
 
 
-APPROVAL: Final = Rules(validate=_check_approval)
-SIGNING: Final = Rules(validate=_check_signing)
+APPROVAL: Final = PluginRules(validate=_check_approval)
+SIGNING: Final = PluginRules(validate=_check_signing)
 
 
 async def _restrict_subject(request: Attributes) -> None:
@@ -58,4 +58,4 @@ async def _restrict_subject(request: Attributes) -> None:
         raise refusal(request, f"use of {_CLIENT_SIGNER} signer with {_MASTERS} group is not allowed")
 
 
-SUBJECT_RESTRICTION: Final = Rules(validate=_restrict_subject)
+SUBJECT_RESTRICTION: Final = PluginRules(validate=_restrict_subject)

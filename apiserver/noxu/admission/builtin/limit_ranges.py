@@ -10,7 +10,7 @@ from typing import Final
 
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.builtin.pods import Resources, of_container, of_pod, quantities
-from noxu.admission.builtin.rules import Rules, objects
+from noxu.admission.builtin.rules import PluginRules, objects
 from noxu.api.errors import aggregate
 from noxu.go.quantity import approximate_float, compare, sign
 from noxu.values import Object
@@ -130,4 +130,4 @@ def _minimum(limit: Object, requests: Resources, limits: Resources) -> Iterator[
             yield f"{rule}, but limit is {limits[name]}"
 
 
-RULES: Final = Rules(mutate=_set_defaults, validate=_check)
+RULES: Final = PluginRules(mutate=_set_defaults, validate=_check)

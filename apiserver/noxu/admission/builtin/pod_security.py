@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from noxu.admission.attributes import Attributes, refusal
 from noxu.admission.builtin.pod_security_checks import LATEST, LEVELS, Level, Violation, violations
-from noxu.admission.builtin.rules import Rules, resource_of
+from noxu.admission.builtin.rules import PluginRules, resource_of
 from noxu.api import errors, field
 from noxu.api.errors import Qualified
 from noxu.api.field import FieldError
@@ -56,13 +56,13 @@ class Standard(NamedTuple):
         return violations(self.level, minor, annotations, pod.get("spec") or {})
 
 
-class Policy(NamedTuple):
+class PodSecurityLevels(NamedTuple):
     enforce: Standard = Standard()
     audit: Standard = Standard()
     warn: Standard = Standard()
 
 
-def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[FieldError]]:
+def policy_of(labels: Mapping[str, str]) -> tuple[PodSecurityLevels, list[FieldError]]:
     """The policy of a namespace, and what is wrong with its labels (PolicyToEvaluate).
 
     Without a valid level, `enforce` is restricted, and the others are privileged. `warn` is at least as strict as
@@ -84,7 +84,7 @@ def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[FieldError]]:
     if follows and enforce.strictness > warn.strictness:
         has_version = f"{PREFIX}warn-version" in labels
         found["warn"] = Standard(enforce.level, warn.version if has_version else enforce.version)
-    return Policy(**found), faults
+    return PodSecurityLevels(**found), faults
 
 
 def _invalid(label: str, value: str, why: str) -> FieldError:
@@ -204,4 +204,4 @@ def _pods(names: list[str]) -> str:
     return f"{first} (and {others} other {'pod' if others == 1 else 'pods'})"
 
 
-RULES: Final = Rules(validate=_validate)
+RULES: Final = PluginRules(validate=_validate)

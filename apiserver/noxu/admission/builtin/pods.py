@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.rules import Rules, find, objects
+from noxu.admission.builtin.rules import PluginRules, find, objects
 from noxu.go.quantity import Quantity, add, compare, parse
 from noxu.values import Json, Object
 
@@ -105,7 +105,7 @@ def _concerns(toleration: Object, key: str) -> bool:
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in ("NoExecute", "")
 
 
-TOLERATIONS: Final = Rules(mutate=_tolerate_for_some_time)
+TOLERATIONS: Final = PluginRules(mutate=_tolerate_for_some_time)
 
 
 def merged(first: list[Object], second: list[Object]) -> list[Object]:
@@ -193,7 +193,7 @@ async def _default_class(request: Attributes) -> Object | None:
     )
 
 
-PRIORITY: Final = Rules(mutate=_set_priority, validate=_allow_one_default)
+PRIORITY: Final = PluginRules(mutate=_set_priority, validate=_allow_one_default)
 
 
 # -- runtime classes --------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def _equal(left: Object, right: Object) -> bool:
     return left.keys() == right.keys() and all(compare(parse(left[name]), parse(right[name])) == 0 for name in left)
 
 
-RUNTIME_CLASS: Final = Rules(mutate=_complete_class, validate=_validate_class)
+RUNTIME_CLASS: Final = PluginRules(mutate=_complete_class, validate=_validate_class)
 
 
 # -- node taints ------------------------------------------------------------------------------------------------------
@@ -276,4 +276,4 @@ async def _taint(request: Attributes) -> None:
         spec["taints"] = [*taints, {"key": NOT_READY, "effect": _EFFECT}]
 
 
-NODE_TAINTS: Final = Rules(mutate=_taint)
+NODE_TAINTS: Final = PluginRules(mutate=_taint)

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from noxu.registry import reader
+from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import key_of, object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Check: TypeAlias = "Callable[[Attributes], Awaitable[None]]"
 """Raises ApiError to refuse. In mutating admission it may change `request.draft.new` in place."""
 
 
-class Rules(NamedTuple):
+class PluginRules(NamedTuple):
     """The functions are called for creations and updates of the resources that the table names, subresources included."""
 
     mutate: Check | None = None

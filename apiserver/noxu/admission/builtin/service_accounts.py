@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from noxu.admission.attributes import Attributes, refusal
-from noxu.admission.builtin.rules import Rules, find
+from noxu.admission.builtin.rules import PluginRules, find
 from noxu.api.meta import generate_name
 from noxu.values import Object
 
@@ -166,4 +166,4 @@ def _check_environment(request: Attributes, account: Object, list_name: str, wha
             raise refusal(request, f"{where} is not allowed because {by} does not reference that secret")
 
 
-RULES: Final = Rules(mutate=_complete, validate=_validate)
+RULES: Final = PluginRules(mutate=_complete, validate=_validate)

@@ -10,7 +10,7 @@ from collections.abc import Container
 from importlib import import_module
 from typing import Final, NamedTuple
 
-from noxu.admission.builtin.rules import Rules
+from noxu.admission.builtin.rules import PluginRules
 
 _WITH_PODS: Final = (
     "/pods", "/podtemplates", "/replicationcontrollers", "apps/daemonsets", "apps/deployments", "apps/replicasets",
@@ -27,9 +27,9 @@ class Listed(NamedTuple):
     collections: tuple[str, ...]
     rules: str
 
-    def load(self) -> Rules:
+    def load(self) -> PluginRules:
         module, _, name = self.rules.partition(".")
-        found: Rules = getattr(import_module(f"{__package__}.{module}"), name)
+        found: PluginRules = getattr(import_module(f"{__package__}.{module}"), name)
         return found
 
 
@@ -67,9 +67,9 @@ class Consulted:
                     self._listed.setdefault(collection, []).append(listed)
         self.collections = frozenset(self._listed)
         """The collections for which there are plug-ins."""
-        self._rules: dict[str, tuple[tuple[str, Rules], ...]] = {}
+        self._rules: dict[str, tuple[tuple[str, PluginRules], ...]] = {}
 
-    def rules(self, collection: str) -> tuple[tuple[str, Rules], ...]:
+    def rules(self, collection: str) -> tuple[tuple[str, PluginRules], ...]:
         """(name, rules) of the plug-ins for a collection, in order."""
         found = self._rules.get(collection)
         if found is None:

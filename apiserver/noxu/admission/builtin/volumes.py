@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.admission.attributes import Attributes
-from noxu.admission.builtin.rules import Rules, find, newest_default, objects
+from noxu.admission.builtin.rules import PluginRules, find, newest_default, objects
 from noxu.go.quantity import Quantity, compare, parse
 from noxu.values import Object
 
@@ -67,8 +67,8 @@ def class_of(claim: Object) -> str:
     )
 
 
-PROTECTION: Final = Rules(mutate=_protect)
-RESIZE: Final = Rules(validate=_allow_growth)
+PROTECTION: Final = PluginRules(mutate=_protect)
+RESIZE: Final = PluginRules(validate=_allow_growth)
 
 
 # -- default classes --------------------------------------------------------------------------------------------------
@@ -105,5 +105,5 @@ async def _set_ingress_class(request: Attributes) -> None:
         spec["ingressClassName"] = found["metadata"]["name"]
 
 
-DEFAULT_STORAGE: Final = Rules(mutate=_set_storage_class)
-DEFAULT_INGRESS: Final = Rules(mutate=_set_ingress_class)
+DEFAULT_STORAGE: Final = PluginRules(mutate=_set_storage_class)
+DEFAULT_INGRESS: Final = PluginRules(mutate=_set_ingress_class)

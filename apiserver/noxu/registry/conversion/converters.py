@@ -61,7 +61,7 @@ class Conversions:
     def define(self, name: str, spec: Object) -> ReviewConverter | None:
         """Register a definition before it is served; its converter, None if it needs no webhook."""
         conversion = spec.get("conversion") or {}
-        self._webhooks[name] = None
+        self._webhooks[name] = None  # of the definition as it was before
         if conversion.get("strategy") == "Webhook" and self.call is not None:
             self._webhooks[name] = self._converter(
                 name, _of_review("send_to")(conversion["webhook"], self.call, self._seconds)
@@ -214,7 +214,7 @@ async def _converted(
     weight = sum([len(entry.stored) for entry in entries])
     started = asyncio.get_running_loop().time()
     try:
-        values = await offload(weight, _values, entries, resource)
+        values = await offload(weight, _values, entries, resource)  # decoded anew: the webhook's caller owns them
         converted = await converter.convert(values, resource.api_version, weight)
         return await offload(converted.weight, _converted_entries, entries, converted.values, resource), None
     except ApiError as error:
@@ -243,7 +243,7 @@ def _converted_entries(
     """Raises ApiError."""
     found = []
     for entry, value in zip(entries, values, strict=True):
-        _prune(value, resource)
+        _prune(value, resource)  # in place: the value came from the reply
         found.append(converted_entry(entry, resource, value))
     return found
 
@@ -268,7 +268,7 @@ async def changes_before_failure(
             converted = await _converted_change(change, resource, with_before)
         except ApiError as error:
             return found, error
-        converted.frames = change.frames
+        converted.frames = change.frames  # shared: whoever encodes first does so for all
         found.append(converted)
     return found, None
 
@@ -295,11 +295,11 @@ async def _result(change: Change, resource: Resource, is_before: bool, with_befo
         _start_conversions([change], resource, with_before)
         assert change.converted is not None
         task, n = conversion = change.converted[resource, is_before]
-        result = (await asyncio.shield(task))[n]
+        result = (await asyncio.shield(task))[n]  # a watch that ends does not cancel it for the others
         if isinstance(result, StoredObject):
             return result
         if change.converted.get((resource, is_before)) is conversion:
-            del change.converted[resource, is_before]
+            del change.converted[resource, is_before]  # a failure is not kept, and the next watch tries again
         if result is not None:
             raise result
     raise internal_error("other changes, converted together with this one, failed too often")
@@ -319,7 +319,7 @@ def _start_conversions(changes: Sequence[Change], resource: Resource, with_befor
         task = asyncio.ensure_future(_convert_all(entries, resource))
         for n, (change, is_before, _) in enumerate(missing):
             assert change.converted is not None
-            change.converted[resource, is_before] = task, n
+            change.converted[resource, is_before] = task, n  # shared: other watches await the same task
 
 
 async def _convert_all(entries: list[StoredObject], resource: Resource) -> list[StoredObject | ApiError | None]:

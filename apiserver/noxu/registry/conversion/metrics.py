@@ -17,7 +17,7 @@ CALL_FAILED: Final = "conversion_webhook_call_failure"
 BAD_ANSWER: Final = "conversion_webhook_malformed_response_failure"
 
 
-class State:
+class ConversionState:
     """The state of one conversion."""
 
     failure = CALL_FAILED
@@ -25,7 +25,7 @@ class State:
 
     def answered(self) -> None:
         """The webhook has answered."""
-        self.failure = BAD_ANSWER
+        self.failure = BAD_ANSWER  # what fails from now on is the answer's fault
 
 
 class ConversionMetrics:
@@ -52,9 +52,9 @@ class ConversionMetrics:
         )
 
     @contextlib.contextmanager
-    def conversion(self, definition: str, source: str, target: str) -> Iterator[State]:
+    def conversion(self, definition: str, source: str, target: str) -> Iterator[ConversionState]:
         """Measure a conversion from one version to another. It fails if the body raises something."""
-        state, start, succeeded = State(), time.perf_counter(), False
+        state, start, succeeded = ConversionState(), time.perf_counter(), False
         try:
             yield state
             succeeded = True

@@ -28,7 +28,7 @@ from noxu.registry.conversion.metrics import ConversionMetrics
 from noxu.registry.offload import offload
 from noxu.registry.resource import Converted
 from noxu.values import Json, Object, copy
-from noxu.webhook.client import Caller, CallFailed, Reply, ReviewKind, endpoint_of, read_review
+from noxu.webhook.client import Caller, CallFailed, ReviewKind, WebhookReply, endpoint_of, read_review
 
 VERSIONS: Final = ("v1", "v1beta1")
 KIND: Final = "ConversionReview"
@@ -155,6 +155,7 @@ def _accept(original: Object, value: Object, api_version: str, n: int) -> None:
         if before != after:
             raise ConversionFailed(f"{source} returned invalid object: must have the same {what}: {before} != {after}")
     try:
+        # in place: the value came from the reply
         value["metadata"] = _restored(original.get("metadata"), value.get("metadata"))
     except ConversionFailed as failed:
         raise ConversionFailed(f"{source} returned invalid metadata: {failed}") from None
@@ -172,7 +173,7 @@ def _restored(original: Json, sent: Json) -> Object:
         if sent is None:
             raise ConversionFailed("missing metadata in converted object")
         raise ConversionFailed(f"invalid metadata of type {go_type(sent)} in converted object")
-    restored: Object = copy(original) if original is not None else {}
+    restored: Object = copy(original) if original is not None else {}  # a copy: the request's objects are not changed
     for name in ("labels", "annotations"):
         texts = sent.get(name)
         if texts is None:
@@ -186,7 +187,7 @@ def _restored(original: Json, sent: Json) -> Object:
                 raise ConversionFailed(f"metadata.{name}[{key}] {why}")
         if texts != (restored.get(name) or {}) and (invalid := _metadata_errors(name, texts)):
             raise ConversionFailed(aggregate(str(error) for error in invalid))
-        restored[name] = texts
+        restored[name] = texts  # shared with the reply, which nobody else has
     return restored
 
 
@@ -255,7 +256,7 @@ def _skip(text: str, at: int) -> int:
 class ReviewReply(NamedTuple):
     """The reply to a review. `version` is the version of the ConversionReview."""
 
-    reply: Reply
+    reply: WebhookReply
     version: str
 
 
@@ -300,7 +301,7 @@ class ReviewConverter:
             raise errors.plain_error(f"{source_of(values[0])} failed: {failed.text}") from None
 
 
-def _read(reply: Reply, version: str, request: Object) -> list[Object]:
+def _read(reply: WebhookReply, version: str, request: Object) -> list[Object]:
     """Raises ConversionFailed or CallFailed."""
     decoded = read_review(reply, REVIEWS[version])
     return read(reply.body, decoded, version, request)
@@ -331,6 +332,6 @@ def send_in_process(
             raise CallFailed("context deadline exceeded") from None
         gvk = REVIEWS["v1"].gvk
         body = {"kind": gvk.kind, "apiVersion": gvk.api_version, "response": response}
-        return ReviewReply(Reply(200, "application/json", codec.encode(body, sort_keys=False)), "v1")
+        return ReviewReply(WebhookReply(200, "application/json", codec.encode(body, sort_keys=False)), "v1")
 
     return send

@@ -13,11 +13,12 @@ from typing import Final, NamedTuple, NoReturn
 from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.field import FieldError
+from noxu.api.names import check_path_name
 from noxu.go.text import quote
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import check_path_name, object_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 
 NO_KUBELET: Final = "there is no kubelet: pods are stored, not run"

@@ -7,10 +7,11 @@ from typing import Final
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
+from noxu.api.names import check_path_name
 from noxu.registry.draft import Draft
 from noxu.registry.persistence import attempt_again
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import check_path_name, new_entry, object_at
+from noxu.registry.stored_object import new_entry, object_at
 from noxu.values import Object, copy, equal
 
 NO_NAME: Final = "Name parameter required."

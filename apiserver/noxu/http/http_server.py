@@ -1,0 +1,78 @@
+"""The HTTP server: it makes the connections, and the application when the first request arrives.
+
+The application and the pipeline of writes are a third of all modules, which a server needs for requests only. A thread imports
+them meanwhile, so that the event loop is not held; the requests that have arrived wait for it. A server without requests starts
+sooner, and needs less memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from noxu.http.clients import Clients
+from noxu.http.connection import Connection
+from noxu.http.received import Received
+from noxu.registry.offload import imported
+
+if TYPE_CHECKING:
+    from noxu.http.app import App
+
+MODULES: Final = (
+    "noxu.http.application", "noxu.registry.write", "noxu.admission.attributes",
+)  # fmt: skip
+"""What requests need; they import all others."""
+
+
+class HttpServer:
+    """`make` makes the application; it imports modules of MODULES itself. `own_process`: the process is that of the server."""
+
+    def __init__(self, make: Callable[[], App], clients: Clients, *, own_process: bool = False) -> None:
+        self.clients = clients
+        self.made: App | None = None
+        self._make = make
+        self._importing = _uncollected if own_process else contextlib.nullcontext
+        self._handle: Callable[[Received], Awaitable[None]] = self.handle
+
+    @property
+    def app(self) -> App:
+        """The application. It is made now if no request has arrived."""
+        if self.made is None:
+            self.made = app = self._make()  # once: requests that have waited for the modules find it here
+            self._handle = app.handle  # connections that are accepted later call the application itself
+        return self.made
+
+    def connection(self) -> Connection:
+        """A connection for a socket that has been accepted: the factory of `loop.create_server`."""
+        return Connection(self._handle, asyncio.get_running_loop(), self.clients)
+
+    def handle(self, request: Received) -> Awaitable[None]:
+        """Answer a request."""
+        return self._handle_first(request) if self.made is None else self.made.handle(request)
+
+    async def _handle_first(self, request: Received) -> None:
+        with self._importing():
+            for name in MODULES:
+                await imported(name)
+            app = self.app
+        await app.handle(request)
+
+    async def shutdown(self, seconds: float) -> None:
+        """Close all connections: idle ones at once, others when their requests are answered, within so many seconds."""
+        # a list: connections leave the register while others are awaited
+        connections = [peer for peer in self.clients.connections if isinstance(peer, Connection)]
+        await asyncio.gather(*[connection.shutdown(seconds) for connection in connections])
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collections meanwhile, nor later of what is made meanwhile: modules live until the end."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
