@@ -47,10 +47,13 @@ class Contained:
         return True
 
 
-def call_all(activity: object, functions: Iterable[Callable[[T], object]], argument: T) -> None:
-    """Call each function with the argument, all of them even if some fail. Costs less than a `Contained` for each."""
+def call_all(activity: str, functions: Iterable[Callable[[T], object]], argument: T) -> None:
+    """Call each function with the argument, all of them even if some fail. Costs less than a `Contained` for each.
+
+    `activity` is the subject of the log message, in which %s is the argument: a text that is rarely needed.
+    """
     for function in functions:
         try:
             function(argument)
         except Exception:
-            log.exception("%s failed", activity)
+            log.exception("%s failed", activity.replace("%s", str(argument)))

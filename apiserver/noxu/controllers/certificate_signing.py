@@ -67,7 +67,7 @@ class SigningController(Controller[Key]):
         try:
             # in a thread: the first request imports cryptography, and a key may be a large one of RSA
             status["certificate"] = base64.encode(await asyncio.to_thread(self._issue, value["spec"]))
-        except _issuing().Refused as refusal:
+        except _issuing().RequestRefused as refusal:
             failed = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": str(refusal)}
             now = format_time(self.clock.now())
             status.setdefault("conditions", []).append({**failed, "lastUpdateTime": now})

@@ -17,10 +17,9 @@ an error are still checked for their form:
        c0 01                   0(1): a time that is no text; remembered
        1c                      no item begins so: this is the error
 
-cbor2 reads what clients send. It is asked to refuse whatever it would understand otherwise than upstream: tags, indefinite
-lengths, repeated keys. What it refuses, or returns and is no JSON, is read again by the pass of our own, which is needed
-because no library has upstream's error texts and their precedence. This pass has a stack of its own: nothing here
-recurses, and nothing is allocated for a declared length.
+One reader judges and makes the value. It is our own: no library has upstream's error texts and their precedence, and those
+that were tried recurse and let no other thread run. It has a stack of its own, so that nothing here recurses, and nothing is
+allocated for a declared length.
 """
 
 from __future__ import annotations
@@ -28,19 +27,15 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
 from struct import unpack_from
-from typing import Any, Final, NamedTuple, NoReturn
-
-import cbor2
+from typing import Final, NamedTuple
 
 from noxu.cpu_budget import spend
 from noxu.go.text import plain, quote
 from noxu.go.time import to_rfc3339_nano
-from noxu.values import MAX_INT64, MIN_INT64, Json
+from noxu.values import MAX_INT64, Json
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 """The head of tag 55799, which upstream writes before every item, so that CBOR differs from JSON in its first byte."""
@@ -103,9 +98,6 @@ class _Frame:
 
 def read(data: bytes) -> Json:
     """The value of one item, without a rest. Raises CborError."""
-    value = _read_fast(data)
-    if value is not _UNCERTAIN:
-        return value
     value, error = _Reader(data).read()
     if error:
         raise CborError(error)
@@ -114,9 +106,6 @@ def read(data: bytes) -> Json:
 
 def read_map(data: bytes) -> dict[str, Json] | None:
     """The value of a map, or None for null. Raises CborError for any other item."""
-    value = _read_fast(data)
-    if isinstance(value, dict):
-        return value
     value, error = _Reader(data).read(_MAP)
     if error:
         raise CborError(error)
@@ -212,68 +201,8 @@ def _field_name(reader: _Reader) -> tuple[object, str]:
     return None, f"cbor: cannot unmarshal {TYPES[major]} into Go value of type string ({why})"
 
 
-_UNCERTAIN: Final = object()
 _ACCOUNTED: Final = 256  # items between two calls of `spend`
 _ITEM_COST: Final = 4  # microseconds, at most
-
-
-def _refuse(*_: object) -> NoReturn:
-    raise cbor2.CBORDecodeError("a tag")
-
-
-_MAX_AT_ONCE: Final = 128 << 10  # bytes that cbor2 reads, because it lets no other thread run: 30 ms at most
-_LIBRARY_OPTIONS: Final[dict[str, Any]] = {
-    "tag_hook": _refuse,
-    "semantic_decoders": defaultdict(lambda: _refuse),
-    "max_depth": 100,
-    "allow_indefinite": False,
-    "allow_duplicate_keys": False,
-    "strict_hashable_types": True,
-}
-
-
-def _read_fast(data: bytes) -> Json:
-    """The value of an item of definite lengths, without tags but the first; _UNCERTAIN for any other."""
-    if len(data) > _MAX_AT_ONCE:
-        return _UNCERTAIN
-    stream = BytesIO(data.removeprefix(SELF_DESCRIBED))
-    try:
-        value = cbor2.CBORDecoder(stream, **_LIBRARY_OPTIONS).decode()
-        return _UNCERTAIN if stream.read(1) else _as_json(value)
-    except (cbor2.CBORDecodeError, UnicodeDecodeError):
-        return _UNCERTAIN
-
-
-def _as_json(value: Any) -> Json:
-    """A value of cbor2 with text in place of bytes; _UNCERTAIN if it is no JSON. Raises UnicodeDecodeError.
-
-    The containers are changed in place: nobody else has them.
-    """
-    root = [value]
-    containers: list[Any] = [root]
-    while containers:
-        container = containers.pop()
-        if type(container) is dict:
-            pairs = [(key if type(key) is str else str(key, "utf-8"), part) for key, part in container.items()]
-            container.clear()
-            container.update(pairs)
-            if len(container) != len(pairs):  # a text and a byte string are equal
-                return _UNCERTAIN
-        for place, part in container.items() if type(container) is dict else enumerate(container):
-            kind = type(part)
-            if kind is bytes:
-                container[place] = str(part, "utf-8")
-            elif kind is dict or kind is list:
-                containers.append(part)
-            elif not (
-                kind is str
-                or (kind is int and MIN_INT64 <= part <= MAX_INT64)
-                or (kind is float and math.isfinite(part))
-                or part is None
-                or kind is bool
-            ):
-                return _UNCERTAIN
-    return root[0]
 
 
 class Heads:

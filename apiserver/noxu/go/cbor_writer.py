@@ -1,8 +1,8 @@
 """CBOR as upstream's encoder writes it (see `go.cbor`), and the diagnostic notation in which upstream's errors quote a body.
 
 Strings are byte strings, floats have the shortest form that keeps their value, lengths are definite, and keys are in the
-bytewise order of their encoding, shorter ones first (RFC 8949, 4.2.1). cbor2 writes numbers. Containers are written here,
-because cbor2 recurses: at 10,000 levels, which an object may have, the process would end.
+bytewise order of their encoding, shorter ones first (RFC 8949, 4.2.1). The writer is our own: an
+object may have 10,000 levels, and libraries recurse.
 
 Upstream writes so what it stores; keys in answers are in any order. The object {"kind": "a", "n": [1.5]}:
 
@@ -22,12 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from struct import pack
+from struct import pack, unpack
 from typing import Final
 
-import cbor2
-
-from noxu.go.cbor import ARRAY, BYTES, MAP, PRIMITIVE, SELF_DESCRIBED, TAG, TEXT, UNSIGNED, Heads
+from noxu.go.cbor import ARRAY, BYTES, MAP, NEGATIVE, PRIMITIVE, SELF_DESCRIBED, TAG, TEXT, UNSIGNED, Heads
 from noxu.go.text import float_json
 from noxu.values import MAX_INT64, MIN_INT64, Json, Object
 
@@ -107,12 +105,23 @@ _short = lru_cache(maxsize=4096)(_string)
 
 
 def _scalar(value: Json) -> bytes:
-    """null, a boolean or a number. What is beyond int64 is a float; cbor2 finds the shortest one."""
-    if not isinstance(value, int) or MIN_INT64 <= value <= MAX_INT64:
-        return cbor2.dumps(value, canonical=True)
-    return cbor2.dumps(float(value), canonical=True)
+    """null, a boolean or a number. What is beyond int64 is a float, in the shortest form that keeps its value."""
+    if value is None or isinstance(value, bool):
+        return _SIMPLE_VALUES[value]
+    if isinstance(value, int) and MIN_INT64 <= value <= MAX_INT64:
+        return _head(NEGATIVE, -1 - value) if value < 0 else _head(UNSIGNED, value)
+    value = float(value)
+    for form, head in ((">e", b"\xf9"), (">f", b"\xfa")):
+        try:
+            packed = pack(form, value)
+        except OverflowError:
+            continue
+        if unpack(form, packed)[0] == value:
+            return head + packed
+    return b"\xfb" + pack(">d", value)
 
 
+_SIMPLE_VALUES: Final = {None: b"\xf6", False: b"\xf4", True: b"\xf5"}
 _CONSTANTS: Final = {20: "false", 21: "true", 22: "null", 23: "undefined"}
 _ESCAPES: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
 _OPEN: Final = {ARRAY: "[", MAP: "{", TAG: "("}

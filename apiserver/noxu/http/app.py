@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
@@ -36,15 +35,6 @@ from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError
 
 log = logging.getLogger("noxu")
-
-
-class _SinkOf(NamedTuple):
-    """A sink in the message about its failure: a text that is rarely needed."""
-
-    exchange: Exchange
-
-    def __str__(self) -> str:
-        return f"a sink for {self.exchange}"
 
 
 class App:
@@ -118,7 +108,7 @@ class App:
                 exchange.limit.running -= 1
             exchange.times["answered"] = time()
             if self.sinks:
-                call_all(_SinkOf(exchange), self.sinks, exchange)
+                call_all("a sink for %s", self.sinks, exchange)
 
     async def _filtered(self, exchange: Exchange, time: Callable[[], float]) -> Answer | None:
         """Enter the filters, make the answer, and leave those that were entered. None: it has been sent, as by a watch."""
@@ -155,7 +145,7 @@ class App:
             if exchange.room:
                 self.backend.large_requests.leave(exchange.room)
             if exchange.leaving:
-                call_all(exchange, reversed(exchange.leaving), exchange)
+                call_all("%s", reversed(exchange.leaving), exchange)
             if exchange.outcome.warnings:
                 exchange.headers += [("Warning", text) for text in warning_headers(exchange.outcome.warnings)]
 

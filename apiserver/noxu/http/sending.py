@@ -38,7 +38,7 @@ _OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "date", "
 def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> Awaitable[None] | None:
     """Send an answer. None if the kernel has taken all of it, else what to await.
 
-    Raises ConnectionError, and so does the awaitable.
+    Raises ConnectionError, and so does the awaitable. A GET takes a seventh more processor time if `_send` answers it.
     """
     request, body, id_ = exchange.request, answer.body, exchange.id
     connection = request.connection

@@ -91,6 +91,10 @@ class EtcdClient:
     def _retire(self, channel: Channel) -> None:
         """Its calls end as they would."""
         channel.retire()
+        self._keep(channel)
+
+    def _keep(self, channel: Channel) -> None:
+        """Wait for it in `close`, unless it is gone before."""
         self._retired = [*(each for each in self._retired if not each.is_gone()), channel]
 
     async def call(self, method: Method, request: Any, within: float = CALL_WITHIN) -> Any:
@@ -185,6 +189,7 @@ class EtcdClient:
 
         async def ask(number: int) -> Any:
             channel = self._channel(number)
+            self._keep(channel)  # whoever asks may be cancelled
             try:
                 return await _answer(channel, method, request, within, self._token)
             except (CallRefused, CallLost) as error:
