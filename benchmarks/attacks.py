@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from noxu.config import Config
-from noxu.process.running import GC_THRESHOLDS, new_loop_factory
+from noxu.garbage import OF_A_SERVER
+from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
 from tests.hostile.heads import HEADS
 from tests.hostile.loop_monitor import LoopMonitor
@@ -71,7 +72,7 @@ async def serve() -> None:
     loop.add_reader(sys.stdin, lambda: lines.put_nowait(sys.stdin.readline()))
     async with Server(Config(port=0)) as server:
         gc.collect()
-        gc.set_threshold(*GC_THRESHOLDS)
+        gc.set_threshold(*OF_A_SERVER)
         gc.freeze()  # as `noxu serve` does
         monitor = LoopMonitor()
         running = asyncio.create_task(monitor.run())

@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.calls import seconds
 from noxu.clock import SYSTEM_CLOCK
+from noxu.garbage import OF_A_SERVER
 from noxu.http import auditing
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange
@@ -24,7 +25,6 @@ from noxu.http.filters import RecordAudit
 from noxu.http.request import parse_target
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.log_files import RotatingFile, Rotation
-from noxu.process.running import GC_THRESHOLDS
 from noxu.registry.access import ALLOWED
 from noxu.security.audit import AuditLog
 from noxu.security.audit_policy import EVERYTHING, AuditPolicy, AuditRule, Level, Recording
@@ -79,7 +79,7 @@ async def record_requests(log: AuditLog, between: Callable[[], Awaitable[object]
 
 
 async def measure(file: Path) -> None:
-    gc.set_threshold(*GC_THRESHOLDS)  # as `noxu serve` does
+    gc.set_threshold(*OF_A_SERVER)  # as `noxu serve` does
     parsing = seconds(lambda: parse_target("PUT", TARGET), calls=CALLS, rounds=ROUNDS)
     print(f"parsing the target: {parsing * 1e6:.2f} µs")
     for name, policy in POLICIES.items():

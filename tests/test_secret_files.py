@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from noxu.config import Audit, Authentication, Config, Etcd, Tls
+from noxu.config import Audit, Authentication, Config, Etcd, TlsOptions
 from noxu.files import keep_private, warn_if_shared
 from noxu.process.server import Server
 from noxu.process.stores import etcd_access
@@ -107,7 +107,7 @@ def started_with(directory: Path) -> Config:
     return Config(
         port=0,
         data=directory / "data",
-        tls=Tls(certificate, tls_key, named=(f"{certificate},{sni_key}",)),
+        tls=TlsOptions(certificate, tls_key, named=(f"{certificate},{sni_key}",)),
         authentication=Authentication(
             token_auth_file=written(directory / "tokens", b"t,u,1"),
             service_account_key_files=(
@@ -143,7 +143,7 @@ def test_so_does_a_client_of_etcd(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 
 async def test_a_server_sets_its_own_files_right(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    config = Config(port=0, data=tmp_path / "data", tls=Tls(), kubeconfig=tmp_path / "kubeconfig")
+    config = Config(port=0, data=tmp_path / "data", tls=TlsOptions(), kubeconfig=tmp_path / "kubeconfig")
     async with Server(config) as server:
         server.plane.tokens.keys.signing()
     own = [tmp_path / "data" / name for name in ("noxu.db", "pki/ca.key", "pki/apiserver.key", "pki/sa.key")]
@@ -159,7 +159,7 @@ async def test_a_server_sets_its_own_files_right(tmp_path: Path, caplog: pytest.
 async def test_a_key_that_cannot_be_set_right_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    config = Config(port=0, data=tmp_path, tls=Tls())
+    config = Config(port=0, data=tmp_path, tls=TlsOptions())
     async with Server(config) as server:
         server.plane.tokens.keys.signing()
     (tmp_path / name).chmod(0o644)

@@ -17,8 +17,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from noxu.config import Config, StartError, Tls
+from noxu.config import Config, StartError, TlsOptions
 from noxu.controllers import controller as engine
+from noxu.garbage import OF_A_SERVER
 from noxu.http.limits import Limits
 from noxu.http.received import Received
 from noxu.process import server as server_module
@@ -32,7 +33,7 @@ from noxu.process.kubeconfig import (
     text,
     write_kubeconfig,
 )
-from noxu.process.running import GC_THRESHOLDS, banner
+from noxu.process.running import banner
 from noxu.process.server import COMPACT_EVERY, Server, compact_periodically
 from noxu.registry.access import ANONYMOUS, AccessAttributes, User
 from noxu_storage.memory import MemoryStore
@@ -141,12 +142,12 @@ async def test_compaction_continues_after_a_failure(
 # -- what access from elsewhere requires
 
 
-PROTECTED: list[tuple[str, Config, bool, tuple[Tls | None, tuple[str, ...] | None]]] = [
+PROTECTED: list[tuple[str, Config, bool, tuple[TlsOptions | None, tuple[str, ...] | None]]] = [
     ("on loopback nothing", Config(), True, (None, None)),
-    ("off loopback TLS and RBAC", Config(), False, (Tls(), ("RBAC",))),
-    ("off loopback TLS and the given modes", Config(authorization_modes=("AlwaysAllow",)), False, (Tls(), ("AlwaysAllow",))),
-    ("off loopback the given TLS", Config(tls=Tls(directory=Path("a"))), False, (Tls(directory=Path("a")), ("RBAC",))),
-    ("in the profile cluster TLS", Config(profile="cluster"), True, (Tls(), None)),
+    ("off loopback TLS and RBAC", Config(), False, (TlsOptions(), ("RBAC",))),
+    ("off loopback TLS and the given modes", Config(authorization_modes=("AlwaysAllow",)), False, (TlsOptions(), ("AlwaysAllow",))),
+    ("off loopback the given TLS", Config(tls=TlsOptions(directory=Path("a"))), False, (TlsOptions(directory=Path("a")), ("RBAC",))),
+    ("in the profile cluster TLS", Config(profile="cluster"), True, (TlsOptions(), None)),
 ]  # fmt: skip
 
 
@@ -448,7 +449,7 @@ def test_a_collection_that_is_not_a_full_one_visits_few_objects() -> None:
 
     before = gc.get_threshold()
     gc.collect()
-    gc.set_threshold(*GC_THRESHOLDS)
+    gc.set_threshold(*OF_A_SERVER)
     gc.callbacks.append(count)
     try:
         kept = [[] for _ in range(500_000)]  # type: ignore[var-annotated]

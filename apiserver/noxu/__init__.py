@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from noxu.testing.errors import Stopped as Stopped
     from noxu.testing.errors import UnknownKind as UnknownKind
     from noxu.testing.errors import WaitTimeout as WaitTimeout
-    from noxu.testing.factory import MakeNoxu as MakeNoxu
     from noxu.testing.functions import Denied as Denied
+    from noxu.testing.handle import MakeNoxu as MakeNoxu
     from noxu.testing.handle import Noxu as Noxu
     from noxu.testing.users import TestUser as TestUser
     from noxu.testing.watching import Watch as Watch
@@ -40,7 +40,7 @@ _HOMES = {
     "Clock": "noxu.clock",
     "Denied": "noxu.testing.functions",
     "LoadError": "noxu.manifests.documents",
-    "MakeNoxu": "noxu.testing.factory",
+    "MakeNoxu": "noxu.testing.handle",
     "Noxu": "noxu.testing.handle",
     "RecordedRequest": "noxu.http.recent_requests",
     "StartError": "noxu.config",

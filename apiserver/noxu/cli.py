@@ -7,25 +7,30 @@ modules are imported only for the command that is run.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
-import gc
 import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
+from noxu import garbage
 from noxu.arguments.commands import COMMANDS as COMMANDS
 from noxu.arguments.commands import arguments_of
 from noxu.arguments.parsers import parser
 from noxu.arguments.parsers import parser_of as parser_of
-from noxu.commands.completion import COMPLETE, candidates
+from noxu.commands.about import COMPLETE, candidates
 from noxu.process.limits import sentence
 
+SHARED: Final = {
+    **dict.fromkeys(("completion", "help", "version"), "noxu.commands.about"),
+    **dict.fromkeys(("copy", "snapshot", "check"), "noxu.commands.copy"),
+    "envtest": "noxu.envtest.assets",
+}
+"""The modules of commands that have none of their own."""
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit status after Ctrl-C, as shells have it."""
 UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
@@ -46,12 +51,7 @@ def command() -> NoReturn:
         status = main(own_process=True)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    if "logging" in sys.modules:
-        sys.modules["logging"].shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or there is none
-            stream.flush()
-    os._exit(status)
+    garbage.end_process(status)
 
 
 def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:
@@ -74,13 +74,10 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
     options = options_of(name, given[1:])
     options.own_process = own_process
     try:
-        if own_process:
-            gc.disable()  # modules live until the end: they need not be examined
-        module = import_module(f"noxu.commands.{name.replace('-', '_')}")
-        if own_process:
-            gc.freeze()
-            gc.enable()
-        status: int = module.run(options)
+        run = _runner(name)
+        if own_process and name != "serve":  # a server begins when it is ready
+            garbage.begin()
+        status = run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # `noxu validate … | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the remaining output is discarded
@@ -96,6 +93,14 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
             print(f"noxu: the output cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return status
+
+
+def _runner(name: str) -> Callable[[argparse.Namespace], int]:
+    """What a command does: `run` in the module of its name, or `run_NAME` in one that has several commands."""
+    suffix = name.replace("-", "_")
+    if name not in SHARED:
+        return import_module(f"noxu.commands.{suffix}").run  # type: ignore[no-any-return]
+    return getattr(import_module(SHARED[name]), f"run_{suffix}")  # type: ignore[no-any-return]
 
 
 def options_of(name: str, given: Sequence[str]) -> argparse.Namespace:

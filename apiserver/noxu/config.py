@@ -98,7 +98,7 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogConfig:
     """The server's own log. `format`: text or json. `level` is one of `logging`. `requests`: a line for each request."""
 
     format: str = "text"
@@ -126,7 +126,7 @@ DEFAULT_REQUESTS: Final = Requests()
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsOptions:
     """HTTPS. Without files the server makes a CA and its own certificate.
 
     `certificate` and `key` are files, or else `directory` has them, `apiserver.crt` and `apiserver.key`; what is not there
@@ -226,9 +226,9 @@ class Config:
     authorization_modes: tuple[str, ...] | None = None
     authentication: Authentication = DEFAULT_AUTHENTICATION
     audit: Audit = Audit()
-    log: Log = Log()
+    log: LogConfig = LogConfig()
     etcd: Etcd | None = None
-    tls: Tls | None = None
+    tls: TlsOptions | None = None
     external_hostname: str = ""
     advertise_address: str = ""
     requests: Requests = DEFAULT_REQUESTS

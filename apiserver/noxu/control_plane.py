@@ -19,7 +19,7 @@ from noxu.admission import plugins
 from noxu.admission.chain import Chain
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import PROTOBUF, Config, LeaderElection
-from noxu.controllers import access_rules, default_objects, manager
+from noxu.controllers import access_rules, constructors, default_objects, manager
 from noxu.controllers.account_tokens import LegacyTokenController
 from noxu.controllers.api_services import APIServiceController
 from noxu.controllers.bootstrap import BootstrapController, Facts
@@ -144,29 +144,20 @@ WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PL
 
 def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlane:
     """Wire the parts together, room by room, without running anything."""
-    served_resources = _served_resources(config, store, seams)
+    served = _served_resources(config, store, seams)
     cache = WatchCache(store)
     reader = Reader(store, cache)
     as_protobuf = config.etcd is not None and config.etcd.media_type == PROTOBUF
     persistence = Persistence(store, cache, as_cbor=config.features.cbor, as_protobuf=as_protobuf)
     conversions = Conversions(seams.caller, identifiers=seams.identifiers)
-    chain = admission_chain(served_resources.current, seams.caller, config.admission_plugins)
-    access = _access(config, seams, reader, served_resources.current)
-    writer = _writer(seams, reader, persistence, served_resources, chain, access)
+    chain = admission_chain(served.current, seams.caller, config.admission_plugins)
+    access = _access(config, seams, reader, served.current)
+    writer = _writer(seams, reader, persistence, served, chain, access)
     parts = manager.ControllerParts(
-        reader,
-        writer,
-        persistence,
-        served_resources,
-        seams.clock,
-        seams.root_ca,
-        seams.signing_ca or ca_in_memory(seams.clock),
-        access.tokens.issue_legacy,
+        reader, writer, persistence, served, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
     )
-    managed = manager.make(controllers_of(config), parts)
-    bootstrap = BootstrapController(
-        reader, writer, served_resources, parts.resource("", "namespaces"), seams.clock, seams.facts
-    )
+    managed = constructors.make(controllers_of(config), parts)
+    bootstrap = BootstrapController(reader, writer, served, parts.resource("", "namespaces"), seams.clock, seams.facts)
     return ControlPlane(
         store,
         config.features,
@@ -174,7 +165,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
         cache,
         reader,
         persistence,
-        served_resources,
+        served,
         conversions,
         chain,
         access.tokens,
@@ -305,15 +296,15 @@ def modes_of(config: Config) -> Sequence[str]:
     return (RBAC,) if config.profile == "cluster" else (ALWAYS_ALLOW,)
 
 
-def ca_in_memory(clock: Clock) -> Callable[[], SigningCA]:
-    """A CA for servers that have none, made when it is needed."""
+def _signing_ca(seams: Seams) -> Callable[[], SigningCA]:
+    """The CA that signs requests for certificates: the server's or, if it has none, one that is made when it is needed."""
 
     @cached
     def made() -> SigningCA:
-        identity = new_authority(clock.now).identity
+        identity = new_authority(seams.clock.now).identity
         return SigningCA(identity.certificate, identity.key)
 
-    return made
+    return seams.signing_ca or made
 
 
 # -- controllers ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from noxu import cli
-from noxu.config import Audit, Config, Log
+from noxu.config import Audit, Config, LogConfig
 from noxu.process import running
 
 AUDIT: list[tuple[str, list[str], Audit]] = [
@@ -25,12 +25,12 @@ AUDIT: list[tuple[str, list[str], Audit]] = [
         Audit(None, "-", "legacy", "batch", 0, 7, 3, compress=True),
     ),
 ]  # fmt: skip
-LOGS: list[tuple[str, list[str], Log]] = [
-    ("none", [], Log()),
-    ("JSON", ["--log", "json"], Log("json")),
-    ("requests", ["--log-requests"], Log(requests=True)),
-    ("verbose", ["--verbose"], Log(level=logging.DEBUG)),
-    ("quiet", ["--quiet"], Log(level=logging.WARNING)),
+LOGS: list[tuple[str, list[str], LogConfig]] = [
+    ("none", [], LogConfig()),
+    ("JSON", ["--log", "json"], LogConfig("json")),
+    ("requests", ["--log-requests"], LogConfig(requests=True)),
+    ("verbose", ["--verbose"], LogConfig(level=logging.DEBUG)),
+    ("quiet", ["--quiet"], LogConfig(level=logging.WARNING)),
 ]
 REFUSED: list[tuple[str, list[str], str]] = [
     ("a negative size", ["--audit-log-maxsize=-1"], "must be a number that is not negative"),
@@ -65,7 +65,7 @@ def test_options_of_the_audit_log(monkeypatch: pytest.MonkeyPatch, arguments: li
 
 
 @pytest.mark.parametrize(("arguments", "log"), [row[1:] for row in LOGS], ids=[row[0] for row in LOGS])
-def test_options_of_the_log(monkeypatch: pytest.MonkeyPatch, arguments: list[str], log: Log) -> None:
+def test_options_of_the_log(monkeypatch: pytest.MonkeyPatch, arguments: list[str], log: LogConfig) -> None:
     assert config_of(monkeypatch, arguments).log == log
 
 

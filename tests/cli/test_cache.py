@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from noxu.commands import cache, in_memory, packed_files
-from noxu.commands.cache import MIN_SPLIT, Cache
+from noxu.commands import in_memory
 from noxu.crd import validation
-from noxu.manifests import applying, loading
+from noxu.manifests import applying, loading, manifest_cache
 from noxu.manifests.documents import Document, Part, contents_of, split
+from noxu.manifests.manifest_cache import MIN_SPLIT, Cache
 from noxu.schema import patterns
 from noxu.values import Json
 
@@ -36,21 +36,21 @@ def test_a_result_is_kept_for_what_it_depends_on(tmp_path: Path) -> None:
 
 def test_another_version_of_the_code_has_other_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Cache(tmp_path).put(1, "a")
-    monkeypatch.setattr(cache, "version", lambda: b"another")
+    monkeypatch.setattr(manifest_cache, "version", lambda: b"another")
     assert Cache(tmp_path).get("a") is None
 
 
 def test_the_version_depends_on_every_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
+    monkeypatch.setattr(manifest_cache, "PACKAGE", tmp_path)
     module = tmp_path / "deep" / "module.py"
     module.parent.mkdir()
     versions = set()
     for text, time in (("a", 1), ("a", 2), ("ab", 2)):
         module.write_text(text)
         os.utime(module, (time, time))
-        cache.version.cache_clear()
-        versions.add(cache.version())
-    cache.version.cache_clear()
+        manifest_cache.version.cache_clear()
+        versions.add(manifest_cache.version())
+    manifest_cache.version.cache_clear()
     assert len(versions) == 3
 
 
@@ -60,12 +60,12 @@ def test_the_version_depends_on_the_engine_of_patterns(monkeypatch: pytest.Monke
     try:
         for found in (None, ModuleSpec("re2", None, origin="a"), ModuleSpec("re2", None, origin="b")):
             monkeypatch.setattr(patterns, "find_spec", lambda _, found=found: found)
-            cache.version.cache_clear()
-            versions.add(cache.version())
+            manifest_cache.version.cache_clear()
+            versions.add(manifest_cache.version())
         assert len(versions) == 3
     finally:
         monkeypatch.undo()
-        cache.version.cache_clear()
+        manifest_cache.version.cache_clear()
 
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"x" * 40, None], ids=["empty", "short", "other bytes", "one bit"])
@@ -140,7 +140,7 @@ def test_the_packed_objects_of_a_file_are_those_that_it_has_without_a_cache(tmp_
     body = f"{text}{' ' * MIN_SPLIT}\n".encode()
     expected = contents_of(body, "f.yaml")
     for name in ("f.yaml", "f.yaml", "other.yaml"):
-        found = packed_files.reader(Cache(tmp_path))(body, name)
+        found = Cache(tmp_path).reader(body, name)
         assert found.skipped == expected.skipped
         for document, plain in zip(found.documents, expected.documents, strict=True):
             packed = loading.packed(plain._replace(file=name))
@@ -162,12 +162,12 @@ def described(document: Document) -> Json:
 
 def test_packed_files_of_another_form_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = b"kind: A\nmetadata: {name: a}\n" + b"#" * MIN_SPLIT
-    good = packed_files.reader(Cache(tmp_path))(body, "f.yaml")
+    good = Cache(tmp_path).reader(body, "f.yaml")
     [path] = entries(tmp_path)
     kept = path.read_bytes()[32:]
     for wrong in (b"", b"\0", kept[:-1], kept + b"x", b"\0\0\0\2[]", b"\0\0\0\6[[],1]", b"\xff\xff\xff\xff"):
         monkeypatch.setattr(Cache, "get_bytes", lambda *_, wrong=wrong: memoryview(wrong))
-        [document] = packed_files.reader(Cache(tmp_path))(body, "f.yaml").documents
+        [document] = Cache(tmp_path).reader(body, "f.yaml").documents
         assert described(document) == described(good.documents[0])
 
 
@@ -178,7 +178,7 @@ def test_the_oldest_results_are_removed_when_there_are_too_many(
     for n in range(4):
         kept.put("x" * 100, "a", bytes([n]))
         os.utime(kept._path("a", (bytes([n]),)), (n, n))
-    monkeypatch.setattr(cache, "MAX_BYTES", 300)
+    monkeypatch.setattr(manifest_cache, "MAX_BYTES", 300)
     kept.tidy()
     assert [kept.get("a", bytes([n])) is not None for n in range(4)] == [False, False, True, True]
 
@@ -285,10 +285,10 @@ def test_serve_keeps_what_it_has_parsed(run: Make, write: Make, monkeypatch: pyt
     first = run("serve --memory --port 0 large.yaml")
     assert first.status == 1
     assert 'large.yaml:1:1: no matches for kind "Unknown"' in first.err
-    monkeypatch.setattr(packed_files, "split", lambda body: pytest.fail("it is parsed again"))
+    monkeypatch.setattr(manifest_cache, "split", lambda body: pytest.fail("it is parsed again"))
     assert run("serve --memory --port 0 large.yaml") == first
     write("large.yaml", f"apiVersion: example.com/v1\nkind: Other\nmetadata: {{name: a}}\ntext: {'a' * MIN_SPLIT}\n")
-    monkeypatch.setattr(packed_files, "split", split)
+    monkeypatch.setattr(manifest_cache, "split", split)
     assert 'no matches for kind "Other"' in run("serve --memory --port 0 large.yaml").err
 
 
@@ -345,4 +345,4 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", none)
-    assert cache.user_directory() is None
+    assert manifest_cache.user_directory() is None

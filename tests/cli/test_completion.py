@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from noxu import cli
-from noxu.commands.completion import SCRIPTS, candidates
+from noxu.commands.about import SCRIPTS, candidates
 from tests.optional import needs_program
 from tests.rows import rows
 

@@ -300,7 +300,7 @@ def interrupted(data: Path, place: str, run: Run, monkeypatch: pytest.MonkeyPatc
     """A prefix to which a copy was interrupted after its first page."""
     each_page = copy._each_page
 
-    async def stop(source: copy.Source, write: Any, show: Any) -> int:
+    async def stop(source: copy.CopySource, write: Any, show: Any) -> int:
         async for page in source.pages():
             await write(page[:5])
             raise KeyboardInterrupt

@@ -33,7 +33,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
         1,
     ),
     ("admission.md", r"\(1 to (\d+), 10 unless given\)", "noxu.admission.webhooks:_MAX_TIMEOUT", 1),
-    ("cli.md", r"unpacked at most (\d+) MiB", "noxu.manifests.charts:MAX_UNPACKED", MIB),
+    ("cli.md", r"unpacked at most (\d+) MiB", "noxu.manifests.tool_files:MAX_UNPACKED", MIB),
     ("apply.md", r"Beyond (\w+) updaters", "noxu.apply.manager:MAX_UPDATE_MANAGERS", 1),
     (
         "cel.md",

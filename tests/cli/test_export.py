@@ -11,9 +11,8 @@ import pytest
 import yaml
 
 from noxu.apply.merging import ANNOTATION
-from noxu.commands import export_files
-from noxu.commands.export_files import Exported, path_of
-from noxu.commands.exported import cleaned, is_made_by_servers
+from noxu.commands import exported
+from noxu.commands.exported import Exported, cleaned, is_made_by_servers, path_of
 from noxu.manifests.files import files
 from noxu.testing.handle import Noxu
 from noxu.values import Json
@@ -295,11 +294,11 @@ def test_every_name_has_a_file_of_its_own_that_is_read_in_a_folder(tmp_path: Pat
         for name in [*NAMES, "b" * 252 + "c", "b" * 252 + "d"]
     ]
     objects += [each._replace(namespace="values", plural="widgets", group="example.com") for each in objects]
-    assert export_files.write_folder(tmp_path, objects) == []
+    assert exported.write_folder(tmp_path, objects) == []
     found, skipped = files(tmp_path)
     assert len(found) == len({str(path).lower() for path in found}) == len(objects)
     assert skipped == []
-    assert {path_of(each).parent.name for each in objects} == {"default", export_files.safe("values")}
+    assert {path_of(each).parent.name for each in objects} == {"default", exported.safe("values")}
 
 
 CLEANED: list[tuple[str, Json, Json]] = [

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from noxu.commands.inputs import rounds, shared_with
+from noxu.commands.findings import rounds, shared_with
 from noxu.manifests.documents import Document
 from tests.optional import needs_platform
 

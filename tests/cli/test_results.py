@@ -13,10 +13,11 @@ from typing import Any, Self
 
 import pytest
 
-from noxu.commands import cache, in_memory, results, skeleton, verdicts
-from noxu.commands.cache import MIN_SPLIT, Cache
-from noxu.commands.shards import Shard
+from noxu.commands import in_memory, results, skeleton, verdicts
+from noxu.commands.results import Shard
+from noxu.manifests import manifest_cache
 from noxu.manifests.documents import Document, read_paths
+from noxu.manifests.manifest_cache import MIN_SPLIT, Cache
 from tests.cli.test_inputs import COMMANDS, each_command
 
 Make = Callable[..., Any]
@@ -142,7 +143,7 @@ KEPT: list[tuple[str, Any, str]] = [
     ("lint --fix", verdicts, "verdict"),
     ("lint --fix --diff", verdicts, "verdict"),
     ("skeleton", skeleton, "_printed"),
-    ("explain-write", cache, "split"),
+    ("explain-write", manifest_cache, "split"),
 ]
 
 

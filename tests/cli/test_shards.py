@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.commands.shards import Shard, batches, merged, split
+from noxu.commands.results import Shard, batches, merged, split
 from noxu.manifests.documents import Document
 from noxu.manifests.positions import Text
 from tests.rows import rows

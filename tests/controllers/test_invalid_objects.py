@@ -23,7 +23,7 @@ from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.strategies import Revalidation, revalidate
 from noxu.registry.turns import MAX_LOOP_COST
-from noxu.testing.handle import documents
+from noxu.testing.sources import documents
 from noxu.values import Json, Object
 from tests.timing import eventually_async, hang_guard, loop_turns
 

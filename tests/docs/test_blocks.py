@@ -26,9 +26,9 @@ import pytest
 
 import noxu
 from noxu import cli
+from noxu.commands.findings import WriteRules
 from noxu.commands.in_memory import validate
-from noxu.commands.outcomes import Rules
-from noxu.commands.shards import Shard
+from noxu.commands.results import Shard
 from noxu.manifests.documents import documents_of, split
 from noxu.security.audit_policy import load
 from noxu.security.static_tokens import parse
@@ -115,7 +115,7 @@ async def manifests(block: Block) -> None:
             assert any(is_meant(value) for is_meant in OTHER_DOCUMENTS), f"{block.name}: no object"
             return
     documents = [each for _, found in documents_of(parts, block.file or block.page) for each in found]
-    outcomes = [outcome for _, outcome in await validate(Shard(documents), Rules(strict=True))]
+    outcomes = [outcome for _, outcome in await validate(Shard(documents), WriteRules(strict=True))]
     assert [outcome.error for outcome in outcomes if outcome.error] == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.envtest.arguments import FlagError, parse
+from noxu.envtest.flags import FlagError, parse
 from tests.rows import rows
 
 READ = {

@@ -10,10 +10,9 @@ import pytest
 
 from noxu.config import Config, Etcd, Requests
 from noxu.envtest import configuration
-from noxu.envtest.arguments import Arguments, parse
-from noxu.envtest.configuration import Refused, configure
+from noxu.envtest.configuration import RefusedFlags, configure
 from noxu.envtest.data_directory import DataDirectory, OtherEtcd
-from noxu.envtest.flags import HONOURED
+from noxu.envtest.flags import HONOURED, Arguments, parse
 
 REQUIRED = [
     *("--etcd-servers=http://127.0.0.1:1", "--service-account-issuer=https://issuer"),
@@ -87,7 +86,7 @@ def test_the_form_of_built_in_kinds_in_another_etcd() -> None:
     config = configured("--storage-media-type=application/json", found=found)
     assert config.etcd is not None
     assert config.etcd.media_type == "application/json"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedFlags) as refused:
         configured("--storage-media-type=application/yaml", found=found)
     assert str(refused.value) == (
         '--storage-media-type "application/yaml" invalid, allowed values: application/json, '
@@ -138,13 +137,13 @@ def test_controllers_are_those_of(environment: dict[str, Any], profile: str, con
     ],
 )
 def test_unknown_controllers_are_refused(environment: dict[str, Any], message: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedFlags) as refused:
         configured(**environment)
     assert fnmatchcase(str(refused.value), message)
 
 
 def test_all_reasons_are_told_at_once() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedFlags) as refused:
         configuration.check(parse([]))
     assert str(refused.value) == (
         "[--etcd-servers must be specified, service-account-issuer is a required flag, "
@@ -189,7 +188,7 @@ FAULTY: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize(("words", "message"), FAULTY.values(), ids=FAULTY)
 def test_faulty_limits_are_refused(words: list[str], message: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedFlags) as refused:
         configured(*words)
     assert str(refused.value) == message
 

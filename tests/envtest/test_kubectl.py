@@ -26,7 +26,7 @@ def run(*words: str) -> str:
 
 
 def refused(*words: str) -> str:
-    with pytest.raises(kubectl.Refused) as error:
+    with pytest.raises(kubectl.RefusedCommand) as error:
         run(*words)
     return str(error.value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noxu.envtest.runtime_config import parse
+from noxu.envtest.configuration import parse
 
 SERVED = [
     ("", "v1"),

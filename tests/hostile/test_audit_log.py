@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.config import Audit, Log
+from noxu.config import Audit, LogConfig
 from noxu.registry.access import User
 from noxu.security.credentials import Token
 from noxu.testing.handle import Noxu
@@ -52,7 +52,7 @@ def noxu(log: Path) -> Iterator[Noxu]:
     policy.write_text(POLICY)
     server = Noxu(log.parent)
     server._config = dataclasses.replace(
-        server._config, audit=Audit(policy, str(log)), log=Log("json", logging.DEBUG, requests=True)
+        server._config, audit=Audit(policy, str(log)), log=LogConfig("json", logging.DEBUG, requests=True)
     )
     with server:
         yield server

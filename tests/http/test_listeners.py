@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from noxu.config import Config, Tls
+from noxu.config import Config, TlsOptions
 from noxu.process.running import banner
 from noxu.process.server import Server
 
@@ -26,7 +26,7 @@ def trusting(server: Server) -> aiohttp.TCPConnector:
 
 async def test_a_unix_socket_speaks_http_beside_https(tmp_path: Path) -> None:
     path = tmp_path / "s"
-    config = Config(port=0, tls=Tls(), listen=(f"unix:{path}",), authorization_modes=("RBAC",))
+    config = Config(port=0, tls=TlsOptions(), listen=(f"unix:{path}",), authorization_modes=("RBAC",))
     async with Server(config) as server:
         assert await get(f"{server.url}/livez", trusting(server)) == (200, "ok")
         assert await get("http://localhost/livez", aiohttp.UnixConnector(str(path))) == (200, "ok")
@@ -43,7 +43,7 @@ async def test_an_inherited_socket_is_the_address_of_the_server(tmp_path: Path) 
 
 @pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", "127.0.0.1"), ("localhost", "127.0.0.1")])
 async def test_the_url_is_one_that_this_machine_reaches(host: str, shown: str) -> None:
-    async with Server(Config(host=host, port=0, tls=Tls())) as server:
+    async with Server(Config(host=host, port=0, tls=TlsOptions())) as server:
         assert server.url == f"https://{shown}:{server.listeners.port}"
         assert (await get(f"{server.url}/livez", trusting(server)))[0] in (200, 401)
 
@@ -58,7 +58,9 @@ async def test_off_loopback_an_anonymous_user_may_only_do_what_rbac_grants() -> 
 
 
 async def test_another_name_of_the_server_is_in_its_certificate_and_url() -> None:
-    config = Config(host="127.0.0.1", port=0, tls=Tls(), external_hostname="localhost", authorization_modes=("RBAC",))
+    config = Config(
+        host="127.0.0.1", port=0, tls=TlsOptions(), external_hostname="localhost", authorization_modes=("RBAC",)
+    )
     async with Server(config) as server:
         assert server.url == f"https://localhost:{server.listeners.port}"
         assert await get(f"{server.url}/livez", trusting(server)) == (200, "ok")

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from noxu.commands.api_client import ApiClient, endpoint_from_kubeconfig
-from noxu.config import Config, Tls
+from noxu.commands.places import ApiClient, endpoint_from_kubeconfig
+from noxu.config import Config, TlsOptions
 from noxu.http.app import App
 from noxu.http.exchange import Exchange
 from noxu.process.server import Server
@@ -171,7 +171,7 @@ def whoami(target: Target) -> tuple[int, str, list[str]]:
 def test_a_self_signed_certificate_without_extensions_that_is_the_ca_of_clients_is_a_user(tmp_path: Path) -> None:
     identity = self_signed("kubeapitest", "system:masters")
     written(tmp_path, "client", identity)
-    config = Config(port=0, tls=Tls(client_authority=tmp_path / "client.crt"), authorization_modes=("RBAC",))
+    config = Config(port=0, tls=TlsOptions(client_authority=tmp_path / "client.crt"), authorization_modes=("RBAC",))
     with serving(config) as server:
         context = client_context(server.access().certificate_authority, identity)
         found = whoami(Target(server.url, context))
@@ -181,7 +181,7 @@ def test_a_self_signed_certificate_without_extensions_that_is_the_ca_of_clients_
 def test_a_certificate_for_servers_is_no_user(tmp_path: Path) -> None:
     authority = new_authority()
     (tmp_path / "ca.crt").write_bytes(authority.certificate)
-    config = Config(port=0, tls=Tls(client_authority=tmp_path / "ca.crt"))
+    config = Config(port=0, tls=TlsOptions(client_authority=tmp_path / "ca.crt"))
     with serving(config) as server:
         trusted = server.access().certificate_authority
         target = Target(server.url, client_context(trusted, authority.issue_server(["kubernetes-admin"])))
@@ -195,7 +195,7 @@ def test_a_replaced_certificate_is_used_for_new_connections(tmp_path: Path, monk
     monkeypatch.setattr(tls, "RELOAD_EVERY", 0.02)
     first, second = new_authority(), new_authority()
     written(tmp_path, "apiserver", first.issue_server(["127.0.0.1"]))
-    config = Config(port=0, tls=Tls(directory=tmp_path), authorization_modes=("RBAC",))
+    config = Config(port=0, tls=TlsOptions(directory=tmp_path), authorization_modes=("RBAC",))
     with serving(config) as server:
         old = Target(server.url, client_context(first.certificate))
         new = Target(server.url, client_context(second.certificate))
@@ -218,7 +218,7 @@ def is_trusted(target: Target) -> bool:
 def test_a_certificate_directory_is_filled_once(tmp_path: Path) -> None:
     seen = set()
     for _ in range(2):
-        with serving(Config(port=0, tls=Tls(directory=tmp_path), authorization_modes=("RBAC",))) as server:
+        with serving(Config(port=0, tls=TlsOptions(directory=tmp_path), authorization_modes=("RBAC",))) as server:
             trusted = server.access().certificate_authority
             assert Target(server.url, client_context(trusted)).send("GET", "/livez").status == 200
             seen.add(trusted)

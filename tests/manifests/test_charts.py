@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from noxu.manifests import charts
 from noxu.manifests import files as manifest_files
-from noxu.manifests.charts import NotInstalled
+from noxu.manifests import tool_files
 from noxu.manifests.documents import read_paths
+from noxu.manifests.tool_files import NotInstalled
 
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: g}\n"
 SUB = {"charts/s/Chart.yaml": "name: s", "charts/s/crds/a.yaml": CRD}
@@ -54,12 +54,12 @@ def written(root: Path, found: Mapping[str, str]) -> Path:
 
 
 def installed(root: Path) -> list[str]:
-    [files] = charts.outermost(sorted(file for file in root.rglob("*") if file.is_file())).values()
+    [files] = tool_files.outermost(sorted(file for file in root.rglob("*") if file.is_file())).values()
     return [
         f"{each.path.relative_to(root)}: {each.reason.removeprefix('helm does not install this subchart: ')}"
         if isinstance(each, NotInstalled)
         else each.relative_to(root).as_posix()
-        for each in charts.definitions(files)
+        for each in tool_files.definitions(files)
     ]
 
 
@@ -92,8 +92,8 @@ def test_packed_subcharts_are_read_without_being_unpacked(tmp_path: Path) -> Non
     found = [f"{root}/charts/s-1.0.tgz/s/charts/t.tgz/t/crds/a.yaml", f"{root}/charts/s-1.0.tgz/s/crds/a.yaml"]
     assert list(map(str, manifest_files.files(tmp_path)[0])) == found
     assert [(document.file, document.name) for document in read_paths([tmp_path])] == [(file, "a") for file in found]
-    assert charts.is_packed(Path(found[0]))
-    assert not charts.is_packed(root / "Chart.yaml")
+    assert tool_files.is_packed(Path(found[0]))
+    assert not tool_files.is_packed(root / "Chart.yaml")
 
 
 def test_a_packed_subchart_may_be_disabled(tmp_path: Path) -> None:
@@ -115,21 +115,21 @@ BROKEN = [
 def test_a_packed_subchart_that_cannot_be_read_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes, why: str
 ) -> None:
-    monkeypatch.setattr(charts, "MAX_UNPACKED", 20_000)
+    monkeypatch.setattr(tool_files, "MAX_UNPACKED", 20_000)
     root = written(tmp_path, {"charts/README.md": ""})
     (root / "charts/s.tgz").write_bytes(body)
     assert installed(root) == [f"charts/s.tgz: {why}"]
 
 
 def test_a_large_file_in_a_packed_subchart_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "MAX_FILE", 200)
+    monkeypatch.setattr(tool_files, "MAX_FILE", 200)
     root = written(tmp_path, {"charts/README.md": ""})
     (root / "charts/s.tgz").write_bytes(packed({"s/Chart.yaml": "", "s/crds/a.yaml": CRD, "s/crds/b.yaml": CRD * 3}))
     assert installed(root) == ["charts/s.tgz/s/crds/a.yaml"]
 
 
 def test_charts_in_charts_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "MAX_NESTED", 1)
+    monkeypatch.setattr(tool_files, "MAX_NESTED", 1)
     inner = {"charts/s/charts/t/Chart.yaml": "", "charts/s/charts/t/crds/a.yaml": CRD}
     assert installed(written(tmp_path, {**SUB, **inner})) == [
         *READ,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.manifests.kustomizations import build
+from noxu.manifests.documents import build
 from tests.optional import needs_program
 
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"

@@ -16,8 +16,7 @@ from noxu.config import Config
 from noxu.control_plane import ControlPlane, running
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading, served_files
-from noxu.manifests.watch import FileWatch
-from noxu.manifests.watched_paths import WatchedPaths
+from noxu.manifests.watch import FileWatch, WatchedPaths
 from noxu.registry.stored_object import object_at
 from noxu.values import Json
 from noxu_storage.memory import MemoryStore
@@ -90,7 +89,7 @@ async def start(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Start]:
         async def started(*files: Path, kustomizations: tuple[Path, ...] = ()) -> Watched:
             plane = await stack.enter_async_context(running(assemble(MemoryStore())))
             watch = FileWatch(files, kustomizations, every=0.02, settled=0.03)
-            from noxu.manifests.kustomizations import build
+            from noxu.manifests.documents import build
 
             found = [*manifests.read_paths(files), *(each for path in kustomizations for each in build(path))]
             documents, _ = loading.readable(map(loading.packed, found))

@@ -123,7 +123,7 @@ def test_a_server_that_is_stopped_says_so() -> None:
 
 
 async def test_calls_that_are_not_awaited_are_known(noxu: Noxu, monkeypatch: pytest.MonkeyPatch) -> None:
-    collected: list[calls.Call] = []
+    collected: list[calls.PendingCall] = []
     monkeypatch.setattr(calls, "unawaited", collected)
     await noxu.create(widget("a"))
     forgotten = noxu.create(widget("b"))

@@ -180,7 +180,7 @@ def test_assertions_of_the_server_are_not_rewritten(project: pytest.Pytester) ->
     project.makepyfile(
         """
 import sys
-BEFORE = {"noxu", "noxu", "noxu.testing", "noxu.testing.plugin", "noxu.testing.unrewritten"}
+BEFORE = {"noxu", "noxu", "noxu.testing", "noxu.testing.plugin", "noxu.testing.plugin"}
 def test_imports(noxu):
     ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "noxu"}
     assert len(ours) > 100

@@ -42,17 +42,17 @@ _MODULES: Final = {
 """The modules of their arguments."""
 
 
-class Arguments(NamedTuple):
+class CommandArguments(NamedTuple):
     """The functions of a command's arguments: see this module."""
 
     add: Callable[[argparse.ArgumentParser], None]
     complete: Callable[[argparse.Namespace], None] | None
 
 
-def arguments_of(name: str) -> Arguments:
+def arguments_of(name: str) -> CommandArguments:
     """The arguments of a command."""
     module, suffix = import_module(f"noxu.arguments.{_MODULES[name]}"), name.replace("-", "_")
-    return Arguments(getattr(module, f"add_{suffix}"), getattr(module, f"complete_{suffix}", None))
+    return CommandArguments(getattr(module, f"add_{suffix}"), getattr(module, f"complete_{suffix}", None))
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from noxu import features
 from noxu.arguments import values
-from noxu.config import DEFAULT_ISSUER, Audit, Authentication, Tls
+from noxu.config import DEFAULT_ISSUER, Audit, Authentication, TlsOptions
 
 # -- authentication ----------------------------------------------------------------------------------------------------
 
@@ -197,20 +197,20 @@ def add_tls(command: argparse.ArgumentParser) -> None:
     )
 
 
-def tls(options: argparse.Namespace) -> Tls | None:
+def tls(options: argparse.Namespace) -> TlsOptions | None:
     """None if there are no options of TLS. Raises ValueError."""
     if (options.tls_cert_file is None) != (options.tls_private_key_file is None):
         raise ValueError("--tls-cert-file and --tls-private-key-file need each other")
-    given = Tls(
+    given = TlsOptions(
         options.tls_cert_file,
         options.tls_private_key_file,
         options.cert_dir,
         tuple(options.tls_sni_cert_key),
         options.client_ca_file,
-        options.tls_min_version or Tls().minimum,
+        options.tls_min_version or TlsOptions().minimum,
     )
     is_given = options.tls or options.tls_min_version is not None or options.secure_port is not None
-    return given if is_given or given != Tls() else None
+    return given if is_given or given != TlsOptions() else None
 
 
 # -- the audit log -----------------------------------------------------------------------------------------------------

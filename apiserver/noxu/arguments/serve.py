@@ -18,7 +18,7 @@ from noxu.config import (
     MIN_REQUEST_TIMEOUT,
     REQUEST_TIMEOUT,
     Config,
-    Log,
+    LogConfig,
     Requests,
 )
 from noxu.process.listeners import parse as parse_place
@@ -312,8 +312,8 @@ def _log(command: argparse.ArgumentParser) -> None:
     levels.add_argument("--quiet", action="store_true", help="log warnings and errors only")
 
 
-def _own_log(options: argparse.Namespace) -> Log:
-    return Log(options.log, _level_of_log(options), options.log_requests)
+def _own_log(options: argparse.Namespace) -> LogConfig:
+    return LogConfig(options.log, _level_of_log(options), options.log_requests)
 
 
 def _level_of_log(options: argparse.Namespace) -> int:

@@ -1,9 +1,10 @@
-"""`noxu copy`: copy stored objects between data directories, files and etcd.
+"""What commands do with a store as a whole: `noxu copy`, `noxu snapshot`, which copies into a file, and `noxu check`.
 
-The source is read at one revision. Values are copied as they are, so uids, times, generations and managed fields remain; a
-layout translates them where etcd has another form. A new file keeps resourceVersions, too. A new file appears when it is
-complete, an existing one changes in one transaction, and under a prefix of etcd an interrupted copy is marked as such: the
-same command completes it, from the same revision. Nothing is deleted, and nothing is replaced without --merge.
+`noxu copy` copies stored objects between data directories, files and etcd. The source is read at one revision. Values are
+copied as they are, so uids, times, generations and managed fields remain; a layout translates them where etcd has another
+form. A new file keeps resourceVersions, too. A new file appears when it is complete, an existing one changes in one
+transaction, and under a prefix of etcd an interrupted copy is marked as such: the same command completes it, from the same
+revision. Nothing is deleted, and nothing is replaced without --merge.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from noxu.commands import progress
 from noxu.config import DEFAULT_EVENT_TTL, Etcd, StartError
 from noxu.process import stores
+from noxu.registry import storage_form
 from noxu.registry.storage_form import is_temporary
+from noxu_storage.check import Problem, check
 from noxu_storage.snapshot import Snapshot, snapshot
 from noxu_storage.state_file import existing_file, new_file
 from noxu_storage.types import (
@@ -38,12 +41,13 @@ from noxu_storage.types import (
 if TYPE_CHECKING:
     from noxu_storage.etcd.state import EtcdState
 
+
 PAGE: Final = 256  # states that are written at a time
 SHOWN: Final = 100  # messages about what is not copied; more are counted
 RELIST: Final = "resourceVersions are new: clients have to list again"
 
 
-class Source(NamedTuple):
+class CopySource(NamedTuple):
     """The states of a place at a revision. `pages` adds to `refused` what it cannot read, and why."""
 
     revision: Revision
@@ -51,7 +55,7 @@ class Source(NamedTuple):
     pages: Callable[[], AsyncIterator[Sequence[KeyValue]]]
 
 
-class Outcome(NamedTuple):
+class CopyOutcome(NamedTuple):
     """What was copied. `resource_versions` says what happened to them; `refused` is what could not be copied, and why."""
 
     revision: Revision
@@ -61,7 +65,7 @@ class Outcome(NamedTuple):
     refused: dict[str, str]
 
 
-def run(options: argparse.Namespace) -> int:
+def run_copy(options: argparse.Namespace) -> int:
     """Exit status 0: everything is copied; 1: something is not."""
     source, destination = options.source, options.destination
     try:
@@ -84,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if outcome.refused else 0
 
 
-async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, show: Progress) -> Outcome:
+async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, show: Progress) -> CopyOutcome:
     """Raises OpenError, StartError, Corrupt, Unavailable."""
     if isinstance(destination, Etcd):
         return await _to_etcd(source, destination, merge=merge, show=show)
@@ -99,10 +103,10 @@ async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, sh
 
             objects = await _each_page(found, write, show)
         kept = f"{_count(writer.moved, 'resourceVersion')} changed" if writer.moved else "resourceVersions are kept"
-        return Outcome(found.revision, objects, writer.unchanged, kept if is_new else RELIST, refused)
+        return CopyOutcome(found.revision, objects, writer.unchanged, kept if is_new else RELIST, refused)
 
 
-async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show: Progress) -> Outcome:
+async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show: Progress) -> CopyOutcome:
     """Raises OpenError, StartError, Corrupt, Unavailable."""
     servers, layout, tls, user = stores.etcd_access(destination)
     from noxu_storage.etcd import copy as etcd_copy
@@ -120,7 +124,7 @@ async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show:
             async with etcd_copy.copying(client, layout, mark, lifetimes, replace=replace) as writer:
                 objects = await _each_page(found, writer.write, show)
             refused |= {_name(key): why for key, why in writer.refused.items()}
-    return Outcome(found.revision, objects - len(writer.refused), writer.unchanged, RELIST, refused)
+    return CopyOutcome(found.revision, objects - len(writer.refused), writer.unchanged, RELIST, refused)
 
 
 def _mark(source: Path | Etcd, revision: Revision, merge: bool) -> bytes:
@@ -143,7 +147,7 @@ def _interrupted_revision(mark: bytes, source: Path | Etcd, where: str) -> Revis
     return revision
 
 
-async def _each_page(source: Source, write: Callable[[Sequence[KeyValue]], Awaitable[None]], show: Progress) -> int:
+async def _each_page(source: CopySource, write: Callable[[Sequence[KeyValue]], Awaitable[None]], show: Progress) -> int:
     """Write all pages. Returns the number of states."""
     objects = done = 0
     async for page in source.pages():
@@ -156,11 +160,11 @@ async def _each_page(source: Source, write: Callable[[Sequence[KeyValue]], Await
 
 
 @contextlib.asynccontextmanager
-async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str]) -> AsyncIterator[Source]:
+async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str]) -> AsyncIterator[CopySource]:
     """A place at a revision (0: its newest). What cannot be read is added to `refused`. Raises OpenError, StartError."""
     if isinstance(place, Path):
         with snapshot(file_of(place), revision) as file:
-            yield Source(file.revision, file.count(EVERYTHING), lambda: _pages_of_file(file, refused))
+            yield CopySource(file.revision, file.count(EVERYTHING), lambda: _pages_of_file(file, refused))
         return
     access = stores.etcd_access(place)
     from noxu_storage.etcd import state as etcd_state
@@ -168,13 +172,13 @@ async def _opened(place: Path | Etcd, revision: Revision, refused: dict[str, str
     async with etcd_state.opened(*access, revision=revision) as state:
         if not state.total:
             raise OpenError(f"{text_of(place)} has no objects: name the prefix of the servers that wrote them")
-        yield Source(state.revision, state.total, lambda: _pages_of_etcd(state, refused))
+        yield CopySource(state.revision, state.total, lambda: _pages_of_etcd(state, refused))
 
 
 @contextlib.asynccontextmanager
 async def _opened_again(
     place: Path | Etcd, revision: Revision, refused: dict[str, str], where: str
-) -> AsyncIterator[Source]:
+) -> AsyncIterator[CopySource]:
     """Like `_opened`, for a copy to `where` that was interrupted unless `revision` is 0."""
     async with contextlib.AsyncExitStack() as stack:
         try:
@@ -230,3 +234,57 @@ def _name(key: Key) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# -- noxu snapshot -----------------------------------------------------------------------------------------------------
+
+
+def run_snapshot(options: argparse.Namespace) -> int:
+    """Exit status 0: everything is copied; 1: something is not."""
+    return run_copy(options)
+
+
+# -- noxu check --------------------------------------------------------------------------------------------------------
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Exit status 0: no problems; 1: problems, or nothing can be verified."""
+    try:
+        if options.etcd is not None:
+            problems = _check_etcd(options.etcd, options.quiet)
+        else:
+            problems = _check_file(options.file, options.quiet)
+    except (OpenError, StartError, Unavailable) as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return 1
+    for problem in problems:
+        print(f"  {problem}")
+    count = len(problems)
+    print(f"{count} problem{'s' if count > 1 else ''} found" if count else "no problems found")
+    return 1 if count else 0
+
+
+def _check_file(path: Path, quiet: bool) -> Sequence[Problem]:
+    with progress.shown("check", "rows", quiet=quiet) as show:
+        report = check(path / stores.FILE if path.is_dir() else path, show, storage_form.problem)
+    print(
+        f"{report.path}: format {report.version}, revision {report.revision}, compacted to {report.compacted}, "
+        f"{report.keys} keys, {report.rows} rows"
+    )
+    return report.problems
+
+
+def _check_etcd(options: Etcd, quiet: bool) -> Sequence[Problem]:
+    """Raises StartError, OpenError, Unavailable."""
+    access = stores.etcd_access(options)
+    from noxu_storage.etcd import check as etcd_check
+
+    with progress.shown("check", "keys", quiet=quiet) as show:
+        report = asyncio.run(etcd_check.check(*access, verify=storage_form.problem, progress=show))
+    for remark in report.remarks:
+        print(f"noxu: {remark}", file=sys.stderr)
+    print(
+        f"{', '.join(options.servers)}, {options.prefix}: etcd {', '.join(report.versions)}, revision {report.revision}, "
+        f"compacted to {report.compacted}, {report.keys} keys, {report.others} keys of other forms"
+    )
+    return report.problems

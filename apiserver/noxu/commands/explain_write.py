@@ -22,14 +22,12 @@ from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
 from noxu.api.json_patches import field_path, steps
-from noxu.commands import findings, in_memory, inputs, reports, results, shards
-from noxu.commands.api_client import ApiClient, Reply, RequestError, endpoint_from_options
-from noxu.commands.cache import Cache, user_directory
+from noxu.commands import findings, in_memory, reports, results
 from noxu.commands.findings import Checked, Verb
 from noxu.commands.in_memory import STRICT, WARN
+from noxu.commands.places import ApiClient, RequestError, ServerReply, endpoint_from_options
 from noxu.commands.reports import Style
-from noxu.commands.results import Check, Results
-from noxu.commands.shards import Shard
+from noxu.commands.results import Check, Results, Shard
 from noxu.commands.updates import Configurations, Update, applied, updated, verb
 from noxu.control_plane import ControlPlane
 from noxu.features import Features
@@ -37,6 +35,7 @@ from noxu.go.text import compact_json
 from noxu.kinds.scheme import by_group_kind
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, in_order, is_crd
+from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.manifests.wording import plain
 from noxu.observability.logs import shown_on
 from noxu.registry.draft import Options
@@ -65,15 +64,15 @@ class Explanation:
             return self.certain
         errors = findings.of_status(self.document, self.error) if self.error else []
         return Checked(
-            self.document, inputs.title(self.document), "refused" if errors else "valid", errors, self.update
+            self.document, findings.title(self.document), "refused" if errors else "valid", errors, self.update
         )
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: every object is accepted; 1: one is refused; 2: an input cannot be read, or a server gives no trace."""
     cache = Cache(None if options.no_cache else user_directory())
-    documents = inputs.read(options, cache.split)
-    certain = [Explanation(document, certain=inputs.decided(options, document)) for document in documents]
+    documents = findings.read(options, cache.split)
+    certain = [Explanation(document, certain=findings.decided(options, document)) for document in documents]
     accepted = [each.document for each in certain if each.certain is None]
     rules = STRICT if options.strict else WARN
     try:
@@ -107,7 +106,7 @@ def _explain_in_rounds(
     options: argparse.Namespace, documents: Sequence[Document], rules: Options, cache: Cache
 ) -> list[Explanation]:
     """The explanations of all documents in the order of their writes, except for accepted CRDs."""
-    old, found = inputs.former(options.old, cache.split), Results[Explanation]()
+    old, found = findings.former(options.old, cache.split), Results[Explanation]()
     check = Check(
         name="explain-write",
         find=partial(_explain_shard, rules, options.features),
@@ -118,9 +117,9 @@ def _explain_in_rounds(
     )
     nothing_kept = Cache(None)  # the durations in a trace are those of this time
     written: list[Document] = []
-    for members in inputs.rounds(documents) if options.independent else [documents]:
-        shared = inputs.shared_with(members, documents) if options.independent else []
-        results.add(found, check, shards.split(members, shared, old), nothing_kept, options.jobs)
+    for members in findings.rounds(documents) if options.independent else [documents]:
+        shared = findings.shared_with(members, documents) if options.independent else []
+        results.add(found, check, results.split(members, shared, old), nothing_kept, options.jobs)
         written += in_order(members)
     return [each for each in found.of(written) if each.error or not is_crd(each.document.value)]
 
@@ -204,7 +203,7 @@ def _collection_path(client: ApiClient, document: Document) -> str | None:
     return None
 
 
-def _explanation(client: ApiClient, document: Document, reply: Reply) -> Explanation:
+def _explanation(client: ApiClient, document: Document, reply: ServerReply) -> Explanation:
     name = reply.headers.get(HEADER)
     if not name:
         raise RequestError(f"{client.url}: {NO_TRACE}")

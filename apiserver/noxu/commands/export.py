@@ -18,11 +18,9 @@ from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.commands import export_files, progress
-from noxu.commands.api_client import ApiClient, RequestError
-from noxu.commands.export_files import Exported, ForeignFile
-from noxu.commands.exported import NEVER, cleaned, is_made_by_servers, rank
-from noxu.commands.places import State, Unusable, opened
+from noxu.commands import exported, progress
+from noxu.commands.exported import NEVER, Exported, ForeignFile, cleaned, is_made_by_servers, rank
+from noxu.commands.places import ApiClient, RequestError, StoreState, UnusablePlace, opened
 from noxu.config import StartError
 from noxu.control_plane import WITHOUT_CONTROLLERS, assemble, running
 from noxu.crd import conditions
@@ -49,7 +47,7 @@ class ExportError(Exception):
     """Nothing can be exported; the message says why and what to do."""
 
 
-class Kind(NamedTuple):
+class ExportedKind(NamedTuple):
     """A resource, by the names that kubectl knows it by. `has_status`: its status is a subresource."""
 
     group: str
@@ -64,7 +62,7 @@ class Kind(NamedTuple):
     versions: Versions | None = None
 
 
-class Source(Protocol):
+class ExportSource(Protocol):
     """Where the objects are. Methods raise RequestError, Corrupt, Unavailable."""
 
     @property
@@ -72,11 +70,11 @@ class Source(Protocol):
         """What could not be read."""
         ...
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[ExportedKind]:
         """All kinds of objects that clients can create."""
         ...
 
-    def objects(self, kind: Kind) -> Iterator[Object]: ...
+    def objects(self, kind: ExportedKind) -> Iterator[Object]: ...
 
 
 @dataclass
@@ -121,13 +119,13 @@ def _write(options: argparse.Namespace, found: Sequence[Exported]) -> list[str]:
     """Write the objects. Returns files of a former export. Raises ForeignFile, OSError."""
     if options.to is None:
         sys.stdout.flush()
-        for part in export_files.stream(found):
+        for part in exported.stream(found):
             sys.stdout.buffer.write(part)
         return []
-    if options.to.suffix in export_files.SUFFIXES and not options.to.is_dir():
-        export_files.write_file(options.to, found)
+    if options.to.suffix in exported.SUFFIXES and not options.to.is_dir():
+        exported.write_file(options.to, found)
         return []
-    return [str(path) for path in export_files.write_folder(options.to, found)]
+    return [str(path) for path in exported.write_folder(options.to, found)]
 
 
 def _notes(found: Sequence[Exported], left: Left, stale: Sequence[str]) -> Iterator[str]:
@@ -149,7 +147,7 @@ def _notes(found: Sequence[Exported], left: Left, stale: Sequence[str]) -> Itera
         yield f"of an earlier export, and not of this one: {named}"
 
 
-def _exported(source: Source, options: argparse.Namespace, left: Left) -> Iterator[Exported]:
+def _exported(source: ExportSource, options: argparse.Namespace, left: Left) -> Iterator[Exported]:
     """Raises ExportError."""
     kinds = source.kinds()
     chosen = _chosen(kinds, [name for text in options.kinds for name in text.split(",") if name])
@@ -175,9 +173,9 @@ def _exported(source: Source, options: argparse.Namespace, left: Left) -> Iterat
                 yield Exported(kind.group, kind.plural, kind.kind, namespace, name, clean)
 
 
-def _chosen(kinds: Sequence[Kind], names: Sequence[str]) -> list[Kind]:
+def _chosen(kinds: Sequence[ExportedKind], names: Sequence[str]) -> list[ExportedKind]:
     """The kinds of these names. Raises ExportError."""
-    found: dict[tuple[str, str], Kind] = {}
+    found: dict[tuple[str, str], ExportedKind] = {}
     for name in names:
         same = [kind for kind in kinds if name.lower() in kind.names]
         of_category = [kind for kind in kinds if name.lower() in kind.categories]
@@ -208,7 +206,7 @@ async def _made() -> Made:
     return found
 
 
-def _is_made(made: Made, kind: Kind, namespace: str, name: str, clean: Object) -> bool:
+def _is_made(made: Made, kind: ExportedKind, namespace: str, name: str, clean: Object) -> bool:
     expected = made.get((kind.group, kind.plural, namespace, name))
     if (kind.group, kind.kind, name) == ("", "ServiceAccount", "default"):
         metadata = {"name": "default", "namespace": namespace}
@@ -228,18 +226,18 @@ def _unversioned(value: Object) -> Object:
 
 
 @contextlib.contextmanager
-def _source(options: argparse.Namespace) -> Iterator[Source]:
+def _source(options: argparse.Namespace) -> Iterator[ExportSource]:
     try:
         with opened(options, "export from it") as place:
             yield RunningServer(place) if isinstance(place, ApiClient) else StoredState(place)
-    except Unusable as error:
+    except UnusablePlace as error:
         raise ExportError(str(error)) from None
 
 
 class StoredState:
     """What a data directory that no server uses, or etcd, has stored."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: StoreState) -> None:
         self._state = state
         self._refused: list[str] = []
 
@@ -253,7 +251,7 @@ class StoredState:
             ),
         ]
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[ExportedKind]:
         definitions = definitions_resource()
         found = [definitions, *built_in_versions()]
         for crd in self._of(definitions.storage):
@@ -276,7 +274,7 @@ class StoredState:
         keys = (item.key for item in self._state.values(EVERYTHING))
         return sum(key.collection not in known and not is_temporary(key) for key in keys)
 
-    def objects(self, kind: Kind) -> Iterator[Object]:
+    def objects(self, kind: ExportedKind) -> Iterator[Object]:
         assert kind.versions is not None
         yield from self._of(kind.versions.storage)
 
@@ -301,9 +299,9 @@ def _decoded(entry: StoredObject, resource: Resource) -> Object:
     return value
 
 
-def _kind(resource: Resource) -> Kind:
+def _kind(resource: Resource) -> ExportedKind:
     names = _names(resource.group, resource.plural, resource.singular, resource.kind, resource.short_names)
-    return Kind(
+    return ExportedKind(
         resource.group,
         resource.plural,
         resource.kind,
@@ -327,8 +325,8 @@ class RunningServer:
         self._client = client
         self.failures: list[str] = []
 
-    def kinds(self) -> list[Kind]:
-        found: dict[tuple[str, str], Kind] = {}
+    def kinds(self) -> list[ExportedKind]:
+        found: dict[tuple[str, str], ExportedKind] = {}
         for group, path in self._group_versions():
             try:
                 resources = self._client.get(path).get("resources") or []
@@ -341,7 +339,7 @@ class RunningServer:
                 if "/" in name or (group, name) in found or not {"list", "create"} <= set(each.get("verbs") or ()):
                     continue
                 names = _names(group, name, each.get("singularName") or "", each["kind"], each.get("shortNames") or ())
-                found[group, name] = Kind(
+                found[group, name] = ExportedKind(
                     group,
                     name,
                     each["kind"],
@@ -362,5 +360,5 @@ class RunningServer:
             for each in sorted(paths, key=lambda name: name != preferred):
                 yield group["name"], f"/apis/{each}"
 
-    def objects(self, kind: Kind) -> Iterator[Object]:
+    def objects(self, kind: ExportedKind) -> Iterator[Object]:
         return self._client.list(kind.path)

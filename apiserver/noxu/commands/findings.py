@@ -1,17 +1,23 @@
-"""Findings: what the commands say about documents, each with its place in a file.
+"""The documents that a command checks, and findings: what it says about them, each with its place in a file.
 
-A `Finding` is about one field. A `Checked` is a document with its result and findings. All commands have the same exit
-statuses: 0 without errors, 1 with errors, and 2 if an input cannot be read.
+A `Finding` is about one field. A `Checked` is a document with its result and findings, a `DocumentOutcome` what became of
+writing it. All commands have the same exit statuses: 0 without errors, 1 with errors, and 2 if an input cannot be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from noxu.api.field import NIL, ROOT, FieldError, Path
+from noxu.api.errors import ApiError
+from noxu.api.field import NIL, ROOT, FieldError
+from noxu.api.field import Path as FieldPath
 from noxu.crd.lint import as_written
-from noxu.manifests.documents import Document, is_crd
+from noxu.features import Features
+from noxu.manifests.documents import CRD, STDIN, Document, Split, contents_of, is_crd, log, read_paths, split
 from noxu.manifests.positions import Position
 from noxu.manifests.wording import Said, plain, without_rule
 from noxu.schema.narrowing import Narrowing
@@ -31,7 +37,7 @@ class Finding(NamedTuple):
     level: Level
     rule: str
     message: str
-    field: Path = ROOT
+    field: FieldPath = ROOT
     advice: str = ""
     position: Position | None = None
 
@@ -67,13 +73,15 @@ def exit_status(checked: Iterable[Checked]) -> int:
     return found
 
 
-def finding(document: Document, level: Level, rule: str, message: str, field: Path = ROOT, advice: str = "") -> Finding:
+def finding(
+    document: Document, level: Level, rule: str, message: str, field: FieldPath = ROOT, advice: str = ""
+) -> Finding:
     """A finding at the position of a field."""
     field = written_field(document, field)
     return Finding(level, rule, message, field, advice, document.position(field))
 
 
-def written_field(document: Document, field: Path) -> Path:
+def written_field(document: Document, field: FieldPath) -> FieldPath:
     """The path of a field as the document has it."""
     return as_written(document.value, field) if is_crd(document.value) else field
 
@@ -105,7 +113,7 @@ def _of_cause(document: Document, cause: Object) -> Finding:
     return _field_finding(document, cause.get("reason", ""), field, cause["message"])
 
 
-def _field_finding(document: Document, reason: str, field: Path, message: str, advice: str = "") -> Finding:
+def _field_finding(document: Document, reason: str, field: FieldPath, message: str, advice: str = "") -> Finding:
     [said, *_] = plain(message.removeprefix("Invalid value: "))
     if said.field or not field:  # the message of a decoder names the field itself
         return _said(document, "error", rule_of(reason), said)._replace(advice=advice)
@@ -187,3 +195,184 @@ def _as_json(each: Finding) -> Object:
         "line": line,
         "column": column,
     }
+
+
+# -- the documents that a command checks -------------------------------------------------------------------------------
+
+
+EMPTY: Final = "contains no object; --allow-empty allows that"
+_POLICIES: Final = "admissionregistration.k8s.io/"
+
+
+def read(options: argparse.Namespace, split: Split = split) -> list[Document]:
+    """The documents of all paths. What cannot be read, or has no document, is a document with an error."""
+    documents: list[Document] = []
+    for path in options.files:
+        found = list(read_paths([path], partial(contents_of, split=split), options.command))
+        if not found and not options.allow_empty:
+            found = [Document({}, "stdin" if str(path) == STDIN else str(path), 0, error=EMPTY)]
+        documents += found
+    return documents
+
+
+def former(paths: Iterable[Path], split: Split = split) -> list[Document]:
+    """The documents of `--old` that can be read. The others are named in warnings: a branch may be the first to have them."""
+    found = []
+    for document in read_paths(paths, partial(contents_of, split=split)):
+        if document.error:
+            said = "; ".join(each.text for each in plain(document.error))
+            log.warning("--old: nothing is compared with %s: %s", document.place(), said)
+        else:
+            found.append(document)
+    return found
+
+
+def decided(options: argparse.Namespace, document: Document) -> Checked | None:
+    """The result that is certain before a document is checked: it is unreadable, or of a kind to skip or to reject."""
+    if document.error:
+        return Checked(document, "", "unreadable", unreadable(document))
+    names = kind_names(document)
+    if names & options.reject:
+        why = f"the kind {document.kind} is rejected, as --reject says"
+        found = finding(document, "error", "rejected-kind", why, "kind")
+        return Checked(document, title(document), "refused", [found])
+    return Checked(document, title(document), "skipped") if names & options.skip else None
+
+
+def nothing(options: argparse.Namespace, why: str) -> Checked:
+    """The result if the documents have nothing to check."""
+    document = Document({}, ", ".join(map(str, options.files)), 0, error=f"{why}; --allow-empty allows that")
+    return Checked(document, "", "unreadable", unreadable(document))
+
+
+def kind_names(document: Document) -> frozenset[str]:
+    """The names by which options select the kind of a document: alone, and with its version."""
+    return frozenset((document.kind, f"{document.value.get('apiVersion')}/{document.kind}"))
+
+
+def title(document: Document, namespace: str | None = None) -> str:
+    """`Widget attic/large`. `namespace` is the one in which the object is written (default: the one it names)."""
+    namespace = document.namespace if namespace is None else namespace
+    name = f"{namespace}/{document.name}" if namespace and document.name else document.name
+    return f"{document.kind} {name}".rstrip()
+
+
+Name = tuple[str, str, str, str]
+
+
+def name_of(document: Document) -> Name:
+    """What distinguishes objects: group, kind, namespace and name."""
+    group = str(document.value.get("apiVersion") or "").rpartition("/")[0]
+    namespace = "" if document.namespace == "default" else document.namespace
+    return group, document.kind, namespace, document.name
+
+
+def rounds(documents: Iterable[Document]) -> list[list[Document]]:
+    """The documents in rounds, so that objects of one name are in the same round only if they are in the same file.
+
+    A file is in the first round in which no other file has an object of the same name:
+
+        a.yaml: A, B    b.yaml: C    c.yaml: B, D    →    [a.yaml, b.yaml], [c.yaml]
+    """
+    files: dict[str, list[Document]] = {}
+    for document in documents:
+        files.setdefault(document.file, []).append(document)
+    found: list[list[Document]] = []
+    taken: list[set[Name]] = []
+    for members in files.values():
+        names = {name_of(document) for document in members if document.name}
+        n = next((n for n, others in enumerate(taken) if not others & names), len(found))
+        if n == len(found):
+            found.append([])
+            taken.append(set())
+        found[n] += members
+        taken[n] |= names
+    return found
+
+
+def shared_with(members: Iterable[Document], documents: Iterable[Document]) -> list[Document]:
+    """The CRDs and policies of other rounds that a round needs: of each name the first, unless the round has it."""
+    names = {name_of(document) for document in members}
+    shared = []
+    for document in documents:
+        is_shared = document.kind == CRD or str(document.value.get("apiVersion")).startswith(_POLICIES)
+        if is_shared and name_of(document) not in names:
+            names.add(name_of(document))
+            shared.append(document)
+    return shared
+
+
+# -- the results of writing objects ------------------------------------------------------------------------------------
+
+
+class WriteRules(NamedTuple):
+    """How objects are written. `strict`: refuse unknown fields. `ignore_unknown`: skip objects of kinds that are not served."""
+
+    strict: bool = False
+    features: Features = Features()
+    ignore_unknown: bool = False
+
+
+class DocumentOutcome(NamedTuple):
+    """The result for one object. `error` is the error with which a server refuses it.
+
+    `meant` are the paths of unknown fields, with advice about the fields that were probably meant. `update`: the command of
+    kubectl with which the object updates one that exists. `more`: with unknown or repeated fields, the error for which the
+    object would be refused without them. `narrowings`: of a CRD that updates another one.
+    """
+
+    document: Document
+    namespace: str
+    result: Result
+    error: ApiError | None = None
+    warnings: Sequence[str] = ()
+    certain: Sequence[Finding] = ()
+    """The findings of an object that was not written."""
+    meant: Mapping[str, str] = {}
+    update: Verb = ""
+    more: ApiError | None = None
+    narrowings: Sequence[Narrowing] = ()
+
+    @property
+    def checked(self) -> Checked:
+        if self.result == "unreadable":
+            return Checked(self.document, "", self.result, self.certain)
+        refusals = [each for each in (self.error, self.more) if each is not None]
+        errors = [finding for each in refusals for finding in of_status(self.document, each.status)]
+        warnings = of_warnings(self.document, self.warnings)
+        named = title(self.document, self.namespace)
+        found = [*self.certain, *errors, *warnings, *of_upgrade(self.document, self.narrowings, errors)]
+        if self.meant:
+            found = [each._replace(advice=each.advice or self.meant.get(each.field, "")) for each in found]
+        return Checked(self.document, named, self.result, found, self.update)
+
+
+def outcome_as_json(outcome: DocumentOutcome) -> Object:
+    """An outcome without its document."""
+    return {
+        "namespace": outcome.namespace,
+        "result": outcome.result,
+        "error": _error_as_json(outcome.error),
+        "more": _error_as_json(outcome.more),
+        "warnings": list(outcome.warnings),
+        "meant": dict(outcome.meant),
+        "update": outcome.update,
+        "narrowings": list(map(list, outcome.narrowings)),
+    }
+
+
+def from_json(document: Document, value: Json) -> DocumentOutcome:
+    """What `as_json` has written. Raises LookupError, TypeError for anything else."""
+    error, more = (None if each is None else ApiError(*each) for each in (value["error"], value["more"]))
+    narrowings = [Narrowing(*each) for each in value["narrowings"]]
+    namespace, result, warnings, meant, update = (value[name] for name in _KEPT)
+    return DocumentOutcome(
+        document, namespace, result, error, warnings, meant=meant, update=update, more=more, narrowings=narrowings
+    )
+
+
+def _error_as_json(error: ApiError | None) -> Json:
+    return None if error is None else [error.code, error.message, error.reason, error.details]
+
+
+_KEPT: Final = ("namespace", "result", "warnings", "meant", "update")

@@ -14,11 +14,10 @@ from typing import Final, TypeVar
 
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
-from noxu.commands.former import restore_definitions, restore_objects
-from noxu.commands.outcomes import Outcome, Rules
+from noxu.commands.findings import DocumentOutcome, WriteRules
 from noxu.commands.progress import each
-from noxu.commands.shards import Shard
-from noxu.commands.updates import Configurations, Update
+from noxu.commands.results import Shard
+from noxu.commands.updates import Configurations, Update, restore_definitions, restore_objects
 from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, running
 from noxu.crd import conditions, lint
 from noxu.features import Features
@@ -26,9 +25,11 @@ from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, in_order, is_crd
 from noxu.registry import draft, explain
 from noxu.registry.draft import Options
+from noxu.registry.offload import without_threads
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import object_at
 from noxu.schema.narrowing import Narrowing
+from noxu.schema.structural import keeping
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Progress, no_progress
@@ -66,9 +67,12 @@ async def results(
     return found
 
 
-async def validate(shard: Shard, rules: Rules, report: Progress = no_progress) -> list[tuple[Document, Outcome]]:
+async def validate(
+    shard: Shard, rules: WriteRules, report: Progress = no_progress
+) -> list[tuple[Document, DocumentOutcome]]:
     """The outcome of each document, in the order in which they are written."""
-    return await results(shard, rules.features, partial(_write, rules=rules), report)
+    with without_threads(), keeping():
+        return await results(shard, rules.features, partial(_write, rules=rules), report)
 
 
 def update_of(plane: ControlPlane, value: Object, configurations: Configurations) -> tuple[Update, Callable[[], None]]:
@@ -81,7 +85,9 @@ def update_of(plane: ControlPlane, value: Object, configurations: Configurations
     return update, partial(configurations.add, resource, namespace, name, value)
 
 
-async def _write(plane: ControlPlane, document: Document, configurations: Configurations, rules: Rules) -> Outcome:
+async def _write(
+    plane: ControlPlane, document: Document, configurations: Configurations, rules: WriteRules
+) -> DocumentOutcome:
     outcome = draft.Outcome()
     warnings = outcome.warnings
     namespace, resource = document.namespace, None
@@ -93,7 +99,7 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
             namespace = loading.namespace_of(resource, current.value)
             await loading.ensure_namespace(plane, namespace)
         elif rules.ignore_unknown:
-            return Outcome(document, namespace, "skipped")
+            return DocumentOutcome(document, namespace, "skipped")
         content = codec.encode(current.value, sort_keys=False)
         codec.check_size(content)
         duplicates = current.strict if rules.strict else current.duplicates
@@ -112,7 +118,7 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
         written()
     except ApiError as error:
         more = await _more(plane, document, update, outcome) if rules.strict else None
-        return Outcome(
+        return DocumentOutcome(
             document,
             namespace,
             "refused",
@@ -125,7 +131,7 @@ async def _write(plane: ControlPlane, document: Document, configurations: Config
         )
     if resource is not None and is_crd(current.value):
         warnings += await _not_served(plane, resource, current)
-    return Outcome(
+    return DocumentOutcome(
         document,
         namespace,
         "valid",

@@ -13,79 +13,33 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from noxu.api import codec
-from noxu.commands import findings, inputs, reports, results, rewriting, shards
-from noxu.commands.cache import Cache, user_directory
-from noxu.commands.findings import Checked, Finding
+from noxu.commands import findings, reports, results, rewriting
+from noxu.commands.findings import Checked
+from noxu.commands.linted import Linted, Verdict, Wanted, print_fixed
 from noxu.commands.reports import Style
-from noxu.commands.results import Check, Results
-from noxu.commands.shards import Shard
+from noxu.commands.results import Check, Results, Shard
 from noxu.crd import v1beta1
 from noxu.manifests.documents import Document, is_crd
+from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import REMARKS
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 
 
-class Wanted(NamedTuple):
-    """`strict`: warnings are errors. `fix`: what remains when the CRD is fixed. `fixable`: whether that is possible, in any case."""
-
-    strict: bool = False
-    fix: bool = False
-    fixable: bool = False
-
-
-class Verdict(NamedTuple):
-    """What is found out about a CRD.
-
-    `findings`: of the CRD as it is or, with `--fix`, those that cannot be fixed. `fixed` replaces the CRD, None if it has
-    no violations, or cannot be fixed.
-    """
-
-    findings: Sequence[Finding]
-    is_structural: bool
-    is_fixable: bool
-    changes: Sequence[CompletionNote] = ()
-    fixed: Object | None = None
-
-
-class Linted(NamedTuple):
-    """A CRD with its verdict."""
-
-    document: Document
-    verdict: Verdict
-
-    @property
-    def api_version(self) -> str:
-        return str(self.document.value.get("apiVersion", ""))
-
-    @property
-    def written(self) -> Object | None:
-        """The CRD to write: the given one if nothing is to be fixed. None if it has no structural form."""
-        verdict = self.verdict
-        return (verdict.fixed or self.document.value) if verdict.is_fixable else None
-
-    @property
-    def checked(self) -> Checked:
-        refused = any(finding.level == "error" for finding in self.verdict.findings)
-        name = self.document.name or self.document.kind
-        title = f"{name} ({self.api_version.rpartition('/')[2]})"
-        return Checked(self.document, title, "refused" if refused else "valid", self.verdict.findings)
-
-
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: all CRDs are structural, or have been fixed; 1: some are not; 2: an input cannot be read."""
     cache = Cache(None if options.no_cache else user_directory())
-    old = inputs.former(options.old, cache.split)
+    old = findings.former(options.old, cache.split)
     if options.in_place or options.diff:
         status = rewriting.rewrite(options, cache.split, partial(lint, options, old, cache))
         cache.tidy()
         return status
-    documents = inputs.read(options, cache.split)
-    report = Report.of(options, documents, lint(options, old, cache, documents))
+    documents = findings.read(options, cache.split)
+    report = LintReport.of(options, documents, lint(options, old, cache, documents))
     cache.tidy()
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](report.checked, "lint"))
@@ -105,9 +59,9 @@ def lint(
     options: argparse.Namespace, old: Sequence[Document], cache: Cache, documents: Iterable[Document]
 ) -> Results[Linted]:
     """The verdicts on the CRDs among documents, each with the former CRD of its name."""
-    crds = [each for each in documents if inputs.decided(options, each) is None and is_crd(each.value)]
+    crds = [each for each in documents if findings.decided(options, each) is None and is_crd(each.value)]
     found = Results[Linted]()
-    results.add(found, _check(options), shards.by_file(crds, old), cache, options.jobs)
+    results.add(found, _check(options), results.by_file(crds, old), cache, options.jobs)
     return found
 
 
@@ -151,7 +105,7 @@ def _linted(document: Document, value: Json) -> Linted:
 
 
 @dataclass
-class Report:
+class LintReport:
     """What is known about the documents. `checked` has all of them, in their order."""
 
     fix: bool
@@ -159,18 +113,18 @@ class Report:
     linted: list[tuple[Linted, Checked]]
 
     @classmethod
-    def of(cls, options: argparse.Namespace, documents: Iterable[Document], found: Mapping[int, Linted]) -> Report:
+    def of(cls, options: argparse.Namespace, documents: Iterable[Document], found: Mapping[int, Linted]) -> LintReport:
         report = cls(options.fix, [], [])
         for document in documents:
             if (linted := found.get(id(document))) is not None:
                 checked = linted.checked
                 report.linted.append((linted, checked))
             else:
-                certain = inputs.decided(options, document)
-                checked = certain or Checked(document, inputs.title(document), "skipped")
+                certain = findings.decided(options, document)
+                checked = certain or Checked(document, findings.title(document), "skipped")
             report.checked.append(checked)
         if not report.linted and not any(each.findings for each in report.checked) and not options.allow_empty:
-            report.checked.append(inputs.nothing(options, "no CustomResourceDefinition found"))
+            report.checked.append(findings.nothing(options, "no CustomResourceDefinition found"))
         return report
 
     def with_result(self, result: findings.Result) -> list[Checked]:
@@ -213,7 +167,7 @@ def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _print_report(report: Report, style: Style) -> None:
+def _print_report(report: LintReport, style: Style) -> None:
     groups = reports.repeated(report.checked) if style.groups and style.detail != "errors" else {}
     for each in report.with_result("skipped") if style.detail == "all" else ():
         why = "is of a kind to skip" if is_crd(each.document.value) else "is not a CustomResourceDefinition"
@@ -246,7 +200,7 @@ def _print_linted(linted: Linted, checked: Checked, style: Style) -> None:
         print("  `noxu lint --fix` fixes all of this")
 
 
-def _summary(report: Report, style: Style) -> str:
+def _summary(report: LintReport, style: Style) -> str:
     """`3 CRDs: 2 structural, 1 with 5 violations; 7 warnings; 2 skipped`."""
     crds = [checked for _, checked in report.linted]
     wrong = sum(each.has_errors for each in crds)
@@ -261,7 +215,7 @@ def _summary(report: Report, style: Style) -> str:
     return "; ".join(found)
 
 
-def _write_fixed(report: Report, style: Style) -> None:
+def _write_fixed(report: LintReport, style: Style) -> None:
     written = []
     groups = reports.repeated(report.checked) if style.groups else {}
     for linted, checked in report.linted:
@@ -272,16 +226,3 @@ def _write_fixed(report: Report, style: Style) -> None:
     for line in reports.group_lines(groups, reports.on_stderr()):
         print(line, file=sys.stderr)
     print("---\n".join(written), end="")
-
-
-def print_fixed(linted: Linted, checked: Checked) -> None:
-    """Print to stderr what was fixed, and what cannot be; and the warnings, which are not fixed."""
-    about = f"{linted.document.source}: {checked.title}"
-    style = reports.on_stderr()
-    if linted.written is None:
-        print(f"{about}: {style.of('cannot be fixed', 'red')}, not changed", file=sys.stderr)
-    for note in linted.verdict.changes:
-        print(f"{about}: {note}", file=sys.stderr)
-    for finding in checked.findings:
-        for line in reports.finding_lines(checked, finding, style):
-            print(line, file=sys.stderr)

@@ -14,13 +14,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from noxu.api import codec
-from noxu.commands import findings, inputs, reports
+from noxu.commands import findings, reports
 from noxu.commands.findings import Checked
+from noxu.commands.linted import Linted, print_fixed
 from noxu.files import write_whole
-from noxu.manifests.charts import is_packed
 from noxu.manifests.documents import (
     Document,
     LoadError,
@@ -34,13 +34,11 @@ from noxu.manifests.documents import (
     no_manifest,
 )
 from noxu.manifests.files import COMPRESSED
+from noxu.manifests.tool_files import is_packed
 from noxu.observability.logs import coloured, shown_on
 from noxu.values import Json, copy
 
-if TYPE_CHECKING:
-    from noxu.commands.lint import Linted
-
-Lint = Callable[[Iterable[Document]], Mapping[int, "Linted"]]
+Lint = Callable[[Iterable[Document]], Mapping[int, Linted]]
 """What is found out about the CRDs among documents, by the ids of these."""
 BACKUP: Final = ".bak"
 
@@ -65,7 +63,7 @@ def rewrite(options: argparse.Namespace, split: Split, lint: Lint) -> int:
             status = _failed(str(error))
             continue
         if not found and not options.allow_empty:
-            print(f"{path}: {inputs.EMPTY}", file=sys.stderr)
+            print(f"{path}: {findings.EMPTY}", file=sys.stderr)
             status = findings.UNREADABLE
         for file in found:
             try:
@@ -124,11 +122,9 @@ def _fix(
     checked: list[Checked],
 ) -> Json:
     """The fixed value of a part of a file, None if it does not change."""
-    from noxu.commands.lint import print_fixed
-
     replaced: dict[int, Json] = {}
     for document in documents:
-        certain = inputs.decided(options, document)
+        certain = findings.decided(options, document)
         if certain is not None:
             checked.append(certain)
             reports.print_findings([certain])

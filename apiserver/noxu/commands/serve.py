@@ -6,15 +6,15 @@ one by one takes seconds.
 
 from __future__ import annotations
 
-import gc
 import logging
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
+from noxu import garbage
+from noxu.commands import progress
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
 from noxu.observability.logs import coloured, shown_on
@@ -23,9 +23,9 @@ from noxu.process.signals import Interrupted
 if TYPE_CHECKING:
     import argparse
 
-    from noxu.commands.cache import Cache
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.manifests.documents import Document, Read
+    from noxu.manifests.documents import Document
+    from noxu.manifests.manifest_cache import Cache
     from noxu_storage.types import Progress
 
 _NO_NAMESPACE: Final = expression(r'namespaces ".*" not found$')
@@ -39,7 +39,6 @@ def run(options: argparse.Namespace) -> int:
     if options.own_process:
         from noxu.http import lazy_client
 
-        gc.disable()  # until the server has started: nearly everything that the start makes lives until the end
         lazy_client.install()
     from noxu.process import running
 
@@ -51,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
             options.config,
             each=partial(_loaded, options, cache, known),
             compiling=partial(_shown, options, "start", "definitions"),
-            read=None if cache is None else _reader(cache),
+            read=None if cache is None else cache.reader,
             known=known,
         )
     except StartError as error:
@@ -67,14 +66,13 @@ def run(options: argparse.Namespace) -> int:
     except Interrupted as error:
         return 128 + error.number  # as shells have it
     if options.own_process:
-        _end_process()
+        sys.stdout.flush()
+        garbage.end_process(0)
     return 0
 
 
 def _shown(options: argparse.Namespace, work: str, unit: str = "objects") -> AbstractContextManager[Progress]:
     """The progress of a work. Without a terminal, lines about it are in the server's log."""
-    from noxu.commands import progress  # of a start that takes long
-
     return progress.shown(work, unit, quiet=options.quiet, say=logging.getLogger("noxu").info)
 
 
@@ -82,34 +80,18 @@ def _cache(options: argparse.Namespace) -> Cache | None:
     """The cache of parsed manifests and valid definitions; None if it is not needed."""
     if options.no_cache or not options.config.files:
         return None
-    from noxu.commands.cache import Cache, user_directory  # it knows YAML
+    from noxu.manifests.manifest_cache import Cache, user_directory  # it knows YAML
 
     return Cache(user_directory())
-
-
-def _reader(cache: Cache) -> Read:
-    from noxu.commands.packed_files import reader
-
-    return reader(cache)
 
 
 def _loaded(
     options: argparse.Namespace, cache: Cache | None, known: KnownDefinitions | None, documents: Sequence[Document]
 ) -> Iterator[Document]:
     """The documents while they are loaded. Afterwards what is known of definitions is kept."""
-    from noxu.commands import progress
-
     if cache is not None:
         cache.tidy()
     with _shown(options, "load") as report:
         yield from progress.each(documents, report, len(documents))
     if cache is not None and known is not None:
         cache.keep_known_definitions(known)
-
-
-def _end_process() -> NoReturn:
-    """End the process with status 0, without freeing its memory. Raises BrokenPipeError."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)

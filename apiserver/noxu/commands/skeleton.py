@@ -15,14 +15,13 @@ from typing import Final, NamedTuple
 from noxu.api import codec
 from noxu.api.field import OMIT, ROOT, invalid
 from noxu.api.field import Path as FieldPath
-from noxu.commands import findings, inputs, reports, results, shards
-from noxu.commands.cache import Cache, user_directory
+from noxu.commands import findings, reports, results
 from noxu.commands.findings import Checked, Finding
-from noxu.commands.results import Check, Results
-from noxu.commands.shards import Shard
+from noxu.commands.results import Check, Results, Shard
 from noxu.crd import types, v1beta1
 from noxu.go.structs import DecodedStruct, decode
 from noxu.manifests.documents import NO_KIND, Document, is_crd, joined, split
+from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.schema.skeleton import restriction_1_violations, skeleton
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
@@ -69,18 +68,18 @@ class Printed(NamedTuple):
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: printed; 1: Restriction 1 is violated, or a schema is invalid; 2: an input cannot be read."""
     cache = Cache(None if options.no_cache else user_directory())
-    documents, old = inputs.read(options, cache.split), inputs.former(options.old, cache.split)
+    documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
     found, unsure = Results[Printed](), []
     for document in documents:
         if (certain := _certain(options, document)) is not None:
             found[id(document)] = Printed(certain)
         else:
             unsure.append(document)
-    results.add(found, _check(options), shards.by_file(unsure, old), cache, options.jobs)
+    results.add(found, _check(options), results.by_file(unsure, old), cache, options.jobs)
     cache.tidy()
     printed = found.of(documents)
     if not any(each.skeletons or each.checked.findings for each in printed) and not options.allow_empty:
-        printed.append(Printed(inputs.nothing(options, "no schema found")))
+        printed.append(Printed(findings.nothing(options, "no schema found")))
     checked = [each.checked for each in printed]
     skeletons = [(each.checked, skeleton) for each in printed for skeleton in each.skeletons]
     if options.output in reports.FORMATS:
@@ -118,8 +117,8 @@ def _certain(options: argparse.Namespace, document: Document) -> Checked | None:
     """The result that is certain before the schemas of a document are looked at."""
     if _bare_schema(document) is not None:
         return None
-    skipped = None if is_crd(document.value) else Checked(document, inputs.title(document), "skipped")
-    return inputs.decided(options, document) or skipped
+    skipped = None if is_crd(document.value) else Checked(document, findings.title(document), "skipped")
+    return findings.decided(options, document) or skipped
 
 
 def _check(options: argparse.Namespace) -> Check[Printed]:
@@ -156,7 +155,7 @@ def _printed_from_json(document: Document, value: Json) -> Printed:
 
 def _printed(document: Document, former: Former, level: findings.Level) -> Printed:
     bare = _bare_schema(document)
-    title = inputs.title(document)
+    title = findings.title(document)
     if bare is not None:
         document, title = document._replace(error=""), ""  # a schema is no object, and needs no kind
     decoded = _decoded(document.value) if bare is None else decode(types.SCHEMA, bare)

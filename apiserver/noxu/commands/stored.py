@@ -18,9 +18,8 @@ from typing import Final, NamedTuple, Protocol
 from noxu.api import codec
 from noxu.api.field import FieldError
 from noxu.commands import progress
-from noxu.commands.api_client import ApiClient, RequestError
 from noxu.commands.findings import FOUND, UNREADABLE
-from noxu.commands.places import State, Unusable, opened
+from noxu.commands.places import ApiClient, RequestError, StoreState, UnusablePlace, opened
 from noxu.config import StartError
 from noxu.crd import conditions, types
 from noxu.crd.types import served_versions, storage_version
@@ -54,7 +53,7 @@ class RefusedDefinition(Exception):
     """Servers would refuse a CRD in the files; the message says why."""
 
 
-class Source(Protocol):
+class ObjectsOfDefinitions(Protocol):
     """Where the objects are. Methods raise RequestError, Corrupt."""
 
     sees_hidden: bool
@@ -77,7 +76,7 @@ class Source(Protocol):
         ...
 
 
-class Problem(NamedTuple):
+class StoredProblem(NamedTuple):
     """An object that is invalid, or has hidden fields."""
 
     crd: str
@@ -91,9 +90,9 @@ class Problem(NamedTuple):
 
 
 @dataclass
-class Report:
+class StoredReport:
     objects: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[StoredProblem] = field(default_factory=list)
     by_crd: dict[str, int] = field(default_factory=dict)
     """How many objects each CRD has, if any."""
     remarks: list[str] = field(default_factory=list)
@@ -111,7 +110,7 @@ class Report:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: all objects are valid; 1: some are invalid; 2: some cannot be validated."""
-    report = Report()
+    report = StoredReport()
     try:
         replacements = _definitions_in(options.files, report)
         with _source(options) as source, progress.shown("validate", quiet=options.quiet) as show:
@@ -136,23 +135,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _source(options: argparse.Namespace) -> Iterator[Source]:
+def _source(options: argparse.Namespace) -> Iterator[ObjectsOfDefinitions]:
     try:
         with opened(options, "validate in it") as place:
-            yield RunningServer(place) if isinstance(place, ApiClient) else StoredState(place)
-    except Unusable as error:
+            yield ServedCustomResources(place) if isinstance(place, ApiClient) else StoredCustomResources(place)
+    except UnusablePlace as error:
         raise ValidationError(str(error)) from None
 
 
 # -- where the objects are --------------------------------------------------------------------------------------------
 
 
-class StoredState:
+class StoredCustomResources:
     """What a data directory that no server uses, or etcd, has stored."""
 
     sees_hidden = True
 
-    def __init__(self, found: State) -> None:
+    def __init__(self, found: StoreState) -> None:
         self._snapshot = found
         self._undecodable: list[str] = []
 
@@ -189,7 +188,7 @@ def _prefix(crd: Object) -> Prefix:
     return Prefix(storage_form.custom_collection(crd["spec"]["group"], crd["spec"]["names"]["plural"]))
 
 
-class RunningServer:
+class ServedCustomResources:
     """A server, over its API."""
 
     sees_hidden = False
@@ -220,7 +219,7 @@ class RunningServer:
 # -- validation -------------------------------------------------------------------------------------------------------
 
 
-def _definitions_in(files: list[Path], report: Report) -> dict[str, Object]:
+def _definitions_in(files: list[Path], report: StoredReport) -> dict[str, Object]:
     """The CRDs in files, by name. Raises LoadError."""
     from noxu.cel import SchemaRules
     from noxu.crd.lint import lint_crd
@@ -237,7 +236,9 @@ def _definitions_in(files: list[Path], report: Report) -> dict[str, Object]:
     return found
 
 
-def _validate_all(source: Source, replacements: Mapping[str, Object], report: Report, show: Progress) -> None:
+def _validate_all(
+    source: ObjectsOfDefinitions, replacements: Mapping[str, Object], report: StoredReport, show: Progress
+) -> None:
     stored = {crd["metadata"]["name"]: crd for crd in source.definitions()}
     report.remarks += [f"{name}: the CRD does not exist, so it has no objects" for name in replacements.keys() - stored]
     total = source.count(stored.values())
@@ -255,14 +256,14 @@ def _validate_all(source: Source, replacements: Mapping[str, Object], report: Re
             )
 
 
-def _shown(objects: Iterator[Object], report: Report, show: Progress, total: int) -> Iterator[Object]:
+def _shown(objects: Iterator[Object], report: StoredReport, show: Progress, total: int) -> Iterator[Object]:
     """The objects, showing how many of all have been validated."""
     for value in objects:
         show(report.objects, total)
         yield value
 
 
-def _validate_objects(objects: Iterator[Object], crd: str, versions: Versions, report: Report) -> None:
+def _validate_objects(objects: Iterator[Object], crd: str, versions: Versions, report: StoredReport) -> None:
     for value in objects:
         metadata = value["metadata"]
         named = metadata.get("namespace") or "", metadata.get("name") or "", metadata.get("resourceVersion") or ""
@@ -272,14 +273,14 @@ def _validate_objects(objects: Iterator[Object], crd: str, versions: Versions, r
         if result.errors or result.hidden:
             resource = result.resource
             report.problems.append(
-                Problem(crd, resource.api_version, resource.kind, *named, result.errors, result.hidden)
+                StoredProblem(crd, resource.api_version, resource.kind, *named, result.errors, result.hidden)
             )
 
 
 # -- output -----------------------------------------------------------------------------------------------------------
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: StoredReport) -> None:
     for problem in report.problems:
         namespace = f"{problem.namespace}/" if problem.namespace else ""
         state = "no longer validates" if problem.errors else "validates"
@@ -297,7 +298,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _as_json(report: Report, sees_hidden: bool) -> Json:
+def _as_json(report: StoredReport, sees_hidden: bool) -> Json:
     return {
         "problems": [_problem_as_json(problem, sees_hidden) for problem in report.problems],
         "remarks": report.remarks,
@@ -310,7 +311,7 @@ def _as_json(report: Report, sees_hidden: bool) -> Json:
     }
 
 
-def _problem_as_json(problem: Problem, sees_hidden: bool) -> Object:
+def _problem_as_json(problem: StoredProblem, sees_hidden: bool) -> Object:
     return {
         "crd": problem.crd,
         "apiVersion": problem.api_version,

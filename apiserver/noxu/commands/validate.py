@@ -8,25 +8,21 @@ change; objects that cannot affect each other may be written in several processe
 from __future__ import annotations
 
 import argparse
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from noxu import garbage
 from noxu.api import codec
-from noxu.commands import findings, inputs, outcomes, progress, reports, results, shards
-from noxu.commands.cache import Cache, user_directory
-from noxu.commands.findings import Checked
-from noxu.commands.outcomes import Outcome, Rules
+from noxu.commands import findings, progress, reports, results
+from noxu.commands.findings import Checked, DocumentOutcome, WriteRules
 from noxu.commands.reports import Style
-from noxu.commands.results import Check, Results
-from noxu.commands.shards import Shard
+from noxu.commands.results import Check, Results, Shard
 from noxu.manifests.documents import Document
+from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 
-_SELDOM: Final = (2_000_000, 20, 20)
 _KEPT: Final = range(400, 500)
 """The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
 
@@ -37,15 +33,15 @@ def run(options: argparse.Namespace) -> int:
         from noxu.commands import stored
 
         return stored.run(options)
-    with _seldom_collected(ends=options.own_process):
+    with garbage.seldom_collected(ends=options.own_process):
         return _run(options)
 
 
 def _run(options: argparse.Namespace) -> int:
     cache = Cache(None if options.no_cache else user_directory())
     with progress.shown("validate", quiet=options.quiet) as report:
-        with _not_collected():
-            documents, old = inputs.read(options, cache.split), inputs.former(options.old, cache.split)
+        with garbage.uncollected():
+            documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
         found = _outcomes(options, documents, old, cache, report)
     cache.tidy()
     checked = [outcome.checked for outcome in found]
@@ -58,78 +54,48 @@ def _run(options: argparse.Namespace) -> int:
     return findings.exit_status(checked)
 
 
-@contextmanager
-def _seldom_collected(*, ends: bool) -> Iterator[None]:
-    """Collect garbage seldom: most of what is made is none, and looking for it takes a fifth of the time.
-
-    `ends`: the process ends afterwards, so that nothing is collected then.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(*_SELDOM)
-    try:
-        yield
-    finally:
-        if not ends:
-            gc.set_threshold(*before)
-            gc.unfreeze()
-
-
-@contextmanager
-def _not_collected() -> Iterator[None]:
-    """Collect no garbage, and never look for it in what is made meanwhile: documents contain no cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
-
-
 def _outcomes(
     options: argparse.Namespace, documents: Sequence[Document], old: Sequence[Document], cache: Cache, report: Progress
-) -> list[Outcome]:
+) -> list[DocumentOutcome]:
     """The outcome of each document, in their order."""
-    found = Results[Outcome]()
+    found = Results[DocumentOutcome]()
     accepted = []
     for document in documents:
-        if (certain := inputs.decided(options, document)) is not None:
-            found[id(document)] = Outcome(document, document.namespace, certain.result, certain=certain.findings)
+        if (certain := findings.decided(options, document)) is not None:
+            found[id(document)] = DocumentOutcome(
+                document, document.namespace, certain.result, certain=certain.findings
+            )
         else:
             accepted.append(document)
 
     def written(count: int, _: int) -> None:
         report(len(found) + count, len(documents))
 
-    check = _check(Rules(options.strict, options.features, options.ignore_unknown_kinds))
-    for members in inputs.rounds(accepted) if options.independent else [accepted]:
-        shared = inputs.shared_with(members, accepted) if options.independent else []
-        results.add(found, check, shards.split(members, shared, old), cache, options.jobs, written)
+    check = _check(WriteRules(options.strict, options.features, options.ignore_unknown_kinds))
+    for members in findings.rounds(accepted) if options.independent else [accepted]:
+        shared = findings.shared_with(members, accepted) if options.independent else []
+        results.add(found, check, results.split(members, shared, old), cache, options.jobs, written)
     return found.of(documents)
 
 
-def _check(rules: Rules) -> Check[Outcome]:
+def _check(rules: WriteRules) -> Check[DocumentOutcome]:
     return Check(
         name="validate",
         find=partial(_write, rules),
         depends=tuple(rules),
-        as_json=outcomes.as_json,
-        from_json=outcomes.from_json,
+        as_json=findings.outcome_as_json,
+        from_json=findings.from_json,
         reads_text=False,
         kept=lambda outcome: outcome.error is None or outcome.error.code in _KEPT,
     )
 
 
-def _write(rules: Rules, shard: Shard, report: Progress) -> list[tuple[Document, Outcome]]:
+def _write(rules: WriteRules, shard: Shard, report: Progress) -> list[tuple[Document, DocumentOutcome]]:
     import asyncio
 
     from noxu.commands.in_memory import validate  # takes long to import, and kept results do without it
-    from noxu.registry.offload import without_threads
-    from noxu.schema.structural import keeping
 
-    with without_threads(), keeping():
-        return asyncio.run(validate(shard, rules, report))
+    return asyncio.run(validate(shard, rules, report))
 
 
 # -- output -----------------------------------------------------------------------------------------------------------
@@ -157,12 +123,12 @@ def _counts(checked: Sequence[Checked]) -> dict[str, int]:
     return counts
 
 
-def _as_json(found: Sequence[Outcome], checked: Sequence[Checked]) -> Json:
+def _as_json(found: Sequence[DocumentOutcome], checked: Sequence[Checked]) -> Json:
     objects = [_outcome_as_json(*pair) for pair in zip(found, checked, strict=True)]
     return {"objects": objects, "summary": _counts(checked)}
 
 
-def _outcome_as_json(outcome: Outcome, checked: Checked) -> Object:
+def _outcome_as_json(outcome: DocumentOutcome, checked: Checked) -> Object:
     document = outcome.document
     return {
         **findings.place_as_json(document),

@@ -15,7 +15,7 @@ from noxu.api.field import FieldError
 from noxu.cel import SchemaRules
 from noxu.commands import findings
 from noxu.commands.findings import Finding
-from noxu.commands.lint import Verdict, Wanted
+from noxu.commands.linted import Verdict, Wanted
 from noxu.crd import lint
 from noxu.manifests.documents import Document
 from noxu.schema.completion import CompletionNote

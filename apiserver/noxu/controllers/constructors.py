@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from noxu.controllers.access_rules import ClusterRoleAggregationController
@@ -10,7 +10,7 @@ from noxu.controllers.account_tokens import TokenController
 from noxu.controllers.certificate_signing import SigningController
 from noxu.controllers.controller import Reconciler
 from noxu.controllers.garbage_collector import GarbageCollector
-from noxu.controllers.manager import ControllerParts
+from noxu.controllers.manager import ControllerParts, enabled
 from noxu.controllers.namespace_objects import RootCAPublisher, ServiceAccountController
 from noxu.controllers.namespaces import NamespaceController
 from noxu.controllers.policy_status import PolicyStatusController
@@ -103,3 +103,8 @@ MAKERS: Final[dict[str, Callable[[ControllerParts], Reconciler[Any]]]] = {
     "validatingadmissionpolicy-status-controller": _policy_status,
     "volumeattributesclass-protection-controller": _attributes_class_protection,
 }
+
+
+def make(items: Sequence[str], parts: ControllerParts) -> list[Reconciler[Any]]:
+    """Make the controllers that a list enables, without running them."""
+    return [MAKERS[known.name](parts) for known in enabled(items)]

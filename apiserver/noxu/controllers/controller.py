@@ -20,11 +20,13 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock
 from noxu.containment import Contained
+from noxu.controllers.default_objects import APISERVER_MANAGER as APISERVER_MANAGER
+from noxu.controllers.default_objects import FirstObject
 from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
 from noxu.registry.access import User
 from noxu.registry.cache import Change, Collection
@@ -33,13 +35,8 @@ from noxu.registry.resource import Resource
 from noxu.registry.turns import own_context
 from noxu_storage.types import Revision, StoreError
 
-if TYPE_CHECKING:
-    from noxu.controllers.default_objects import FirstObject
-
 APISERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
 """kube-apiserver's loopback client."""
-APISERVER_MANAGER: Final = "kube-apiserver"
-"""The field manager of its writes."""
 CONTROLLER_MANAGER: Final = "kube-controller-manager"
 """The field manager of the controllers of kube-controller-manager."""
 KUBE_CONTROLLER_MANAGER: Final = User("system:kube-controller-manager", groups=("system:authenticated",))
@@ -119,7 +116,7 @@ class Reconciler(ABC, Generic[K]):
         """
 
     def first_objects(self) -> Iterable[FirstObject]:
-        """What it creates in a new store, as far as that is known before it starts. See first_objects.py."""
+        """What it creates in a new store, as far as that is known before it starts. See default_objects.py."""
         return ()
 
     # -- start and stop

@@ -26,11 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.clock import Clock
-from noxu.controllers.controller import APISERVER_MANAGER
 from noxu.go.time import format_time
 from noxu.identifiers import Identifiers
 from noxu.registry.persistence import Persistence
@@ -40,9 +39,8 @@ from noxu.registry.served_resources import PRIORITIES, Priority
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key
 
-if TYPE_CHECKING:
-    from noxu.controllers.controller import Reconciler
-
+APISERVER_MANAGER: Final = "kube-apiserver"
+"""The field manager of what kube-apiserver itself writes."""
 SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 SERVICE_RANGE: Final = "10.0.0.0/24"
 """The addresses of services, unless the configuration has another network."""
@@ -375,13 +373,21 @@ class FirstObject(NamedTuple):
     every: float | None = None
 
 
+class Creating(Protocol):
+    """Of a controller, what it creates in a new store, and the keys whose objects are stored, with their times."""
+
+    fresh: dict[Any, float | None]
+
+    def first_objects(self) -> Iterable[FirstObject]: ...
+
+
 def template(manifest: Object, manager: str) -> bytes:
     """What is stored of a complete manifest by a field manager."""
     return codec.encode(stored(manifest, _UID, NOW, manager), sort_keys=False)
 
 
 async def create(
-    controllers: Iterable[Reconciler[Any]], persistence: Persistence, clock: Clock, identifiers: Identifiers
+    controllers: Iterable[Creating], persistence: Persistence, clock: Clock, identifiers: Identifiers
 ) -> None:
     """Store the first objects of controllers that are not started yet. Their keys become fresh."""
     wanted = [(controller, first) for controller in controllers for first in controller.first_objects()]

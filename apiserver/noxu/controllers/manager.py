@@ -11,7 +11,7 @@ itself. Controllers of kube-apiserver are not part of this: they run in every pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.config import JITTER, LeaderElection, Profile
 from noxu.features import meant
@@ -19,7 +19,6 @@ from noxu.features import meant
 if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.controllers.certificate_issuing import SigningCA
-    from noxu.controllers.controller import Reconciler
     from noxu.registry.draft import Writer
     from noxu.registry.persistence import Persistence
     from noxu.registry.reader import Reader
@@ -175,10 +174,3 @@ def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
     """Whether a controller creates the service account `default` of every namespace. None: the controllers of the profile."""
     items = PROFILES[profile] if controllers is None else controllers
     return any(known.name == "serviceaccount-controller" for known in enabled(items))
-
-
-def make(items: Sequence[str], parts: ControllerParts) -> list[Reconciler[Any]]:
-    """Make the controllers that a list enables, without running them."""
-    from noxu.controllers.constructors import MAKERS  # the command line reads the names without running a server
-
-    return [MAKERS[known.name](parts) for known in enabled(items)]

@@ -1,4 +1,4 @@
-"""The folder that `KUBEBUILDER_ASSETS` names: `etcd`, `kube-apiserver` and `kubectl`.
+"""`noxu envtest`: the folder that `KUBEBUILDER_ASSETS` names: `etcd`, `kube-apiserver` and `kubectl`.
 
 envtest runs these programs by their path. Here they are launchers, which replace themselves (exec) by the Python that wrote
 them: the process that envtest starts, signals and waits for is the server. A launcher is a script of the shell, because the
@@ -12,6 +12,7 @@ Files are replaced atomically, so that tests that are running are not disturbed.
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shlex
@@ -182,3 +183,21 @@ def _machine() -> str:
     """As Go's GOARCH."""
     machine = platform.machine().lower()
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+
+
+def run_envtest(options: argparse.Namespace) -> int:
+    """Exit status 0: written; 1: they cannot be written."""
+    if sys.platform == "win32":
+        print("noxu: envtest needs an operating system that runs scripts of the shell", file=sys.stderr)
+        return 1
+    folder = default_folder() if options.directory in (None, "env") else Path(options.directory)
+    if options.tree:
+        folder = store_folder(folder, options.kubernetes_version)
+    folder = folder.absolute()
+    try:
+        write(folder)
+    except AssetsError as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return 1
+    print(folder if options.print == "path" else f"export KUBEBUILDER_ASSETS={shlex.quote(str(folder))}")
+    return 0

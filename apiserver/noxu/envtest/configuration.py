@@ -2,15 +2,19 @@
 
 Defaults are kube-apiserver's, with two exceptions: without --bind-address the server listens on loopback only, and without
 an etcd that listens its objects are in memory. Errors are kube-apiserver's (pkg/controlplane/apiserver/options).
+
+`--runtime-config` says which group versions of built-in kinds clients can use (pkg/server/resourceconfig of
+k8s.io/apiserver): `api/all`, `api/ga`, `api/beta` and `api/alpha` select versions by their stability, `GROUP/VERSION` (`v1`
+for the core group) selects one and has precedence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Network, ip_address
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu import features
 from noxu.config import (
@@ -25,15 +29,15 @@ from noxu.config import (
     LeaderElection,
     Profile,
     Requests,
-    Tls,
+    TlsOptions,
 )
 from noxu.controllers import manager
-from noxu.envtest import runtime_config
-from noxu.envtest.arguments import Arguments
 from noxu.envtest.data_directory import DEFAULT_PREFIX, DataDirectory, OtherEtcd
-from noxu.features import GATES
+from noxu.envtest.flags import Arguments
+from noxu.features import FALSE, GATES, TRUE
 from noxu.go.text import quote
 from noxu.registry.served_resources import PRIORITIES
+from noxu.security import cors
 
 DEFAULT_PORT: Final = 6443
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -46,11 +50,11 @@ _PORTS: Final = re.compile(r"(?P<first>\d+)(-(?P<last>\d+)|\+(?P<number>\d+))?")
 STOP_WITHIN: Final = 0.2  # seconds: envtest waits for the end after each suite
 
 
-class Refused(ValueError):
+class RefusedFlags(ValueError):
     """The server does not start with these flags. The message has all reasons."""
 
 
-class Configured(NamedTuple):
+class ConfiguredServer(NamedTuple):
     """A configuration, and what to say about flags that have no effect although they look as if they had."""
 
     config: Config
@@ -76,7 +80,7 @@ def check(arguments: Arguments) -> None:
 
 def _refuse(faults: Sequence[str]) -> None:
     if faults:
-        raise Refused(faults[0] if len(faults) == 1 else f"[{', '.join(dict.fromkeys(faults))}]")
+        raise RefusedFlags(faults[0] if len(faults) == 1 else f"[{', '.join(dict.fromkeys(faults))}]")
 
 
 def address(arguments: Arguments) -> tuple[str, int]:
@@ -86,21 +90,21 @@ def address(arguments: Arguments) -> tuple[str, int]:
 
 def configure(
     arguments: Arguments, environment: Mapping[str, str], found: DataDirectory | OtherEtcd | None
-) -> Configured:
+) -> ConfiguredServer:
     """`found` is the data directory of the etcd, or one that keeps the objects itself; None: in memory. Raises Refused."""
     check(arguments)
     profile, controllers = _controllers(environment)
     plugins, unavailable = _plugins(arguments)
     gates, unknown = _gates(arguments)
     try:
-        disabled, absent = runtime_config.parse(arguments.all("runtime-config"), PRIORITIES)
+        disabled, absent = parse(arguments.all("runtime-config"), PRIORITIES)
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
     prefix = arguments.last("etcd-prefix", DEFAULT_PREFIX)
     try:
         modes = features.modes(arguments.all("authorization-mode") or (features.ALWAYS_ALLOW,))
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
     host, port = address(arguments)
     config = Config(
         host=host,
@@ -126,7 +130,7 @@ def configure(
         node_ports=_node_ports(arguments),
         stop_within=STOP_WITHIN,
     )
-    return Configured(config, [*unavailable, *unknown, *absent])
+    return ConfiguredServer(config, [*unavailable, *unknown, *absent])
 
 
 def _path(arguments: Arguments, flag: str) -> Path | None:
@@ -138,15 +142,15 @@ def _all(arguments: Arguments, flag: str, default: tuple[str, ...]) -> tuple[str
     return arguments.all(flag) if arguments.has(flag) else default
 
 
-def _tls(arguments: Arguments) -> Tls:
-    return Tls(
+def _tls(arguments: Arguments) -> TlsOptions:
+    return TlsOptions(
         certificate=_path(arguments, "tls-cert-file"),
         key=_path(arguments, "tls-private-key-file"),
         directory=Path(arguments.last("cert-dir") or DEFAULT_CERT_DIR),
         named=arguments.all("tls-sni-cert-key"),
         client_authority=_path(arguments, "client-ca-file"),
         own_clients=False,
-        minimum=arguments.last("tls-min-version") or Tls().minimum,
+        minimum=arguments.last("tls-min-version") or TlsOptions().minimum,
     )
 
 
@@ -202,8 +206,6 @@ def _requests(arguments: Arguments) -> Requests:
     if not found.max_in_flight and not found.max_mutating_in_flight and _has_flow_control(arguments):
         faults.append(_NO_ROOM)
     if found.cors_allowed_origins:
-        from noxu.security import cors  # rarely given
-
         try:
             cors.check(found.cors_allowed_origins)
         except ValueError as error:
@@ -235,7 +237,7 @@ def _etcd(arguments: Arguments, found: OtherEtcd, prefix: str) -> Etcd:
     media_type = arguments.last("storage-media-type", DEFAULT_MEDIA_TYPE)
     if media_type not in STORAGE_MEDIA_TYPES:
         allowed = ", ".join(sorted(STORAGE_MEDIA_TYPES))
-        raise Refused(f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}")
+        raise RefusedFlags(f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}")
     return Etcd(
         found.urls,
         prefix,
@@ -256,9 +258,9 @@ def _controllers(environment: Mapping[str, str]) -> tuple[Profile, tuple[str, ..
             try:
                 manager.check_controllers(controllers or ())
             except ValueError as error:
-                raise Refused(f"NOXU_CONTROLLERS: {error}") from None
+                raise RefusedFlags(f"NOXU_CONTROLLERS: {error}") from None
             return name, known if controllers is None else controllers
-    raise Refused(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
+    raise RefusedFlags(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
 
 
 def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
@@ -273,7 +275,7 @@ def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
     try:
         return features.select_plugins(here, arguments.all("disable-admission-plugins"), controllers=True), notes
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
 
 
 def _services(arguments: Arguments) -> str:
@@ -284,9 +286,9 @@ def _services(arguments: Arguments) -> str:
     try:
         network = IPv4Network(given.split(",")[0].strip(), strict=False)
     except ValueError:
-        raise Refused(f"--service-cluster-ip-range: {given} is not a network of IPv4") from None
+        raise RefusedFlags(f"--service-cluster-ip-range: {given} is not a network of IPv4") from None
     if network.num_addresses < SMALLEST_NETWORK:
-        raise Refused(f"the service cluster IP range must be at least {SMALLEST_NETWORK} IP addresses")
+        raise RefusedFlags(f"the service cluster IP range must be at least {SMALLEST_NETWORK} IP addresses")
     return str(network)
 
 
@@ -297,11 +299,11 @@ def _node_ports(arguments: Arguments) -> range:
         return Config().node_ports
     found = _PORTS.fullmatch(given)
     if found is None:
-        raise Refused(f"--service-node-port-range: {given} is not FIRST-LAST or FIRST+NUMBER")
+        raise RefusedFlags(f"--service-node-port-range: {given} is not FIRST-LAST or FIRST+NUMBER")
     first = int(found["first"])
     last = first + int(found["number"]) if found["number"] else int(found["last"] or first)
     if not 0 < first <= last <= MAX_PORT:
-        raise Refused(f"--service-node-port-range: {given} is not within 1-{MAX_PORT}")
+        raise RefusedFlags(f"--service-node-port-range: {given} is not within 1-{MAX_PORT}")
     return range(first, last + 1)
 
 
@@ -317,4 +319,56 @@ def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:
     try:
         return features.parse_gates(here), notes
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise RefusedFlags(str(error)) from None
+
+
+# -- --runtime-config --------------------------------------------------------------------------------------------------
+
+
+GroupVersion: TypeAlias = tuple[str, str]
+
+_STABILITIES: Final = {
+    "api/all": re.compile(r".*"),
+    "api/ga": re.compile(r"v\d+"),
+    "api/beta": re.compile(r"v\d+beta\d+"),
+    "api/alpha": re.compile(r"v\d+alpha\d+"),
+}
+_VERSION: Final = re.compile(r"v\d+((alpha|beta)\d+)?")
+
+
+class RuntimeConfig(NamedTuple):
+    """`disabled`: the group versions that clients cannot use. `notes`: what has no effect."""
+
+    disabled: frozenset[GroupVersion]
+    notes: Sequence[str]
+
+
+def parse(items: Iterable[str], served: Iterable[GroupVersion]) -> RuntimeConfig:
+    """`items` are the values of the flag, `KEY=BOOL` or `KEY`; `served` are all group versions. Raises ValueError."""
+    served = tuple(served)
+    enabled = dict.fromkeys(served, True)
+    notes = []
+    chosen = {
+        key.strip(): _boolean(key, equals, value) for key, equals, value in (item.partition("=") for item in items)
+    }
+    for key, stability in _STABILITIES.items():
+        if key in chosen:
+            enabled |= {each: chosen[key] for each in served if stability.fullmatch(each[1])}
+    for key in chosen.keys() - _STABILITIES.keys():
+        group, _, version = key.rpartition("/")
+        if (group, version) in enabled:
+            enabled[group, version] = chosen[key]
+        elif not _VERSION.fullmatch(version):  # GROUP/VERSION/RESOURCE selects one resource
+            notes.append(f"--runtime-config: {key} is not GROUP/VERSION; it has no effect")
+        elif chosen[key]:
+            notes.append(f"--runtime-config: this server does not have {key}")
+    return RuntimeConfig(frozenset(each for each in served if not enabled[each]), sorted(notes))
+
+
+def _boolean(key: str, equals: str, value: str) -> bool:
+    value = value.strip()
+    if not equals or not value:
+        return True
+    if value not in TRUE | FALSE:
+        raise ValueError(f"runtime-config invalid value {quote(f'{key}={value}')}")
+    return value in TRUE

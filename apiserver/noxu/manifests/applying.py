@@ -54,7 +54,7 @@ _NOT_NAMED: Final = (
 log = logging.getLogger("noxu")
 
 
-class Applied(NamedTuple):
+class AppliedObject(NamedTuple):
     """What became of an object. `result` is kubectl's word for it.
 
     `changed`: the fields that have changed. `kept` and `lost`: fields that others had set, each with the manager in brackets.
@@ -86,9 +86,9 @@ class Applying:
 
     def leave(self, document: Document) -> None:
         """An object is known to be as its document wants it."""
-        self._count(document, Applied("unchanged"))
+        self._count(document, AppliedObject("unchanged"))
 
-    def _count(self, document: Document, applied: Applied) -> None:
+    def _count(self, document: Document, applied: AppliedObject) -> None:
         self.results[applied.result] += 1
         self.kept += bool(applied.kept)
         self.lost += bool(applied.lost)
@@ -127,7 +127,7 @@ def title(document: Document) -> str:
     return f"{document.kind} {f'{document.namespace}/' if document.namespace else ''}{document.name}".rstrip()
 
 
-def _described(applied: Applied) -> str:
+def _described(applied: AppliedObject) -> str:
     parts = [
         f"{what}{_some(fields)}"
         for what, fields in (("", applied.changed), ("left alone: ", applied.kept), ("overwritten: ", applied.lost))
@@ -143,7 +143,7 @@ def _some(fields: list[str]) -> str:
 
 async def _apply(
     plane: ControlPlane, document: Document, content: bytes, valid_specs: ValidSpecs | None
-) -> tuple[Applied, Written | None]:
+) -> tuple[AppliedObject, Written | None]:
     """Raises ApiError."""
     value = document.value
     resource, name = resource_of(plane, value), name_of(value)
@@ -152,7 +152,7 @@ async def _apply(
         configuration = with_last_applied(codec.decode_stored(content), namespace_of(resource, value))
     if resource is None or configuration is None:  # an object that is refused, or whose name is generated
         written, _ = await write(plane, value, content, valid_specs=valid_specs)
-        return Applied("created"), written
+        return AppliedObject("created"), written
     request = WriteRequest(
         Action.CREATE,
         resource,
@@ -165,7 +165,7 @@ async def _apply(
     if key_of(resource, request.namespace, name) not in stored:
         body = Body(codec.encode(configuration, sort_keys=False), ENCODED)
         try:
-            return Applied("created"), await plane.writer.write(request._replace(body=body))
+            return AppliedObject("created"), await plane.writer.write(request._replace(body=body))
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise  # otherwise another writer has created it in the meantime
@@ -174,7 +174,7 @@ async def _apply(
 
 async def _update(
     plane: ControlPlane, request: WriteRequest, document: Document, configuration: Object
-) -> tuple[Applied, Written | None]:
+) -> tuple[AppliedObject, Written | None]:
     """Apply to an object that exists, again after a conflict with another writer. Raises ApiError."""
     resource, reader, name = request.resource, plane.reader, name_of(configuration)
     while True:
@@ -267,7 +267,7 @@ def _last_applied(live: Object, resource: Resource) -> Object:
 # -- what became of fields --------------------------------------------------------------------------------------------
 
 
-def _compared(live: Object, written: Object, configuration: Object, result: str) -> Applied:
+def _compared(live: Object, written: Object, configuration: Object, result: str) -> AppliedObject:
     """What became of an object: `live` before, `written` after a configuration was applied to it."""
     kept, lost = [], []
     for manager, path in _of_others(live):
@@ -278,7 +278,7 @@ def _compared(live: Object, written: Object, configuration: Object, result: str)
         elif old and not value_at(configuration, path):
             kept.append(field)
     is_shown = result == "configured" and log.isEnabledFor(logging.DEBUG)
-    return Applied(result, list(_changes(live, written)) if is_shown else [], kept, lost)
+    return AppliedObject(result, list(_changes(live, written)) if is_shown else [], kept, lost)
 
 
 def _of_others(live: Object) -> Iterator[tuple[str, fieldset.Path]]:

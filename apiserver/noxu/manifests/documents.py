@@ -3,12 +3,16 @@
 They are read as kubectl reads them: a line that begins with `---` separates documents, a List is replaced by its items,
 and empty documents are skipped. A document that cannot be read is returned with an `error`: the caller decides whether
 it makes the others unusable. Files in a directory that are no manifests are skipped, with a warning in the log.
+
+Noxu does not do kustomize's work: of a kustomization it runs `kustomize`, or the one in `kubectl`, and reads what that prints.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,6 +29,7 @@ from noxu.manifests.files import Skipped
 from noxu.manifests.files import content as content
 from noxu.manifests.positions import Position, Text
 from noxu.manifests.tool_files import CRD as CRD
+from noxu.manifests.tool_files import KUSTOMIZATIONS
 from noxu.values import Json, Object
 
 STDIN: Final = "-"
@@ -282,3 +287,39 @@ def checked(documents: Iterable[Document]) -> Iterator[Document]:
         if document.error:
             raise LoadError(f"{document.source}: {document.error}")
         yield document
+
+
+# -- kustomizations ----------------------------------------------------------------------------------------------------
+
+
+PROGRAMS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
+"""In this order; the directory is their last argument."""
+
+
+def build(directory: Path) -> Iterator[Document]:
+    """The documents that a kustomization makes, or one with an error."""
+    found, error = _run(directory)
+    if error:
+        yield Document({}, str(directory), 0, error=error)
+    else:
+        yield from read(found, f"{directory}, built")
+
+
+def _run(directory: Path) -> tuple[bytes, str]:
+    """What kustomize prints, or an error."""
+    if not directory.is_dir():
+        return (
+            b"",
+            "it is no directory: -k takes the one of a kustomization" if directory.exists() else "no such directory",
+        )
+    if not any((directory / name).is_file() for name in KUSTOMIZATIONS):
+        return b"", "it has no kustomization.yaml"
+    for program, argument in PROGRAMS:
+        if path := shutil.which(program):
+            ran = subprocess.run([path, argument, str(directory)], capture_output=True, check=False)  # noqa: S603 - from the user's PATH
+            message = ran.stderr.decode(errors="replace").strip()
+            return ran.stdout, f"{program} {argument}: {message}" if ran.returncode else ""
+    return (
+        b"",
+        f"-k needs kustomize or kubectl; elsewhere: kubectl kustomize {directory} > all.yaml; noxu serve all.yaml",
+    )

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu.manifests import charts, kustomization_files
-from noxu.manifests.kustomization_files import NAMES as KUSTOMIZATIONS
+from noxu.manifests import tool_files
+from noxu.manifests.tool_files import KUSTOMIZATIONS as KUSTOMIZATIONS
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 COMPRESSED: Final = ".gz"
@@ -71,7 +71,7 @@ def files(path: Path, command: str = "") -> tuple[list[Path], list[Skipped]]:
         for file in path.rglob("*")
         if file.is_file() and not any(part.startswith(".") for part in file.parts[len(path.parts) :])
     )
-    if (chart := charts.template_of(path)) is not None:
+    if (chart := tool_files.template_of(path)) is not None:
         return [], [Skipped(path, f"it has templates of a Helm chart: helm template {chart} --include-crds{to_stdin}")]
     installed, skipped = _of_charts(found, to_stdin)
     kustomizations = [file for file in found if file.name in KUSTOMIZATIONS and file not in skipped]
@@ -93,7 +93,7 @@ class _Named:
     """What kustomizations name."""
 
     def __init__(self, kustomizations: list[Path]) -> None:
-        parts = {file: kustomization_files.parts(file) for file in kustomizations}
+        parts = {file: tool_files.parts_of(file) for file in kustomizations}
         self._directories = {file.parent for file in kustomizations}
         self._resources = frozenset().union(*(each.resources for each in parts.values()))
         self._others: dict[str, Path] = {}
@@ -108,7 +108,7 @@ class _Named:
         by = by or next((self._others[str(each)] for each in path.parents if str(each) in self._others), None)
         if by is not None:
             return f"{by} does not name it as a resource"
-        if not is_resource and kustomization_files.is_patch_by_name(file, self._directories):
+        if not is_resource and tool_files.is_patch_by_name(file, self._directories):
             return "it is a patch by its name, and no kustomization names it as a resource"
         return ""
 
@@ -123,11 +123,11 @@ def _of_charts(found: list[Path], to_stdin: str) -> tuple[list[Path], dict[Path,
     """The definitions that charts install, and a note for each other file of a chart."""
     installed: list[Path] = []
     skipped: dict[Path, Skipped] = {}
-    for root, files in charts.outermost(found).items():
+    for root, files in tool_files.outermost(found).items():
         note = Skipped(root, f"it is a Helm chart: helm template {root} --include-crds{to_stdin}")
         skipped |= dict.fromkeys(files.values(), note)
-        for each in charts.definitions(files):
-            if isinstance(each, charts.NotInstalled):
+        for each in tool_files.definitions(files):
+            if isinstance(each, tool_files.NotInstalled):
                 skipped[each.path] = Skipped(each.path, each.reason)
             else:
                 installed.append(each)
@@ -144,9 +144,9 @@ def content(path: Path) -> bytes:
     """The bytes of a file, decompressed. Raises LoadError, which does not name it."""
     try:
         if path.suffix != COMPRESSED:
-            return charts.content(path)
+            return tool_files.content_in(path)
         found = _decompressed(path.read_bytes())
-    except (OSError, EOFError, zlib.error, charts.ChartError) as error:
+    except (OSError, EOFError, zlib.error, tool_files.ChartError) as error:
         raise LoadError(getattr(error, "strerror", None) or str(error)) from None
     if len(found) > MAX_DECOMPRESSED:
         raise LoadError(f"it has more than {MAX_DECOMPRESSED} bytes when it is decompressed")

@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 from noxu.api import codec
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
+from noxu.apply.patch import three_way
 from noxu.control_plane import ControlPlane
 from noxu.crd.known_definitions import ValidSpecs, digest_of_replacement
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
+from noxu.manifests.wording import plain, without_rule
 from noxu.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.persistence import attempt_again
@@ -124,7 +126,7 @@ def packed(document: Document) -> Document:
 _IDENTIFYING: Final = ("name", "generateName", "namespace", "resourceVersion")
 
 
-class Writer(Protocol):
+class ObjectWriter(Protocol):
     """How objects are written."""
 
     async def write(
@@ -161,7 +163,7 @@ async def load(
     skip_unknown: bool = False,
     create_namespaces: bool = False,
     known: KnownDefinitions | None = None,
-    writer: Writer = REPLACING,
+    writer: ObjectWriter = REPLACING,
 ) -> list[str]:
     """Write every object that is accepted. Returns the errors of the others, in their order.
 
@@ -206,7 +208,7 @@ async def load(
 
 
 async def _write_unless_unchanged(
-    plane: ControlPlane, document: Document, content: bytes, known: KnownDefinitions | None, writer: Writer
+    plane: ControlPlane, document: Document, content: bytes, known: KnownDefinitions | None, writer: ObjectWriter
 ) -> None:
     """Write an object, unless it is a definition and known to change nothing. Raises ApiError."""
     if known is None:
@@ -308,8 +310,6 @@ async def _writing_together(errors: list[str]) -> AsyncIterator[_Together]:
 
 def refusals(document: Document, error: ApiError) -> list[str]:
     """The texts of an error in plain words, with the file and the lines: one for each field that is invalid."""
-    from noxu.manifests.wording import plain, without_rule  # most servers load no object that is refused
-
     causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
     if not causes or not all(cause.get("field") for cause in causes):
         value = codec.decode_stored(document.packed) if document.packed else document.value
@@ -439,8 +439,6 @@ def replacing(sent: Object, old: Object, resource: Resource) -> Object:
     found: Object = {**sent, "metadata": dict(sent["metadata"])}
     spec = sent.get("spec")
     if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None and isinstance(spec, dict):
-        from noxu.apply.patch import three_way  # most servers replace neither
-
         found["spec"] = three_way({}, {"spec": spec}, old, resource.table.struct)["spec"]
     found["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     if "uid" in found["metadata"]:

@@ -22,7 +22,7 @@ from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, runn
 from noxu.crd import openapi_kinds
 from noxu.files import write_whole
 from noxu.manifests import documents as manifests
-from noxu.manifests import kustomizations, loading
+from noxu.manifests import loading
 from noxu.manifests.applying import Applying
 from noxu.manifests.documents import Document, Read
 from noxu.registry.reader import key_of
@@ -192,7 +192,7 @@ def read_documents(config: Config, read: Read | None) -> list[Document]:
     """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
     found = chain(
         manifests.read_paths(config.files, read or manifests.contents_of, "serve"),
-        *map(kustomizations.build, config.kustomizations),
+        *map(manifests.build, config.kustomizations),
     )
     documents, errors = loading.readable(map(loading.packed, found))
     if errors and not config.keep_going and _is_new(config):

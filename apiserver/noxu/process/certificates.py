@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Final, NamedTuple
 
-from noxu.config import Authentication, Config, Tls
+from noxu.config import Authentication, Config, TlsOptions
 from noxu.files import warn_if_shared
 from noxu.process.kubeconfig import Access
 from noxu.security import pki
@@ -63,7 +63,7 @@ class Secured(NamedTuple):
         return Access(url, self.certificate_authority, client.certificate, client.key)
 
 
-def secure(config: Config, tls: Tls, own_names: Sequence[str]) -> Secured:
+def secure(config: Config, tls: TlsOptions, own_names: Sequence[str]) -> Secured:
     """The certificates of a server that is also reached by these names and addresses of its host. Raises TlsError."""
     names = names_of(config, own_names)
 
@@ -100,7 +100,7 @@ def names_of(config: Config, own_names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if not _is_unspecified(name)))
 
 
-def _files(tls: Tls, own: Callable[[], pki.Pki]) -> Files | None:
+def _files(tls: TlsOptions, own: Callable[[], pki.Pki]) -> Files | None:
     """The files of the server's certificate; None for its own. Raises TlsError."""
     if tls.certificate is not None and tls.key is not None:
         return Files(tls.certificate, tls.key)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from noxu.api.names import is_loopback
-from noxu.config import Config, StartError, Tls
+from noxu.config import Config, StartError, TlsOptions
 from noxu.control_plane import controllers_of, modes_of
 from noxu.controllers import manager
 from noxu.controllers.bootstrap import Facts
@@ -29,7 +29,7 @@ def reachable(address: str) -> str:
 def protected(config: Config, *, on_loopback: bool) -> Config:
     """The configuration with what others' access requires: TLS in the profile cluster and off loopback, RBAC off loopback."""
     if config.tls is None and (config.profile == "cluster" or not on_loopback):
-        config = dataclasses.replace(config, tls=Tls())
+        config = dataclasses.replace(config, tls=TlsOptions())
     if config.authorization_modes is None and not on_loopback:
         config = dataclasses.replace(config, authorization_modes=(RBAC,))
     return config

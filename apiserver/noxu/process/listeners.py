@@ -32,7 +32,7 @@ _ADDRESS: Final = expression("[0-9.]+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*")  # which may
 _SIOCGIFADDR: Final = 0x8915  # Linux: the IPv4 address of an interface
 
 
-class Place(NamedTuple):
+class ListenPlace(NamedTuple):
     """A value of `--listen`."""
 
     kind: str
@@ -62,12 +62,12 @@ class Listeners(NamedTuple):
         return all(is_local(each) for each in (self.main, *self.others))
 
 
-def parse(text: str) -> Place:
+def parse(text: str) -> ListenPlace:
     """Raises ValueError."""
     found = _PLACE.fullmatch(text)
     if found is None or (found["kind"] == "fd" and not found["place"].isdecimal()):
         raise ValueError("must be unix:PATH or fd:NUMBER")
-    return Place(found["kind"], found["place"])
+    return ListenPlace(found["kind"], found["place"])
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """The process of a server: what is read before it starts, what stops it, and what it prints.
 
-A server in a process of its own has the garbage collector for itself: see `GC_THRESHOLDS`.
+A server in a process of its own has the garbage collector for itself: see `noxu.garbage`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from noxu import garbage
 from noxu.config import Config, StartError
 from noxu.http.clients import raise_file_limit
 from noxu.observability import logs
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
     from noxu.process.merged_kubeconfig import UsersKubeconfig
 
 MOST_WATCHED: Final = 3  # files that are named
-GC_THRESHOLDS: Final = (20_000, 1, 100)
-"""For gc.set_threshold. A decoded object consists of hundreds of containers, which are hardly ever part of a cycle.
-
-A collection takes half a microsecond for each object that it visits, and stops the event loop: one of generation 1 visits
-three times 20,000 at most. One of generation 2, which visits all, waits for four million new objects.
-"""
 
 log = logging.getLogger("noxu")
 
@@ -131,13 +126,7 @@ async def _main(
                 users.check(config.merged_context, path.resolve())
 
         server = Server(
-            config,
-            documents,
-            claimed=claim,
-            compiling=compiling,
-            known=known,
-            watch=watch,
-            own_process=True,
+            config, documents, claimed=claim, compiling=compiling, known=known, watch=watch, own_process=True
         )
 
         def ready() -> None:
@@ -169,7 +158,6 @@ async def _until_stopped(server: Server, ready: Callable[[], object], parent: in
         if not is_ready:
             task.cancel()
 
-    gc.freeze()  # modules; their garbage is small
     loop.set_exception_handler(_report)
     watching = asyncio.ensure_future(_stop_with(parent, react)) if parent else None
     signals.on_stop(loop, react)
@@ -178,9 +166,7 @@ async def _until_stopped(server: Server, ready: Callable[[], object], parent: in
         async with server:
             ready()
             is_ready = True
-            gc.set_threshold(*GC_THRESHOLDS)
-            gc.freeze()  # objects of the start live until the end: examining them in every collection takes long
-            gc.enable()
+            garbage.begin(garbage.OF_A_SERVER)
             await stop.wait()
     except asyncio.CancelledError:
         if received:

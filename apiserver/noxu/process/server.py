@@ -104,8 +104,8 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
-        self._token = ""  # of the administrator, random
-        self._settings: settings.Settings
+        self.token = ""  # of the administrator, random
+        self.authentication: settings.Settings  # without that of certificates
         self._closing = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -130,9 +130,9 @@ class Server:
         configured.check_names(self.config)
         after, self._after = self._after, None
         if after is not None:
-            self._token, self._settings = after._token, after._settings  # noqa: SLF001 - its own
+            self.token, self.authentication = after.token, after.authentication
         else:
-            self._settings = configured.authentication_of(self.config)
+            self.authentication = configured.authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
         services = {Service(*name): address for name, address in self.config.webhook_services}
         outgoing = WebhookClient(services)
@@ -166,7 +166,7 @@ class Server:
         return plane
 
     def _seams(self, caller: WebhookClient) -> Seams:
-        authentication, root_ca = self._settings, ""
+        authentication, root_ca = self.authentication, ""
         if self.secured is not None:
             certificates = self.secured.authenticators(self.config.authentication)
             authentication = authentication._replace(certificates=certificates)
@@ -265,7 +265,7 @@ class Server:
         """The access log, if there is one."""
         if not self.config.log.requests:
             return []
-        from noxu.http.metrics import access_log
+        from noxu.http.metrics import access_log  # rarely used
         from noxu.observability.line_writer import LineWriter
         from noxu.observability.log_files import STDERR, StandardOutput
 
@@ -304,12 +304,12 @@ class Server:
             return self.secured.access(self.url)
         if self.plane.authenticator.allows_anonymous and ALWAYS_ALLOW in modes_of(self.config):
             return Access(self.url)
-        if not self._token:
-            self._token = self.plane.static_tokens.issue(ADMINISTRATOR)
+        if not self.token:
+            self.token = self.plane.static_tokens.issue(ADMINISTRATOR)
             log.warning(
                 "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
             )
-        return Access(self.url, token=self._token)
+        return Access(self.url, token=self.token)
 
 
 @contextlib.asynccontextmanager

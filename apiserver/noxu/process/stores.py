@@ -10,6 +10,7 @@ from noxu.files import keep_private, warn_if_shared
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.server_leases import LEASE_SECONDS
 from noxu.registry.storage_form import SERVER_LEASES
+from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import OpenError
 
@@ -47,8 +48,6 @@ async def open_store(config: Config, before: Store | None = None) -> Store:
         except OpenError as error:
             raise StartError(str(error)) from None
     if config.data is None:
-        from noxu_storage.memory import MemoryStore
-
         if not isinstance(before, MemoryStore):
             return MemoryStore()
         before.reopen()

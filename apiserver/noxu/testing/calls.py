@@ -25,7 +25,7 @@ from types import CoroutineType, FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from noxu.testing.errors import EXPECTED, hidden
-from noxu.testing.runner import Runner
+from noxu.testing.session import Runner
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _OWN_REFERENCES: Final = 2  # of a coroutine that only its Call has: that one, and the argument of getrefcount
 
 
-class Call(NamedTuple):
+class PendingCall(NamedTuple):
     """A call in a coroutine: the name of the method, and where it is."""
 
     name: str
@@ -73,11 +73,11 @@ class Call(NamedTuple):
         return not self.has_begun and sys.getrefcount(self.coroutine) <= _OWN_REFERENCES
 
 
-unawaited: list[Call] | None = None
+unawaited: list[PendingCall] | None = None
 """The calls in coroutines since the plugin has set it to []; None: they are not collected."""
 
 
-def forgotten() -> list[Call]:
+def forgotten() -> list[PendingCall]:
     """The calls that are not awaited, which are closed; the others are not collected any more."""
     global unawaited  # noqa: PLW0603 - of the process, as its warnings are
     found = [call for call in unawaited or () if call.is_forgotten]
@@ -102,7 +102,7 @@ def in_coroutine() -> bool:
     return True
 
 
-class Answered(NamedTuple, Generic[T]):
+class AnsweredCall(NamedTuple, Generic[T]):
     """A result, and the warnings that came with it, for the line that has called."""
 
     value: T
@@ -112,7 +112,7 @@ class Answered(NamedTuple, Generic[T]):
 def call(
     runner: Runner,
     name: str,
-    work: Callable[P, Coroutine[Any, Any, Answered[T]]],
+    work: Callable[P, Coroutine[Any, Any, AnsweredCall[T]]],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
@@ -144,12 +144,12 @@ async def awaited(runner: Runner, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _awaited(
-    runner: Runner, work: Callable[P, Coroutine[Any, Any, Answered[T]]], *args: P.args, **kwargs: P.kwargs
+    runner: Runner, work: Callable[P, Coroutine[Any, Any, AnsweredCall[T]]], *args: P.args, **kwargs: P.kwargs
 ) -> T:
     return _warned(await awaited(runner, work(*args, **kwargs)))
 
 
-def _warned(answered: Answered[T]) -> T:
+def _warned(answered: AnsweredCall[T]) -> T:
     for warning in answered.warnings:
         warn(warning)
     return answered.value
@@ -163,13 +163,13 @@ def pending(name: str, coroutine: Coroutine[Any, Any, T]) -> Coroutine[Any, Any,
         if len(unawaited) > _KEPT:
             unawaited[:] = [each for each in unawaited if not each.has_begun]
         frame = caller()
-        unawaited.append(Call(name, f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?", found))
+        unawaited.append(PendingCall(name, f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?", found))
     return found
 
 
 def caller() -> FrameType | None:
     """The innermost frame that is not of this package."""
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the public functions make lists of all frames
+    frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         frame = frame.f_back
     return frame

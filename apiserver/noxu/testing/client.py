@@ -45,14 +45,14 @@ class UnknownFieldWarning(ApiWarning):
     __module__ = "noxu"  # where it is public: tracebacks show that name
 
 
-class Reply(NamedTuple):
+class ClientReply(NamedTuple):
     """The answer to a request that was not refused."""
 
     value: Json
     warnings: list[str]
 
 
-class Client:
+class UserClient:
     """A client of a server as one user. It is used in the loop of the server."""
 
     def __init__(self, access: Access, requests: RecentRequests) -> None:
@@ -68,7 +68,7 @@ class Client:
         query: Query | None = None,
         value: Json = None,
         content_type: str = codec.JSON,
-    ) -> Reply:
+    ) -> ClientReply:
         """Send a request, with `value` as its JSON body. Raises ApiError."""
         id_ = uuid.uuid4().hex
         headers = {"Audit-Id": id_}
@@ -82,7 +82,7 @@ class Client:
             content = await answer.read()
             if answer.status >= 300:
                 raise error_of(answer.status, content) from self._requests.cause(id_)
-            return Reply(codec.decode_stored(content), warnings_in(answer.headers.getall("Warning", ())))
+            return ClientReply(codec.decode_stored(content), warnings_in(answer.headers.getall("Warning", ())))
 
     async def stream(self, path: str, query: Query) -> aiohttp.ClientResponse:
         """Begin a watch; the caller closes the answer. Raises ApiError."""

@@ -4,6 +4,10 @@ create, delete                         the object exists, or no longer does
 Ready, condition=Ready, Ready=False    status.conditions has the type with status True, or with that one
 self.status.size == 3                  an expression in CEL; an error (a field is missing) means: not yet
 a function                             its result is true; it gets the object, and may be async in a coroutine
+
+The fields that objects of a resource can have, and expressions about others: those would never have a value.
+
+Only what is certain counts: a name that the schema has nowhere, where it keeps no unknown fields.
 """
 
 from __future__ import annotations
@@ -12,14 +16,17 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from noxu.features import nearest
+from noxu.features import meant, nearest
+from noxu.go import structs
 from noxu.registry.resource import Resource
+from noxu.schema.fieldpath import METADATA, TYPE_META
+from noxu.schema.structural import Structural
 from noxu.testing.errors import hidden
-from noxu.testing.fields import unknown
 from noxu.values import Json, Object
 
 if TYPE_CHECKING:
     from noxu.cel import AwaitedCondition
+
 
 __tracebackhide__ = hidden
 
@@ -41,7 +48,7 @@ DELETE: Final = "delete"
 _WORDS: Final = (CREATE, DELETE)
 
 
-class Check(Protocol):
+class ConditionCheck(Protocol):
     """Decides about the newest state of an object, None if it does not exist. The result may have to be awaited.
 
     Raises LookupError for what the object does not have yet: the condition is not met.
@@ -50,7 +57,7 @@ class Check(Protocol):
     def __call__(self, value: Object | None) -> object: ...
 
 
-def parse(condition: Condition, resource: Resource | None = None) -> tuple[Check, str]:
+def parse(condition: Condition, resource: Resource | None = None) -> tuple[ConditionCheck, str]:
     """A check, and the text that messages have for it; `resource` is that of the objects, None if it is not known.
 
     Raises ValueError for an invalid expression, and for one with a field that no object of the resource can have.
@@ -102,3 +109,56 @@ def status_of(value: Object | None, type_: str) -> str:
         if isinstance(condition, dict) and str(condition.get("type")).lower() == type_.lower():
             return str(condition.get("status")).capitalize()
     return ""
+
+
+# -- fields ------------------------------------------------------------------------------------------------------------
+
+
+_UNDEFINED: Final = re.compile(r"undefined field '([^']+)'")
+
+
+def unknown(expression: str, resource: Resource) -> str:
+    """What is wrong with an expression in CEL that reads a field of `self` which its schema does not have; "" if nothing is."""
+    from noxu import cel  # the engine is large, and few tests need it
+
+    struct, schema = resource.codec.struct, resource.schema
+    known = _of_struct(struct) if struct is not None else None if schema is None else _of_schema(schema)
+    type_ = None if known is None else cel.object_type(resource.kind, struct=struct, schema=schema)
+    if known is None or type_ is None:
+        return ""
+    for name in _UNDEFINED.findall(cel.compilation_error(expression, type_)):
+        if name not in known:
+            return f"no {resource.kind} has a field {name!r}{meant(name, sorted(known))}"
+    return ""
+
+
+def _of_schema(root: Structural) -> set[str] | None:
+    """The names of all fields; None if unknown ones are kept somewhere, or in a schema without properties."""
+    found: set[str] = {*METADATA, *TYPE_META}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.preserve_unknown_fields or node.embedded_resource:
+            return None
+        found |= node.properties.keys()
+        waiting += [*node.properties.values(), *filter(None, (node.items, node.values))]
+    return found
+
+
+def _of_struct(root: structs.Struct) -> set[str]:
+    """The names of all fields, also of types that contain themselves."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[structs.Type] = [root]
+    while waiting:
+        type_ = waiting.pop()
+        if id(type_) in seen:
+            continue
+        seen.add(id(type_))
+        if isinstance(type_, (structs.List, structs.Map)):
+            waiting.append(type_.element)
+        elif isinstance(type_, (structs.Struct, structs.Union)):
+            fields = type_.fields if isinstance(type_, structs.Struct) else type_.choices
+            found |= fields.keys()
+            waiting += [field.type for field in fields.values()]
+    return found

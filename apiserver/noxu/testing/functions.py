@@ -21,7 +21,7 @@ from noxu.api.json_patches import difference
 from noxu.containment import Contained
 from noxu.go import base64 as go_base64
 from noxu.http.recent_requests import hook_errors
-from noxu.testing import spelling
+from noxu.testing import addresses
 from noxu.values import Json, Object, copy
 from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, WebhookEndpoint, WebhookReply
 
@@ -83,13 +83,13 @@ def hook(
     resource: str,
     *,
     mutating: bool,
-    operations: Iterable[str] = spelling.WRITES,
-    version: str = spelling.ANY,
+    operations: Iterable[str] = addresses.WRITES,
+    version: str = addresses.ANY,
     name: str = "",
     reinvoke: bool = False,
 ) -> Hook:
     """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
-    plural, group, subresource = spelling.parts(resource)
+    plural, group, subresource = addresses.parts(resource)
     rule = AdmissionRule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
     name = name or getattr(function, "__name__", "function")
     return Hook(

@@ -1,6 +1,6 @@
 """A server for a test: in this process, in memory, on a free port, stopped at the end of the test.
 
-It runs in a thread of its own, so sync and async tests can use it.
+It runs in a thread of its own, so sync and async tests can use it. `MakeNoxu` is the type of the fixture `make_noxu`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, Tls
+from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
 from noxu.controllers import manager
 from noxu.features import Features, modes
 from noxu.files import write_whole
@@ -26,25 +26,23 @@ from noxu.manifests.documents import LoadError
 from noxu.process import limits as process_limits
 from noxu.process.kubeconfig import Access, write_kubeconfig
 from noxu.process.server import Server
-from noxu.testing import addresses, calls, spelling, users
+from noxu.testing import addresses, calls, users
 from noxu.testing.addresses import Address
-from noxu.testing.calls import Answered
-from noxu.testing.circumstances import time_of
-from noxu.testing.client import USER_AGENT, Client
+from noxu.testing.calls import AnsweredCall
+from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.errors import hidden
 from noxu.testing.registration import Registration
-from noxu.testing.runner import Runner
-from noxu.testing.session import Session
-from noxu.testing.source_paths import Source as Source
-from noxu.testing.source_paths import names, several
+from noxu.testing.session import Runner, Session
+from noxu.testing.sources import Source as Source
 from noxu.testing.sources import documents as documents
+from noxu.testing.sources import names, several
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
+from noxu.testing.waiting import time_of
 from noxu.values import Object
 
 if TYPE_CHECKING:
     from noxu.testing.calls import AwaitableNone, AwaitableObjects, AwaitableRequests
-    from noxu.testing.factory import AwaitableNoxu
 
 __tracebackhide__ = hidden
 
@@ -55,8 +53,8 @@ USERS: Final = "users"
 Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 
-running: WeakSet[Noxu] = WeakSet()
-"""The servers of this process that run."""
+running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
+"""The servers of this process that run, and what they were asked."""
 
 
 class Noxu(Registration, Verbs):
@@ -114,7 +112,7 @@ class Noxu(Registration, Verbs):
                 features=_features(gates or {}),
                 authentication=authentication,
                 authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
-                tls=Tls() if tls else None,
+                tls=TlsOptions() if tls else None,
                 data=None if data is None else Path(data),
             )
             found = documents(*several(manifests))
@@ -133,7 +131,7 @@ class Noxu(Registration, Verbs):
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
         self._runner = Runner(config, found, clock, self._requests)
-        self._clients: list[Client] = []
+        self._clients: list[UserClient] = []
         self._session = self._session_of(Access(""))  # until it is started
         self.users = {}
 
@@ -169,7 +167,7 @@ class Noxu(Registration, Verbs):
             else:
                 self._begin()
             self._follow_catalog()
-            running.add(self)
+            running[self] = self._requests
         except BaseException:
             self._stop()
             raise
@@ -188,7 +186,7 @@ class Noxu(Registration, Verbs):
         self._has_begun = True
 
     def _stop(self) -> None:
-        running.discard(self)
+        running.pop(self, None)
         if self._runner.is_running:
             self._runner.submit(self._close_clients()).result()
             self._runner.stop()
@@ -244,9 +242,9 @@ class Noxu(Registration, Verbs):
         events = Address(addresses.find(self._session.served_resources, "events"), namespace)
         return cast("AwaitableObjects", self._ask("events", self._events, events, selectors("", fields)))
 
-    async def _events(self, address: Address, query: Mapping[str, str]) -> Answered[list[Object]]:
+    async def _events(self, address: Address, query: Mapping[str, str]) -> AnsweredCall[list[Object]]:
         found = await self._list(address, query)
-        return Answered(sorted(found.value, key=time_of))
+        return AnsweredCall(sorted(found.value, key=time_of))
 
     def requests(
         self,
@@ -268,8 +266,8 @@ class Noxu(Registration, Verbs):
         client has the answer. The newest 10,000 are kept. Raises UnknownKind, and ValueError for a verb, a subresource, a code,
         a namespace or a user that nothing has.
         """
-        spelling.verb(verb)
-        spelling.code(code)
+        addresses.verb(verb)
+        addresses.code(code)
         resource = None
         if what:
             address = addresses.of_any(self._session.served_resources, what, name, namespace)
@@ -280,7 +278,7 @@ class Noxu(Registration, Verbs):
             "name": name or None,
             "namespace": namespace,
             "verb": verb or None,
-            "subresource": spelling.subresource(subresource, self._session.served_resources, resource),
+            "subresource": addresses.subresource(subresource, self._session.served_resources, resource),
             "code": code or None,
             "user": user or None,
             "by_handle": by_handle,
@@ -288,10 +286,10 @@ class Noxu(Registration, Verbs):
         selected = {field: value for field, value in wanted.items() if value is not None}
         return cast("AwaitableRequests", self._ask("requests", self._recorded, selected))
 
-    async def _recorded(self, selected: Mapping[str, object]) -> Answered[list[RecordedRequest]]:
+    async def _recorded(self, selected: Mapping[str, object]) -> AnsweredCall[list[RecordedRequest]]:
         await self._session.check_namespace(str(selected.get("namespace", "")))
         await self._session.check_user(str(selected.get("user", "")))
-        return Answered(
+        return AnsweredCall(
             [
                 request
                 for request in self._requests.since()
@@ -308,7 +306,7 @@ class Noxu(Registration, Verbs):
         authorization allows. Raises ValueError for a group `system:…` that Kubernetes does not have.
         """
         assert self._directory is not None
-        groups = spelling.groups(groups)
+        groups = addresses.groups(groups)
         self._made += 1
         self._named.add(name)
         return users.make(self._server, self._directory / USERS / str(self._made), name, groups, uid, self._session_of)
@@ -316,8 +314,8 @@ class Noxu(Registration, Verbs):
     def _session_of(self, access: Access) -> Session:
         return Session(self._runner, self._client(access), self._requests, self._strict, self._named)
 
-    def _client(self, access: Access) -> Client:
-        client = Client(access, self._requests)
+    def _client(self, access: Access) -> UserClient:
+        client = UserClient(access, self._requests)
         self._clients.append(client)
         return client
 
@@ -360,8 +358,40 @@ def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:
     """The groups of each user. Raises ValueError."""
     if not isinstance(users, Mapping):
         return dict.fromkeys(names(users), ())
-    return {name: spelling.groups(groups) for name, groups in users.items()}
+    return {name: addresses.groups(groups) for name, groups in users.items()}
 
 
 def _features(gates: Mapping[str, bool]) -> Features:
     return features.parse_gates([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])
+
+
+# -- the fixture `make_noxu` -----------------------------------------------------------------------------------------
+
+
+class MakeNoxu(Protocol):
+    """Starts a server, which runs until the end of the test. In a coroutine it is awaited. The arguments are those of `Noxu`."""
+
+    def __call__(
+        self,
+        *,
+        manifests: Iterable[Source] = (),
+        gates: Mapping[str, bool] | None = None,
+        profile: Profile = "local",
+        data: str | os.PathLike[str] | None = None,
+        users: Users = (),
+        strict: bool = False,
+        tls: bool = False,
+        controllers: Iterable[str] | None = None,
+        disable_admission_plugins: Iterable[str] = (),
+        enable_admission_plugins: Iterable[str] = (),
+        authentication: Authentication = DEFAULT_AUTHENTICATION,
+        authorization_modes: Iterable[str] | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> AwaitableNoxu: ...
+
+
+if TYPE_CHECKING:
+
+    class AwaitableNoxu(Noxu):
+        def __await__(self) -> Generator[object, None, Noxu]: ...

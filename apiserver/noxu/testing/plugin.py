@@ -11,6 +11,15 @@ are for all servers.
 
 The report of a failed test shows the last requests and why writes were refused. A call that a coroutine does not await
 fails its test. Every pytest run imports this module, whether it uses a server or not: it imports little.
+
+Modules of this package are imported as they are, in a pytest run, too.
+
+Pytest rewrites the assertions of all modules in the distribution of a plugin, for better messages, and compiles each module
+for that when it is first imported. The server has hundreds of modules, and its assertions are for its authors: rewriting
+them takes three times as long as the server's start. So a finder stands before pytest's, which imports them as every other
+program does, from the bytecode that their installation has compiled.
+
+The plugin installs it when pytest loads it. The few modules that this imports are rewritten.
 """
 
 from __future__ import annotations
@@ -20,32 +29,52 @@ import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import pytest
 
-from noxu.testing import unrewritten
+_OURS: Final = ("noxu.", "noxu_storage")
 
-unrewritten.install()
+
+class Finder:
+    """A finder of `sys.meta_path`: the standard one, for the modules of this package alone."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, path, target) if name.startswith(_OURS) else None
+
+
+def import_as_installed() -> None:
+    """Import the modules of this package without other finders, from now on."""
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Finder)
+
+
+import_as_installed()
 
 from typing import NamedTuple  # noqa: E402 - not rewritten
 
-from noxu.testing.source_paths import Source, names, path_of, several  # noqa: E402
+from noxu.features import listed_names, meant  # noqa: E402
+from noxu.testing.sources import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:
-    from noxu.testing.factory import MakeNoxu
-    from noxu.testing.handle import Noxu
+    from noxu.testing.handle import MakeNoxu, Noxu
 
 
 def __tracebackhide__(info: Any) -> bool:  # noqa: N807 - pytest's name
     """For pytest, which looks it up in the globals of a frame: see `errors.hidden`."""
-    from noxu.testing.errors import hidden
-
-    return hidden(info)
+    return bool(_late(ERRORS).hidden(info))
 
 
+HANDLE: Final = "noxu.testing.handle"
+CALLS: Final = "noxu.testing.calls"
+REPORTS: Final = "noxu.testing.reports"
+ERRORS: Final = "noxu.testing.errors"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
@@ -110,8 +139,6 @@ def _check_names(config: pytest.Config) -> None:
     known = [f"noxu_{option.name}" for option in OPTIONS]
     for name in given:
         if name not in known:
-            from noxu.features import listed_names, meant
-
             raise pytest.UsageError(f"{name} is no option: there are {listed_names(known)}{meant(name, known)}")
 
 
@@ -125,10 +152,8 @@ def _check_options(config: pytest.Config) -> None:
             raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
     given = {name: value for name in _CHECKED if (value := _option(config, name))}
     if given:
-        from noxu.testing.handle import Noxu
-
         try:
-            Noxu(**_arguments(config) | {"manifests": ()})
+            _late(HANDLE).Noxu(**_arguments(config) | {"manifests": ()})
         except ValueError as error:
             raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in given)}: {error}") from None
 
@@ -267,8 +292,7 @@ def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:
     """A function that starts a server; in a coroutine it is awaited."""
 
     def call(**arguments: Any) -> Any:
-        from noxu.testing import calls
-
+        calls = _late(CALLS)
         if not calls.in_coroutine():
             return make(**arguments)
         return calls.pending("make_noxu", asyncio.to_thread(make, **arguments))
@@ -303,30 +327,23 @@ def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]
 
 def _started(arguments: Mapping[str, Any]) -> Noxu | str:
     """A server that runs, or why it does not."""
-    from noxu.testing.errors import EXPECTED
-    from noxu.testing.handle import Noxu
-
+    signature = inspect.signature(_late(HANDLE).Noxu)
     try:
-        inspect.signature(Noxu).bind(**arguments)
+        signature.bind(**arguments)
     except TypeError as error:
-        from noxu.features import meant
-
-        known = inspect.signature(Noxu).parameters
+        known = signature.parameters
         unknown = [meant(name, known) for name in arguments if name not in known]
         return f"@pytest.mark.noxu {error}{''.join(unknown)}"
     try:
         return _server(arguments).__enter__()
-    except (*EXPECTED, ValueError) as error:
+    except (*_late(ERRORS).EXPECTED, ValueError) as error:
         return f"noxu does not start: {error}"
 
 
 def _server(arguments: Mapping[str, Any]) -> Noxu:
     """A server that is not started yet."""
-    from noxu.testing import calls
-    from noxu.testing.handle import Noxu
-
-    calls.collect()
-    return Noxu(**arguments)
+    _late(CALLS).collect()
+    return cast("Noxu", _late(HANDLE).Noxu(**arguments))
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------
@@ -339,10 +356,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if any(mark.name == "noxu" for mark in item.own_markers) and not _uses(item, _MARKED):
         text = f"{item.nodeid}: @pytest.mark.noxu has no effect: it is about {', '.join(sorted(_MARKED))}"
         item.warn(pytest.PytestWarning(f"{text}, and the test uses none of them"))
-    if _if_used("handle"):
-        from noxu.testing import reports
-
-        item.stash[_BEFORE] = reports.marks()
+    if _if_used(HANDLE):
+        item.stash[_BEFORE] = _late(REPORTS).marks()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -369,12 +384,10 @@ def _all_awaited(item: pytest.Item, when: str) -> Generator[None, object, object
 
 
 def _forgotten() -> str:
-    calls = _if_used("calls")
+    calls = _if_used(CALLS)
     if calls is None or not (found := calls.forgotten()):
         return ""
-    from noxu.testing import reports
-
-    return reports.forgotten(found)
+    return str(_late(REPORTS).forgotten(found))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -382,14 +395,17 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if report.failed and call.when != "teardown" and _if_used("handle"):
-        from noxu.testing import reports
-
+    if report.failed and call.when != "teardown" and _if_used(HANDLE):
         shown = int(_option(item.config, "requests") or SHOWN_REQUESTS)
-        report.sections += reports.sections(item.stash.get(_BEFORE, {}), shown)
+        report.sections += _late(REPORTS).sections(item.stash.get(_BEFORE, {}), shown)
     return report
+
+
+def _late(module: str) -> Any:
+    """A module of this package. Every pytest run imports the plugin, but not every one uses a server."""
+    return import_module(module)
 
 
 def _if_used(module: str) -> Any:
     """A module of this package, None if it was not imported: no test has used a server."""
-    return sys.modules.get(f"noxu.testing.{module}")
+    return sys.modules.get(module)

@@ -11,9 +11,9 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from noxu.registry.served_resources import ServedResources
-from noxu.testing import calls, spelling
+from noxu.testing import addresses, calls, functions
 from noxu.testing.errors import UnknownKind, hidden
-from noxu.testing.runner import Runner
+from noxu.testing.session import Runner
 
 __tracebackhide__ = hidden
 
@@ -39,8 +39,8 @@ class Registration:
         self,
         resource: str,
         *,
-        operations: Iterable[str] = spelling.WRITES,
-        version: str = spelling.ANY,
+        operations: Iterable[str] = addresses.WRITES,
+        version: str = addresses.ANY,
         name: str = "",
         reinvoke: bool = False,
         later: bool = False,
@@ -61,8 +61,8 @@ class Registration:
         self,
         resource: str,
         *,
-        operations: Iterable[str] = spelling.WRITES,
-        version: str = spelling.ANY,
+        operations: Iterable[str] = addresses.WRITES,
+        version: str = addresses.ANY,
         name: str = "",
         later: bool = False,
     ) -> Callable[[F], F]:
@@ -78,11 +78,9 @@ class Registration:
         _require_text(definition, "definition")
         plane = self._runner.running.plane
         if not later:
-            spelling.definition(definition, plane.served_resources.current)
+            addresses.definition(definition, plane.served_resources.current)
 
         def register(function: F) -> F:
-            from noxu.testing import functions
-
             convert = functions.converter(function)
             if later:
                 self._announce(
@@ -111,16 +109,14 @@ class Registration:
                 f"the function would not be called: the admission plug-in {plugin}AdmissionWebhook is disabled"
             )
         _require_text(resource, "resource")
-        chosen = spelling.operations(operations)
-        rule = spelling.Rule(resource, version, chosen)
+        chosen = addresses.operations(operations)
+        rule = addresses.FunctionRule(resource, version, chosen)
         plane = self._runner.running.plane
         if not later:
             rule.check(plane.served_resources.current)
         chain = plane.admission
 
         def register(function: F) -> F:
-            from noxu.testing import functions
-
             hook = functions.hook(
                 function,
                 resource,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from noxu.http.recent_requests import Refusal
 from noxu.testing import handle
-from noxu.testing.calls import Call
+from noxu.testing.calls import PendingCall
 from noxu.testing.handle import Noxu
 
 MAX_REFUSALS = 5
@@ -18,21 +18,21 @@ Section = tuple[str, str]
 
 def marks() -> dict[Noxu, int]:
     """The newest request of each server that runs, so that later ones can be told apart."""
-    return {server: server._requests.last for server in handle.running}  # noqa: SLF001
+    return {server: requests.last for server, requests in handle.running.items()}
 
 
 def sections(before: dict[Noxu, int], shown: int) -> list[Section]:
     """The sections about the requests since `before`, for each server the last `shown` of them."""
     found: list[Section] = []
-    for server in sorted(handle.running, key=lambda server: server.url):
+    for server, recent in sorted(handle.running.items(), key=lambda each: each[0].url):
         number = before.get(server, 0)
-        requests = server._requests.since(number)  # noqa: SLF001
+        requests = recent.since(number)
         if requests and shown:
             lines = [_cut(str(request)) for request in requests[-shown:]]
             if len(requests) > shown:
                 lines.insert(0, f"… {len(requests) - shown} before these")
             found.append((f"noxu requests ({server.url})", "\n".join(lines)))
-        refused = server._requests.refused(number)[-MAX_REFUSALS:]  # noqa: SLF001
+        refused = recent.refused(number)[-MAX_REFUSALS:]
         explained = ["\n".join(lines) for refusal in refused if len(lines := list(_lines(refusal))) > 1]
         if explained:
             found.append(("noxu refused writes", "\n".join(explained)))
@@ -55,7 +55,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
 
-def forgotten(calls: Sequence[Call]) -> str:
+def forgotten(calls: Sequence[PendingCall]) -> str:
     """The message about calls that are not awaited."""
     lines = [f"{call.place}: noxu.{call.name}(…) is not awaited, so it has done nothing" for call in calls]
     return "\n".join([*lines, "In a coroutine, write `await noxu.…(…)`."])

@@ -1,17 +1,32 @@
-"""What the verbs of the handle use: the server, and a client of it for one user."""
+"""What the verbs of the handle use: the server, in a thread with an event loop of its own, and a client of it for one user.
+
+Calls from other threads are coroutines that run in that loop: `submit`. A server that has been stopped can be started again,
+at its address and with its data (see `Server.after`).
+"""
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Coroutine, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
+from noxu.clock import Clock
+from noxu.config import Config, StartError
+from noxu.http.filters import RequestFilter
 from noxu.http.recent_requests import RecentRequests
+from noxu.manifests.documents import Document
+from noxu.process import limits as process_limits
+from noxu.process.running import new_loop_factory
+from noxu.process.server import Server
 from noxu.registry.served_resources import ServedResources
-from noxu.testing import spelling
-from noxu.testing.client import Client
-from noxu.testing.errors import hidden
-from noxu.testing.runner import Runner
+from noxu.testing import addresses
+from noxu.testing.client import UserClient
+from noxu.testing.errors import EXPECTED, Stopped, hidden
 
 __tracebackhide__ = hidden
 ACCOUNT: Final = "system:serviceaccount:"
@@ -25,7 +40,7 @@ class Session:
     """`strict`: unknown fields are refused unless a call says otherwise."""
 
     runner: Runner
-    client: Client
+    client: UserClient
     requests: RecentRequests
     strict: bool = False
     named: AbstractSet[str] = frozenset()
@@ -42,7 +57,7 @@ class Session:
         if namespace in known:
             return
         asked = (each for each in self.requests.since() if each.resource == "namespaces" and each.code < HTTP_ERRORS)
-        spelling.namespace(namespace, known.union(each.name for each in asked if each.name))
+        addresses.namespace(namespace, known.union(each.name for each in asked if each.name))
 
     async def check_user(self, user: str) -> None:
         """Raises ValueError for one who is not known, and whose name is similar to a known one's. In the server's loop.
@@ -55,8 +70,94 @@ class Session:
         if user.startswith(ACCOUNT) and resource is not None:
             accounts = await plane.reader.collection(resource)
             known |= {f"{ACCOUNT}{key.partition.removesuffix('/')}:{key.name}" for key in accounts.entries}
-        spelling.user(user, known)
+        addresses.user(user, known)
 
     @property
     def served_resources(self) -> ServedResources:
         return self.runner.running.plane.served_resources.current
+
+
+T = TypeVar("T")
+_STOPPED: Final = "the server does not run: it was not started, or it is stopped"
+
+
+class Runner:
+    """`server` and `loop` exist when `start` has returned."""
+
+    server: Server
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: RequestFilter) -> None:
+        self.config = config
+        self._documents = documents
+        self._clock = clock
+        self._observer = observer
+        self._stop: asyncio.Event
+        self._started = threading.Event()
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped: Server | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def running(self) -> Server:
+        """The server. Raises Stopped."""
+        if not self.is_running:
+            raise Stopped(_STOPPED)
+        return self.server
+
+    def start(self) -> None:
+        """Return when the server is ready. Raises StartError."""
+        self._started.clear()
+        self._thread = threading.Thread(target=self._run, name="noxu", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise StartError(process_limits.sentence(error) or str(error)) from None
+        self._started.wait()
+        if self._error is not None:
+            self._thread.join()
+            if isinstance(self._error, EXPECTED):
+                raise self._error.with_traceback(None)
+            raise self._error
+
+    def stop(self) -> None:
+        """Stop the server: its thread ends, its port is free. It may be called twice."""
+        if self._thread is not None and self._thread.is_alive():
+            self.loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine in the loop of the server. Raises Stopped."""
+        if not self.is_running:
+            work.close()
+            raise Stopped(_STOPPED)
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._error = None
+        try:
+            before = self._stopped
+            documents = self._documents if before is None else ()
+            running = Server(self.config, documents, self._clock, observer=self._observer, after=before)
+            async with running:
+                self.server = running
+                self.config = dataclasses.replace(self.config, port=running.listeners.port)
+                self._stopped = before = None
+                self._started.set()
+                await self._stop.wait()
+            self._stopped = running
+        except BaseException as error:
+            self._error = error
+            if self._started.is_set():
+                raise
+        finally:
+            self._started.set()

@@ -1,19 +1,54 @@
-"""Where the objects of a test come from."""
+"""Where the objects of a test come from: files, directories, texts, objects.
+
+Pytest checks which of them are files before it imports the server, so what reads them is imported later.
+"""
 
 from __future__ import annotations
 
+import os
 import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from noxu.api.codec import Decoded
-from noxu.manifests import documents as manifests
-from noxu.manifests import loading
-from noxu.manifests.documents import Document
-from noxu.testing.source_paths import Source as Source
-from noxu.testing.source_paths import path_of
+if TYPE_CHECKING:
+    from noxu.manifests.documents import Document
+
+Source: TypeAlias = str | os.PathLike[str] | dict[str, Any]
+"""A file or directory of manifests, a text that contains manifests (it may be indented), or an object."""
+
+
+def several(given: Source | Iterable[Source]) -> tuple[Source, ...]:
+    """Sources, of which one may be given by itself."""
+    return (given,) if isinstance(given, (dict, str, os.PathLike)) else tuple(given)
+
+
+def names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Names, of which one may be given by itself."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def path_of(source: object) -> Path | None:
+    """The path of a source that is a file or a directory; None for an object, and for a text, which has several lines.
+
+    Raises TypeError for what is no source.
+    """
+    __tracebackhide__ = True
+    if not isinstance(source, (dict, str, os.PathLike)):
+        given = f"a {type(source).__name__}"
+        advice = ": give its items" if isinstance(source, (list, tuple, set)) else ""
+        raise TypeError(f"a source is a dict, a path, or a text with manifests, and not {given}{advice}")
+    if isinstance(source, dict) or (isinstance(source, str) and "\n" in source):
+        return None
+    return Path(source)
 
 
 def documents(*sources: Source) -> list[Document]:
     """The objects of sources, in the order in which they have to be created. Raises LoadError, TypeError."""
+    from noxu.api.codec import Decoded
+    from noxu.manifests import documents as manifests
+    from noxu.manifests import loading
+
     found: list[Document] = []
     for source in sources:
         if isinstance(source, dict):

@@ -18,15 +18,14 @@ from noxu.manifests.documents import Document, LoadError
 from noxu.registry import explain
 from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.testing import addresses, calls, spelling
+from noxu.testing import addresses, calls
 from noxu.testing.addresses import Address
-from noxu.testing.calls import Answered
-from noxu.testing.client import FIELD_MANAGER, ApiWarning, Reply, UnknownFieldWarning
+from noxu.testing.calls import AnsweredCall
+from noxu.testing.client import FIELD_MANAGER, ApiWarning, ClientReply, UnknownFieldWarning
 from noxu.testing.conditions import CREATE, DELETE, Condition
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.session import Session
-from noxu.testing.source_paths import path_of
-from noxu.testing.sources import Source, documents
+from noxu.testing.sources import Source, documents, path_of
 from noxu.testing.waiting import Several, Waiting
 from noxu.testing.watching import Watch
 from noxu.values import Object, copy
@@ -71,7 +70,7 @@ class Verbs:
         """
         return self._ask("get", self._get, self._address(what, name, namespace))
 
-    async def _get(self, address: Address) -> Answered[AwaitableObject]:
+    async def _get(self, address: Address) -> AnsweredCall[AwaitableObject]:
         return _answered(address.resource, await self._session.client.send("GET", address.path()))
 
     def list(
@@ -92,13 +91,13 @@ class Verbs:
         address = Address(resource, namespace or "")
         return self._ask("list", self._list, address, selectors(labels, fields))
 
-    async def _list(self, address: Address, query: Mapping[str, str]) -> Answered[AwaitableObjects]:
+    async def _list(self, address: Address, query: Mapping[str, str]) -> AnsweredCall[AwaitableObjects]:
         resource = address.resource
         await self._session.check_namespace(address.namespace)
         reply = await self._session.client.send("GET", address.path(), query)
         head = {"apiVersion": resource.api_version, "kind": resource.kind}
         items = [{**head, **item} for item in reply.value["items"]]
-        return cast("Answered[AwaitableObjects]", _answered(resource, reply._replace(value=items)))
+        return cast("AnsweredCall[AwaitableObjects]", _answered(resource, reply._replace(value=items)))
 
     # -- writing
 
@@ -134,7 +133,7 @@ class Verbs:
 
     async def _write(
         self, method: str, source: Source, namespace: str | None, strict: bool | None, dry_run: bool
-    ) -> Answered[AwaitableObject]:
+    ) -> AnsweredCall[AwaitableObject]:
         found = await _documents(source)
         if len(found) != 1:
             raise LoadError(f"{len(found)} objects, and not one: `apply` takes any number")
@@ -159,7 +158,7 @@ class Verbs:
             path_of(source)  # a wrong source is an error of the call, not of its await
         return self._ask("apply", self._apply, sources, strict)
 
-    async def _apply(self, sources: tuple[Source, ...], strict: bool | None) -> Answered[AwaitableObjects]:
+    async def _apply(self, sources: tuple[Source, ...], strict: bool | None) -> AnsweredCall[AwaitableObjects]:
         stored: list[Object] = []
         warnings: list[Warning] = []
         for document in await _documents(*sources):
@@ -168,9 +167,9 @@ class Verbs:
             answered = await self._applied(document, query)
             stored.append(answered.value)
             warnings += answered.warnings
-        return Answered(cast("AwaitableObjects", stored), warnings)
+        return AnsweredCall(cast("AwaitableObjects", stored), warnings)
 
-    async def _applied(self, document: Document, query: Mapping[str, str]) -> Answered[AwaitableObject]:
+    async def _applied(self, document: Document, query: Mapping[str, str]) -> AnsweredCall[AwaitableObject]:
         client, resource = self._session.client, self._resource(document.value)
         value = copy(document.value)
         if isinstance(value.get("metadata"), dict):
@@ -268,7 +267,7 @@ class Verbs:
         patch: Patch,
         type_: PatchType | None,
         query: Mapping[str, str],
-    ) -> Answered[AwaitableObject]:
+    ) -> AnsweredCall[AwaitableObject]:
         content_type = _PATCH_TYPES[type_ or ("json" if isinstance(patch, list) else "merge")]
         if type_ == "apply" and isinstance(patch, dict):
             patch = {"apiVersion": address.resource.api_version, "kind": address.resource.kind, **patch}
@@ -313,7 +312,7 @@ class Verbs:
         check_name(propagation, _PROPAGATIONS, "propagation")
         return self._ask("delete", self._delete, self._address(what, name, namespace), propagation, grace)
 
-    async def _delete(self, address: Address, propagation: str, grace: int | None) -> Answered[AwaitableObject]:
+    async def _delete(self, address: Address, propagation: str, grace: int | None) -> AnsweredCall[AwaitableObject]:
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if propagation:
             options["propagationPolicy"] = propagation
@@ -371,7 +370,7 @@ class Verbs:
         """
         resource, namespace, name = addresses.of_any(self._session.served_resources, what, name, namespace)
         if name:
-            fields = ",".join(filter(None, (f"metadata.name={name}", spelling.selector(fields, "fields"))))
+            fields = ",".join(filter(None, (f"metadata.name={name}", addresses.selector(fields, "fields"))))
         query = selectors(labels, fields) | ({"resourceVersion": since} if since else {})
         path = Address(resource, namespace).path()
         subject = f"{resource.group_resource}{f' {name}' if name else ''}"
@@ -469,7 +468,7 @@ class Verbs:
 
     # -- common parts
 
-    def _ask(self, name: str, work: Callable[..., Coroutine[Any, Any, Answered[T]]], *arguments: Any) -> T:
+    def _ask(self, name: str, work: Callable[..., Coroutine[Any, Any, AnsweredCall[T]]], *arguments: Any) -> T:
         return calls.call(self._session.runner, name, work, *arguments)
 
     def _address(self, what: str | Object, name: str, namespace: str | None) -> Address:
@@ -511,8 +510,8 @@ def _after(what: str | Object, rest: tuple[Any, ...], last: str) -> tuple[str, A
     return (rest[0], rest[1]) if isinstance(what, str) else ("", rest[0])
 
 
-def _answered(resource: Resource, reply: Reply) -> Answered[AwaitableObject]:
-    return Answered(reply.value, [_warning(resource, text) for text in reply.warnings])
+def _answered(resource: Resource, reply: ClientReply) -> AnsweredCall[AwaitableObject]:
+    return AnsweredCall(reply.value, [_warning(resource, text) for text in reply.warnings])
 
 
 def _warning(resource: Resource, text: str) -> ApiWarning:
@@ -527,7 +526,7 @@ def _warning(resource: Resource, text: str) -> ApiWarning:
 def selectors(labels: str | Mapping[str, str], fields: str | Mapping[str, str]) -> dict[str, str]:
     """The query of selectors. Raises TypeError, ValueError."""
     found = {
-        "labelSelector": spelling.selector(labels, "labels"),
-        "fieldSelector": spelling.selector(fields, "fields"),
+        "labelSelector": addresses.selector(labels, "labels"),
+        "fieldSelector": addresses.selector(fields, "fields"),
     }
     return {name: value for name, value in found.items() if value}

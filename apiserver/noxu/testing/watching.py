@@ -16,9 +16,9 @@ import aiohttp
 
 from noxu.api import codec
 from noxu.testing import calls
-from noxu.testing.client import Client, error_from_status
+from noxu.testing.client import UserClient, error_from_status
 from noxu.testing.errors import WaitTimeout, hidden
-from noxu.testing.runner import Runner
+from noxu.testing.session import Runner
 from noxu.values import Object
 
 __tracebackhide__ = hidden
@@ -39,7 +39,13 @@ class Watch:
     """
 
     def __init__(
-        self, runner: Runner, client: Client, path: str, query: Mapping[str, str], timeout: float | None, subject: str
+        self,
+        runner: Runner,
+        client: UserClient,
+        path: str,
+        query: Mapping[str, str],
+        timeout: float | None,
+        subject: str,
     ) -> None:
         self._runner = runner
         self._client = client

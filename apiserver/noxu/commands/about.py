@@ -1,7 +1,8 @@
-r"""`noxu completion`: what makes a shell complete command lines.
+"""What the program says about itself: `noxu completion`, `noxu help` and `noxu version`.
 
-The scripts ask `noxu __complete WORD...` for the words that may stand in place of the last one, which is what has been
-typed so far. Each line of the answer is a word, a tab and a description; `:files` means that files complete it, too.
+`noxu completion` prints what makes a shell complete command lines. Its scripts ask `noxu __complete WORD...` for the words
+that may stand in place of the last one, which is what has been typed so far. Each line of the answer is a word, a tab and a
+description; `:files` means that files complete it, too.
 
     $ noxu __complete serve --log js
     json
@@ -12,11 +13,17 @@ typed so far. Each line of the answer is a word, a tab and a description; `:file
 from __future__ import annotations
 
 import argparse
+import json
+import platform
 from collections.abc import Sequence
 from typing import Final
 
 from noxu.arguments.commands import COMMANDS
-from noxu.arguments.parsers import Parser, parser_of
+from noxu.arguments.parsers import Parser, parser, parser_of
+from noxu.config import KUBERNETES_VERSION, own_version
+
+# -- noxu completion ---------------------------------------------------------------------------------------------------
+
 
 COMPLETE: Final = "__complete"
 """The command that the scripts call."""
@@ -24,7 +31,7 @@ FILES: Final = ":files"
 _OF_FILES: Final = frozenset({"FILE", "DIR", "PATH", "STORE"})  # what the help calls values that are paths, or may be
 
 
-def run(options: argparse.Namespace) -> int:
+def run_completion(options: argparse.Namespace) -> int:
     """Exit status 0."""
     print(SCRIPTS[options.shell], end="")
     return 0
@@ -126,3 +133,30 @@ end
 complete -c noxu -f -a '(__noxu_complete)'
 """,
 }
+
+
+# -- noxu help ---------------------------------------------------------------------------------------------------------
+
+
+def run_help(options: argparse.Namespace) -> int:
+    """Exit status 0."""
+    (parser_of(options.about) if options.about else parser()).print_help()
+    return 0
+
+
+# -- noxu version ------------------------------------------------------------------------------------------------------
+
+
+def run_version(options: argparse.Namespace) -> int:
+    """Exit status 0."""
+    found = {
+        "noxu": own_version(),
+        "kubernetes": KUBERNETES_VERSION,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+    if options.output == "json":
+        print(json.dumps(found, indent=2))
+    else:
+        print("\n".join(f"{name} {value}" for name, value in found.items()))
+    return 0
