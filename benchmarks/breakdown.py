@@ -40,27 +40,29 @@ DEFAULT: Final = (
 
 THREADS: Final = "other threads (SQLite)"
 LOOP: Final = "event loop, aiohttp"
-STAGE_FILES: Final = tuple(f"apiserver/registry/{name}.py" for name in ("stages", "finalizing", "storing"))
+STAGE_FILES: Final = tuple(
+    f"apiserver/noxu/registry/write/{name}.py" for name in ("arrive", "decide", "scale", "store")
+)
 PARTS: Final = (
-    ("apiserver/registry/write.py", "driver of the stages"),
-    ("apiserver/registry/draft.py", "driver of the stages"),
-    ("apiserver/registry/cpu_budget.py", "driver of the stages"),
-    ("apiserver/registry/", "cache, watches"),
-    ("storage/", "store, in the event loop"),
-    ("apiserver/security/", "authentication, authorization"),
-    ("apiserver/http/filters.py", "filters, routing"),
-    ("apiserver/http/application.py", "filters, routing"),
-    ("apiserver/http/app.py", "filters, routing"),
-    ("apiserver/http/routing.py", "filters, routing"),
-    ("apiserver/http/deadlines.py", "filters, routing"),
-    ("apiserver/http/request_metrics.py", "metrics, audit, log"),
-    ("apiserver/http/metrics.py", "metrics, audit, log"),
-    ("apiserver/http/access_log.py", "metrics, audit, log"),
-    ("apiserver/http/auditing.py", "metrics, audit, log"),
-    ("apiserver/metrics", "metrics, audit, log"),
-    ("apiserver/audit", "metrics, audit, log"),
-    ("apiserver/http/", "request and response"),
-    ("apiserver/", "other"),
+    ("apiserver/noxu/registry/write/__init__.py", "driver of the stages"),
+    ("apiserver/noxu/registry/draft.py", "driver of the stages"),
+    ("apiserver/noxu/registry/turns.py", "driver of the stages"),
+    ("apiserver/noxu/registry/", "cache, watches"),
+    ("storage/noxu_storage/", "store, in the event loop"),
+    ("apiserver/noxu/security/", "authentication, authorization"),
+    ("apiserver/noxu/http/filters.py", "filters, routing"),
+    ("apiserver/noxu/http/application.py", "filters, routing"),
+    ("apiserver/noxu/http/app.py", "filters, routing"),
+    ("apiserver/noxu/http/routing.py", "filters, routing"),
+    ("apiserver/noxu/http/deadlines.py", "filters, routing"),
+    ("apiserver/noxu/http/request_metrics.py", "metrics, audit, log"),
+    ("apiserver/noxu/http/metrics.py", "metrics, audit, log"),
+    ("apiserver/noxu/http/access_log.py", "metrics, audit, log"),
+    ("apiserver/noxu/http/auditing.py", "metrics, audit, log"),
+    ("apiserver/noxu/metrics", "metrics, audit, log"),
+    ("apiserver/noxu/audit", "metrics, audit, log"),
+    ("apiserver/noxu/http/", "request and response"),
+    ("apiserver/noxu/", "other"),
 )
 """The beginning of a file's path, and the part that it belongs to; the first one that fits."""
 RUNNING: Final = ("apiserver/noxu/cli.py", "apiserver/noxu/process/server.py", "apiserver/noxu/commands/")
@@ -68,7 +70,7 @@ RUNNING: Final = ("apiserver/noxu/cli.py", "apiserver/noxu/process/server.py", "
 
 
 class Site(NamedTuple):
-    """A file of the checkout, as `apiserver/http/app.py`, and the name of a function in it."""
+    """A file of the checkout, as `apiserver/noxu/http/app.py`, and the name of a function in it."""
 
     file: str
     function: str
@@ -155,7 +157,7 @@ class Sampler:
             if file is None:
                 path = Path(os.path.realpath(name))
                 file = self._files[name] = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else ""
-            if file.startswith(("apiserver/", "storage/")) and not file.startswith(RUNNING):
+            if file.startswith(("apiserver/noxu/", "storage/noxu_storage/")) and not file.startswith(RUNNING):
                 yield Site(file, frame.f_code.co_name)
             frame = frame.f_back
 

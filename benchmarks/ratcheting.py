@@ -14,17 +14,18 @@ from collections.abc import Callable
 from benchmarks.samples import DEFINITION, sample
 from noxu.api import codec
 from noxu.features import Features
-from noxu.registry import custom, stages
-from noxu.registry.draft import Action, WriteRequest, draft_of
+from noxu.registry import custom
+from noxu.registry.draft import Action, Draft, WriteRequest
 from noxu.registry.resource import Resource
+from noxu.registry.write import arrive, decide
 from noxu.schema.validation import validate_update
 
 ROUNDS = 40
 RUNS = 25
 TARGET = 5.0  # percent
 STAGES = (
-    stages.decode, stages.prune, stages.address, stages.default, stages.own, stages.identify, stages.prepare,
-    stages.validate,
+    arrive.decode, arrive.prune, arrive.check_url, arrive.default, decide.track_managers, decide.set_system_fields, decide.prepare,
+    decide.validate,
 )  # fmt: skip
 
 
@@ -42,7 +43,7 @@ def stored(**spec: object) -> bytes:
 
 def update(kind: Resource, before: bytes, after: bytes, features: Features) -> None:
     request = WriteRequest(Action.REPLACE, kind, "default", "sample", features=features)
-    draft = draft_of(request)
+    draft = Draft(request)
     draft.new, draft.old = codec.decode_stored(after), codec.decode_stored(before)
     draft.now = "2026-01-01T00:00:00Z"
     for stage in STAGES:

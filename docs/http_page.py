@@ -20,8 +20,7 @@ from noxu.discovery.openapi_paths import BUILT_IN, CUSTOM, PathAction, option_pa
 from noxu.http import negotiation
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
-from noxu.registry.resource import Resource
+from noxu.registry.resource import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES, Resource
 from noxu.registry.served_resources import ServedResources
 
 PAGE: Final = Path(__file__).with_name("http.md")

@@ -10,11 +10,11 @@ from noxu.registry.draft import (
     Action,
     Body,
     Draft,
-    Environment,
     Options,
+    Stored,
+    WriteEnvironment,
     WriteRequest,
 )
-from noxu.registry.draft import draft_of as make_draft
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.schema.compiled import Compiled
@@ -34,14 +34,14 @@ def draft_of(
     options: Options = NO_OPTIONS,
     features: Features = NO_FEATURES,
     weight: int = 0,
-    environment: Environment = NO_ENVIRONMENT,
+    environment: WriteEnvironment = NO_ENVIRONMENT,
 ) -> Draft:
     """An object that is being created, or replaced if there is an old one."""
     action = Action.CREATE if old is None else Action.REPLACE
     request = WriteRequest(
         action, resource, namespace, name, subresource, options=options, features=features, weight=weight
     )
-    draft = make_draft(request, environment)
+    draft = Draft(request, environment)
     draft.new, draft.old, draft.now = new, old, NOW
     return draft
 
@@ -50,8 +50,8 @@ def draft_of_patch(
     shown: StoredObject, resource: Resource, body: Body, *, namespace: str = "", subresource: str = ""
 ) -> Draft:
     """A patch of the stored object `a`, which has been found."""
-    draft = make_draft(WriteRequest(Action.PATCH, resource, namespace, "a", subresource, body=body))
-    draft.now, draft.found, draft.shown, draft.old = NOW, shown, shown, object_at(shown, resource)
+    draft = Draft(WriteRequest(Action.PATCH, resource, namespace, "a", subresource, body=body))
+    draft.now, draft.stored, draft.old = NOW, Stored(shown, shown), object_at(shown, resource)
     return draft
 
 

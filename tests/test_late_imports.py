@@ -28,7 +28,7 @@ PROGRAM: Final = """if True:
 LATE: Final = {
     "lists of plug-ins": ("csv",),
     "requests": ("noxu.http.application", "noxu.http.handlers", "aiohttp.web_protocol"),
-    "writes": ("noxu.registry.write", "noxu.registry.stages"),
+    "writes": ("noxu.registry.write", "noxu.registry.strategies"),
     "WebSockets": ("noxu.http.websocket", "aiohttp.web_ws"),
     "calls of webhooks": ("aiohttp.client",),
     "conversion by webhooks": ("noxu.registry.conversion.review",),

@@ -1,8 +1,9 @@
-"""Contain bugs: the only place that catches every Exception.
+"""Contain bugs: what catches every Exception.
 
 A bug in one request, one watch or one reconciliation must not end the server, and must not go unnoticed. Such work runs
 inside `Contained` (or `call_all`), which logs an exception with its traceback, keeps it in `error`, and does not propagate
-it. The caller decides what follows: the HTTP server answers 500, the fan-out ends that watch, a controller retries.
+it. The caller decides what follows: the fan-out ends that watch, a controller retries. Two places that every request enters
+catch it themselves, and call `log_bug`: the answer of a request (`http.app`), and the delivery to watchers (`registry.cache`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from typing import Final, Self, TypeVar
 log: Final = logging.getLogger("noxu")
 
 T = TypeVar("T")
+
+
+def log_bug(activity: object, bug: Exception) -> None:
+    """Log the exception that ended an activity, with its traceback. `activity` is the subject: "a watch of widgets"."""
+    log.error("%s failed", activity, exc_info=bug)
 
 
 class Contained:
@@ -43,7 +49,7 @@ class Contained:
         if not isinstance(error, Exception) or isinstance(error, self._passing):  # cancellation propagates, too
             return False
         self.error = error
-        log.error("%s failed", self._activity, exc_info=error)
+        log_bug(self._activity, error)
         return True
 
 
@@ -55,5 +61,5 @@ def call_all(activity: str, functions: Iterable[Callable[[T], object]], argument
     for function in functions:
         try:
             function(argument)
-        except Exception:
-            log.exception("%s failed", activity.replace("%s", str(argument)))
+        except Exception as bug:  # noqa: BLE001
+            log_bug(activity.replace("%s", str(argument)), bug)

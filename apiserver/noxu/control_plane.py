@@ -38,7 +38,7 @@ from noxu.registry.access import Authorize
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
 from noxu.registry.conversion.converters import Conversions, InProcess
-from noxu.registry.draft import Act, Draft, Environment
+from noxu.registry.draft import Act, Draft, WriteEnvironment, Writer
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource, Versions
@@ -46,7 +46,6 @@ from noxu.registry.rewriting import separate
 from noxu.registry.served_resources import AGGREGATOR, LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
 from noxu.registry.subresources import ACTIONS
-from noxu.registry.writer import Writer
 from noxu.security import settings
 from noxu.security.authentication import Authenticators
 from noxu.security.authorization import RulesOf, authorizer, rules_of
@@ -219,7 +218,7 @@ def _writer(
     access: _Access,
 ) -> Writer:
     return Writer(
-        Environment(
+        WriteEnvironment(
             reader,
             persistence,
             served_resources,

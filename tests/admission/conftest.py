@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from noxu.registry.draft import Environment
+from noxu.registry.draft import WriteEnvironment
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key
 from tests.admission.cluster import Cluster
@@ -15,7 +15,7 @@ from tests.admission.requests import environment
 
 
 @pytest.fixture
-async def registry() -> Environment:
+async def registry() -> WriteEnvironment:
     """With a namespace `default` that has the label `team: red`."""
     store = MemoryStore()
     namespace = (

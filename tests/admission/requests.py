@@ -8,7 +8,7 @@ from noxu.admission.attributes import Attributes
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.cache import WatchCache
 from noxu.registry.custom import CODEC
-from noxu.registry.draft import Action, Environment, WriteRequest, draft_of
+from noxu.registry.draft import Action, Draft, WriteEnvironment, WriteRequest
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
@@ -46,10 +46,10 @@ def widget(version: str = "v1", labels: dict[str, str] | None = None, name: str 
     return {"apiVersion": f"{GROUP}/{version}", "kind": "Widget", "metadata": metadata}
 
 
-def environment(store: MemoryStore) -> Environment:
+def environment(store: MemoryStore) -> WriteEnvironment:
     cache = WatchCache(store)
     served_resources = LiveResources(ServedResources(built_in_versions()))
-    return Environment(Reader(store, cache), Persistence(store, cache), served_resources)
+    return WriteEnvironment(Reader(store, cache), Persistence(store, cache), served_resources)
 
 
 def request_of(
@@ -67,6 +67,6 @@ def request_of(
     new = {} if operation == "DELETE" else new or widget(of.version, name=name)
     action = {"CREATE": Action.CREATE, "UPDATE": Action.REPLACE, "DELETE": Action.DELETE}[operation]
     request = WriteRequest(action, of, namespace if of.namespaced else "", name, subresource)
-    draft = draft_of(request, registry or environment(MemoryStore()))
+    draft = Draft(request, registry or environment(MemoryStore()))
     draft.new, draft.old = new, old
     return Attributes(draft)

@@ -8,7 +8,7 @@ import pytest
 
 from noxu.admission.inputs import document, for_conditions, inputs_of, namespace_of
 from noxu.api.errors import ApiError
-from noxu.registry.draft import Environment
+from noxu.registry.draft import WriteEnvironment
 from tests.admission.requests import GROUP, request_of, resource, versions, widget
 
 KIND = {"group": GROUP, "version": "v1", "kind": "Widget"}
@@ -76,17 +76,17 @@ async def test_match_conditions_see_the_resource_of_the_request_and_no_namespace
     assert inputs.request["resource"] == RESOURCE, "the inputs of the policy stay"
 
 
-async def test_the_namespace_of_a_request(registry: Environment) -> None:
+async def test_the_namespace_of_a_request(registry: WriteEnvironment) -> None:
     found = await namespace_of(request_of(registry))
     assert found is not None
     assert (found["metadata"]["name"], found["metadata"]["labels"]["team"]) == ("default", "red")
     assert found.keys() == {"metadata", "spec", "status"}
 
 
-async def test_a_cluster_scoped_object_has_no_namespace(registry: Environment) -> None:
+async def test_a_cluster_scoped_object_has_no_namespace(registry: WriteEnvironment) -> None:
     assert await namespace_of(request_of(registry, of=resource("v1", namespaced=False))) is None
 
 
-async def test_a_missing_namespace_is_an_error(registry: Environment) -> None:
+async def test_a_missing_namespace_is_an_error(registry: WriteEnvironment) -> None:
     with pytest.raises(ApiError, match='namespaces "other" not found'):
         await namespace_of(request_of(registry, namespace="other"))

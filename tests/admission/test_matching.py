@@ -8,7 +8,7 @@ import pytest
 
 from noxu.admission.matching import Criteria, criteria_of_policy, criteria_of_webhook, matched, meets, rule_of
 from noxu.api.errors import ApiError
-from noxu.registry.draft import Environment
+from noxu.registry.draft import WriteEnvironment
 from tests.admission.requests import GROUP, request_of, versions, widget
 from tests.rows import rows
 
@@ -57,7 +57,9 @@ def test_the_scope_of_requests_without_a_namespace(scope: str, met: bool) -> Non
 
 
 @pytest.mark.parametrize(("scope", "met"), [("Namespaced", False), ("Cluster", True)])
-async def test_namespaces_are_in_themselves_but_cluster_scoped(registry: Environment, scope: str, met: bool) -> None:
+async def test_namespaces_are_in_themselves_but_cluster_scoped(
+    registry: WriteEnvironment, scope: str, met: bool
+) -> None:
     of = registry.served_resources.current.find("", "v1", "namespaces")
     assert of is not None
     rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["*"], "scope": scope}
@@ -92,7 +94,7 @@ EQUIVALENT: list[tuple[str, list[str], list[list[str]], bool, str | None]] = [
     ("names", "rules", "equivalent", "shown"), [row[1:] for row in EQUIVALENT], ids=[row[0] for row in EQUIVALENT]
 )
 async def test_a_rule_for_an_equivalent_version(
-    names: list[str], rules: list[list[str]], equivalent: bool, shown: str | None, registry: Environment
+    names: list[str], rules: list[list[str]], equivalent: bool, shown: str | None, registry: WriteEnvironment
 ) -> None:
     made = versions(*names)
     given = [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": rule, "resources": ["*"]} for rule in rules]
@@ -116,7 +118,7 @@ OBJECTS: list[tuple[str, Any, Any, Any, bool]] = [
 
 @pytest.mark.parametrize(("operation", "new", "old", "match"), OBJECTS)
 async def test_an_object_selector_matches_either_object(
-    operation: str, new: Any, old: Any, match: bool, registry: Environment
+    operation: str, new: Any, old: Any, match: bool, registry: WriteEnvironment
 ) -> None:
     before = None if operation == "CREATE" else widget(labels=old)
     request = request_of(registry, operation, new=widget(labels=new), old=before)
@@ -125,7 +127,7 @@ async def test_an_object_selector_matches_either_object(
 
 
 @pytest.mark.parametrize("labels", [5, "x", ["on"]])
-async def test_malformed_labels_match_nothing(labels: Any, registry: Environment) -> None:
+async def test_malformed_labels_match_nothing(labels: Any, registry: WriteEnvironment) -> None:
     new = {**widget(), "metadata": {"name": "a", "labels": labels}}
     assert await matched(hook(objectSelector={"matchLabels": {"on": "yes"}}), request_of(registry, new=new)) is None
 
@@ -139,18 +141,18 @@ async def test_malformed_labels_match_nothing(labels: Any, registry: Environment
         ({"matchExpressions": [{"key": "team", "operator": "Exists"}]}, True),
     ],
 )
-async def test_a_namespace_selector(selector: dict[str, Any], match: bool, registry: Environment) -> None:
+async def test_a_namespace_selector(selector: dict[str, Any], match: bool, registry: WriteEnvironment) -> None:
     found = await matched(hook(namespaceSelector=selector), request_of(registry))
     assert (found is not None) is match
 
 
-async def test_a_namespace_selector_ignores_requests_without_a_namespace(registry: Environment) -> None:
+async def test_a_namespace_selector_ignores_requests_without_a_namespace(registry: WriteEnvironment) -> None:
     [of] = versions("v1", namespaced=False)
     criteria = hook(namespaceSelector={"matchLabels": {"team": "blue"}})
     assert await matched(criteria, request_of(registry, of=of)) is of
 
 
-async def test_a_missing_namespace_is_an_error_only_if_the_rules_match(registry: Environment) -> None:
+async def test_a_missing_namespace_is_an_error_only_if_the_rules_match(registry: WriteEnvironment) -> None:
     request = request_of(registry, namespace="gone")
     selector = {"matchLabels": {"team": "red"}}
     with pytest.raises(ApiError, match='namespaces "gone" not found'):
@@ -163,12 +165,12 @@ def policy(**given: Any) -> Criteria:
     return criteria_of_policy({"namespaceSelector": {}, "objectSelector": {}} | given)
 
 
-async def test_a_policy_without_rules_matches_everything(registry: Environment) -> None:
+async def test_a_policy_without_rules_matches_everything(registry: WriteEnvironment) -> None:
     assert await matched(policy(), request_of(registry)) is not None
     assert await matched(criteria_of_policy(None), request_of(registry)) is not None
 
 
-async def test_resources_excluded_by_a_policy(registry: Environment) -> None:
+async def test_resources_excluded_by_a_policy(registry: WriteEnvironment) -> None:
     rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["v1"], "resources": ["*"]}
     assert await matched(policy(excludeResourceRules=[rule]), request_of(registry)) is None
     assert await matched(policy(excludeResourceRules=[{**rule, "resourceNames": ["b"]}]), request_of(registry))

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import breakdown
 from benchmarks.breakdown import LOOP, THREADS, Sample, Site
 
-STAGES = frozenset({"own", "persist"})
+STAGES = frozenset({"track_managers", "persist"})
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,14 +20,35 @@ ROOT = Path(__file__).parents[2]
     ("stack", "expected"),
     [
         ([], LOOP),
-        ([Site("apiserver/apply/manager.py", "update"), Site("apiserver/registry/stages.py", "own")], "stage: own"),
-        ([Site("apiserver/registry/stages.py", "own"), Site("apiserver/registry/write.py", "run")], "stage: own"),
-        ([Site("apiserver/registry/stages.py", "check_name")], "cache, watches"),
-        ([Site("apiserver/registry/write.py", "run")], "driver of the stages"),
-        ([Site("storage/sqlite.py", "commit"), Site("apiserver/http/app.py", "handle")], "store, in the event loop"),
-        ([Site("storage/sqlite.py", "commit"), Site("apiserver/registry/storing.py", "persist")], "stage: persist"),
-        ([Site("apiserver/http/sending.py", "send")], "request and response"),
-        ([Site("apiserver/clock.py", "now")], "other"),
+        (
+            [
+                Site("apiserver/noxu/apply/manager.py", "update"),
+                Site("apiserver/noxu/registry/write/decide.py", "track_managers"),
+            ],
+            "stage: track_managers",
+        ),
+        (
+            [
+                Site("apiserver/noxu/registry/write/decide.py", "track_managers"),
+                Site("apiserver/noxu/registry/write/__init__.py", "run"),
+            ],
+            "stage: track_managers",
+        ),
+        ([Site("apiserver/noxu/registry/write/decide.py", "check_name")], "cache, watches"),
+        ([Site("apiserver/noxu/registry/write/__init__.py", "run")], "driver of the stages"),
+        (
+            [Site("storage/noxu_storage/sqlite.py", "commit"), Site("apiserver/noxu/http/app.py", "handle")],
+            "store, in the event loop",
+        ),
+        (
+            [
+                Site("storage/noxu_storage/sqlite.py", "commit"),
+                Site("apiserver/noxu/registry/write/store.py", "persist"),
+            ],
+            "stage: persist",
+        ),
+        ([Site("apiserver/noxu/http/sending.py", "send")], "request and response"),
+        ([Site("apiserver/noxu/clock.py", "now")], "other"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -36,17 +57,17 @@ def test_a_stack_belongs_to_its_stage_else_to_its_innermost_part(stack: list[Sit
 
 
 def test_shares_are_of_the_time_of_all_threads() -> None:
-    sample = Sample(4.0, {LOOP: 1.0, "stage: own": 2.0})
-    assert breakdown.shares(sample) == {THREADS: 0.25, LOOP: 0.25, "stage: own": 0.5}
+    sample = Sample(4.0, {LOOP: 1.0, "stage: track_managers": 2.0})
+    assert breakdown.shares(sample) == {THREADS: 0.25, LOOP: 0.25, "stage: track_managers": 0.5}
 
 
 def test_the_table_has_the_most_expensive_parts_first_and_none_below_a_microsecond() -> None:
-    found = {"get, 64 at a time": {LOOP: 40.0, "other": 0.6}, "update": {"stage: own": 90.0, LOOP: 20.0}}
+    found = {"get, 64 at a time": {LOOP: 40.0, "other": 0.6}, "update": {"stage: track_managers": 90.0, LOOP: 20.0}}
     assert breakdown.table(found).splitlines() == [
         "| µs | get | update |",
         "| --- | --: | --: |",
         "| **all** | **41** | **110** |",
-        "| stage: own |  | 90 |",
+        "| stage: track_managers |  | 90 |",
         f"| {LOOP} | 40 | 20 |",
     ]
 

@@ -14,10 +14,10 @@ from noxu.cel.kubernetes.schema_rules import SchemaRules
 from noxu.crd import types, update, validation
 from noxu.crd.schemas import RULES
 from noxu.crd.types import default as default_crd
-from noxu.registry import stages
 from noxu.registry.custom import versions_of
 from noxu.registry.resource import Resource
 from noxu.registry.strategies import STRATEGIES
+from noxu.registry.write import arrive
 from noxu.values import Json, Object, copy
 from tests.drafts import draft_of
 from tests.optional import SHARED, needs_data
@@ -102,7 +102,7 @@ def thing(case: Object, value: Json) -> Object:
 def admit(resource: Resource, value: Object, old: Object | None) -> str:
     """The message with which a write of an object is refused, "" if it is not."""
     draft = draft_of(resource, value, old or None)
-    for stage in (stages.decode, stages.prune, stages.default, STRATEGIES[resource.type].validate):
+    for stage in (arrive.decode, arrive.prune, arrive.default, STRATEGIES[resource.type].validate):
         stage(draft)
     found = draft.outcome.errors
     return f"Thing is invalid: {aggregate(map(str, found))}" if found else ""

@@ -51,21 +51,21 @@ good.json: Widget good: accepted
   field validation
     unknown field "spec.count"
     unknown field "spec.hihg"
-  address
+  check the URL
     add metadata.namespace = "default"
   default
     spec.high: filled in with its default: 9 (%s)
-  identify
+  set system fields
     add metadata.generation = 1
   persist
     %s"""
 REFUSED = """\
 bad.json: Widget bad: refused
-  address
+  check the URL
     add metadata.namespace = "default"
   default
     spec.high: filled in with its default: 9 (%s)
-  identify
+  set system fields
     add metadata.generation = 1
   validate
     spec: Invalid value: low is above high

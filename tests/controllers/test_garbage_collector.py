@@ -606,12 +606,12 @@ class Spy:
 
     async def validate(self, draft: Draft) -> None:
         if draft.request.user == USER:
-            self.seen.append((draft.operation, draft.name, draft))
+            self.seen.append((draft.operation, draft.request.name, draft))
             if self.meanwhile:
                 await self.meanwhile.pop()()
             if self.refused:
                 self.refused -= 1
-                raise forbidden(draft.resource.group_resource, draft.name, "planned")
+                raise forbidden(draft.resource.group_resource, draft.request.name, "planned")
 
     def check_again(self, draft: Draft) -> None: ...
 

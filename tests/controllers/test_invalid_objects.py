@@ -21,7 +21,7 @@ from noxu.process import server
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.revalidation import Revalidation, revalidate
+from noxu.registry.strategies import Revalidation, revalidate
 from noxu.registry.turns import MAX_LOOP_COST
 from noxu.testing.sources import documents
 from noxu.values import Json, Object

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from noxu.api.codec import MAX_BODY
-from noxu.registry.limits import MAX_REQUEST
+from noxu.registry.write.store import MAX_REQUEST
 from noxu.testing.handle import Noxu
 from tests.hostile.loop_monitor import TICK, LoopMonitor, longest_block
 from tests.hostile.raw_http import JSON, YAML, Reply, Target, custom_resource, definition, parse_answer, path_of

@@ -12,7 +12,7 @@ from noxu.http import options
 from noxu.http.options import ListOptions
 from noxu.http.request import parse_query
 from noxu.registry.custom import versions_of
-from noxu.registry.delete_options import DeleteBody, delete_options
+from noxu.registry.deletion import DeleteBody, delete_options
 from noxu.registry.draft import NO_DELETE_OPTIONS, DeleteOptions, Options, Preconditions
 from noxu.registry.reader import Window
 from noxu.registry.resource import Resource

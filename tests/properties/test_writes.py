@@ -11,19 +11,26 @@ from hypothesis import strategies as st
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.features import Features
-from noxu.registry import custom, stages, stored_object
+from noxu.registry import custom, stored_object
 from noxu.registry.custom import CustomCodec
-from noxu.registry.draft import Body
-from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
+from noxu.registry.draft import EXACT, UNKNOWN, Body, Stored
 from noxu.registry.reader import key_of
-from noxu.registry.resource import CUSTOM, Resource
+from noxu.registry.resource import CUSTOM, JSON_PATCH, MERGE_PATCH, Resource
 from noxu.registry.stored_object import new_entry, object_at
 from noxu.registry.strategies import STRATEGIES
+from noxu.registry.write import arrive, decide
 from noxu.values import Json, Object, copy, equal
 from tests.drafts import draft_of, draft_of_patch, warm
 from tests.properties.structurals import METADATA, roots, wholes
 
-STAGES = (stages.decode, stages.prune, stages.default, stages.own, stages.prepare, STRATEGIES[CUSTOM].validate)
+STAGES = (
+    arrive.decode,
+    arrive.prune,
+    arrive.default,
+    decide.track_managers,
+    decide.prepare,
+    STRATEGIES[CUSTOM].validate,
+)
 STORED = {**METADATA, "uid": "u", "resourceVersion": "1", "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
 
 
@@ -71,20 +78,20 @@ def write(kind: Resource, old: Object | None, new: Object, *, subresource: str, 
         subresource=subresource,
         features=Features(ratcheting=ratcheting),
     )
-    draft.shown = shown
+    draft.stored = None if shown is None else Stored(shown, shown)
     try:
         for stage in STAGES:
             stage(draft)
     except ApiError as error:
         return Outcome({}, [error.message], clean=False)
-    exact = draft.valid and kind.is_exact  # as `storing.encode` says
+    exact = draft.form is EXACT  # as in `encode`
     stored = (
         b"" if draft.outcome.errors else new_entry(key_of(kind, "default", "a"), kind, draft.new, exact=exact).stored
     )
     return Outcome(
         draft.new,
         sorted([*map(str, draft.outcome.errors), *draft.outcome.warnings, *draft.outcome.unknown]),
-        draft.clean,
+        draft.form is not UNKNOWN,
         stored,
     )
 
@@ -112,8 +119,8 @@ def test_the_fast_path_makes_no_difference(
 # -- patches ----------------------------------------------------------------------------------------------------------
 
 PATCH_STAGES = (
-    stages.patch, stages.decode, stages.prune, stages.address, stages.default, stages.drop_duplicate_owners, stages.own,
-    stages.lock, stages.identify, stages.prepare, stages.validate, stages.keep_times,
+    arrive.patch, arrive.decode, arrive.prune, arrive.check_url, arrive.default, decide.drop_duplicate_owners, decide.track_managers,
+    decide.check_resource_version, decide.set_system_fields, decide.prepare, decide.validate, decide.keep_times,
 )  # fmt: skip
 
 
@@ -165,13 +172,13 @@ def patch(kind: Resource, old: Object, media_type: str, change: Json, *, subreso
     draft = draft_of_patch(shown, kind, body, namespace="default", subresource=subresource)
     messages: list[str] = []
     try:
-        for stage in (stages.read_patch, *PATCH_STAGES):
+        for stage in (arrive.read_patch, *PATCH_STAGES):
             stage(draft)
     except ApiError as error:
         messages.append(error.message)
     assert equal(draft.old, object_at(shown, kind))
     new = {} if messages else draft.new
-    return Outcome(new, messages + draft.outcome.warnings + sorted(draft.outcome.unknown), draft.clean)
+    return Outcome(new, messages + draft.outcome.warnings + sorted(draft.outcome.unknown), draft.form is not UNKNOWN)
 
 
 @given(patched_objects(), st.booleans())

@@ -1,4 +1,4 @@
-"""Claims of values that must be unique across servers with one store."""
+"""KeyClaims of values that must be unique across servers with one store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from noxu.registry import claims
 from noxu.registry.cache import WatchCache
-from noxu.registry.claims import Claimed, Claims
+from noxu.registry.claims import Claimed, KeyClaims
 from noxu_storage.types import EVERYTHING, Key, Unavailable
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, loop_turns
@@ -26,12 +26,12 @@ async def store() -> AsyncIterator[FlakyStore]:
 
 
 @contextlib.asynccontextmanager
-async def a_server(store: FlakyStore) -> AsyncIterator[Claims]:
+async def a_server(store: FlakyStore) -> AsyncIterator[KeyClaims]:
     """The claims of a server that follows the store."""
     cache = WatchCache(store)
     following = asyncio.create_task(cache.follow())
     try:
-        yield Claims(store, cache)
+        yield KeyClaims(store, cache)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

@@ -12,10 +12,11 @@ from noxu.cpu_budget import limited_by, require_imported
 from noxu.registry import turns, write
 from noxu.registry.builtin import definitions_resource
 from noxu.registry.custom import versions_of
-from noxu.registry.draft import Draft
+from noxu.registry.draft import Draft, Stage
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.resource import Resource
-from noxu.registry.stages import Stage, decode, default, prepare, prune, validate
+from noxu.registry.write.arrive import decode, default, prune
+from noxu.registry.write.decide import prepare, validate
 from tests.drafts import draft_of
 from tests.timing import longest_block
 

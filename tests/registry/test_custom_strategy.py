@@ -8,6 +8,7 @@ import pytest
 
 from noxu.features import Features
 from noxu.registry import custom
+from noxu.registry.draft import CLEAN
 from noxu.registry.resource import Resource
 from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of, warm
@@ -200,8 +201,8 @@ def test_a_clean_object_gets_the_old_status_and_is_validated_with_it(status: Any
     warm(resource)
     stored = old() if status is None else old(status=status)
     draft = draft_of(resource, new(spec={"size": 2}), stored, features=Features(ratcheting=False))
-    draft.clean = resource.codec.accept(resource, draft.new)
-    assert draft.clean
+    assert resource.codec.accept(resource, draft.new)
+    draft.form = CLEAN
     custom.prepare(draft)
     custom.validate(draft)
     assert [error.field for error in draft.outcome.errors] == errors

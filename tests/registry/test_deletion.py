@@ -224,7 +224,7 @@ async def test_a_refusal_by_admission_ends_the_deletion(world: World) -> None:
     await fill(world, 5)
 
     async def refuse_w2(draft: Draft) -> None:
-        assert draft.name == ""  # the URL is that of the collection
+        assert draft.request.admitted_name == ""  # the URL is that of the collection
         assert draft.old is not None
         draft.outcome.warnings.append(f"of {draft.old['metadata']['name']}")
         if draft.old["metadata"]["name"] == "w2":

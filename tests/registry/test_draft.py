@@ -15,11 +15,11 @@ from noxu.registry.draft import (
     NO_ENVIRONMENT,
     OPERATIONS,
     Action,
-    Environment,
+    Draft,
     Outcome,
+    WriteEnvironment,
     WriteRequest,
     Written,
-    draft_of,
 )
 from noxu.registry.reader import key_of
 from noxu.registry.stored_object import new_entry
@@ -28,48 +28,37 @@ from noxu.values import Object
 from tests.registry.world import World, widget, widgets
 
 WIDGETS: Final = widgets().storage
-KEPT: Final = {"request", "resource", "environment", "outcome", "weight", "trace", "notes", "now", "in_loop", "written"}
-"""What belongs to the request or the driver, not to an attempt."""
 
 
-def used_up() -> Any:
-    """A draft whose fields all have another value than before the first stage."""
-    draft = draft_of(WriteRequest(Action.APPLY, WIDGETS, "default", "a"))
-    for found in fields(draft):
-        if found.name not in KEPT:
-            setattr(draft, found.name, "used")
-    return draft
-
-
-def test_a_restarted_draft_is_like_a_new_one() -> None:
-    draft, new = used_up(), draft_of(WriteRequest(Action.APPLY, WIDGETS, "default", "a"))
-    draft.restart(0)
-    values = {found.name: getattr(draft, found.name) for found in fields(draft) if found.name not in KEPT}
-    assert values == {name: getattr(new, name) for name in values}
-
-
-def test_a_restart_keeps_what_was_there_before_the_first_stage() -> None:
-    outcome = Outcome(warnings=["first"])
-    draft = draft_of(WriteRequest(Action.CREATE, WIDGETS, weight=5), outcome=outcome)
-    draft.weight = 99
-    outcome.warnings.append("second")
+def test_another_attempt_keeps_what_was_there_before_the_first_stage_and_what_has_taken_time() -> None:
+    outcome = Outcome(warnings=["first", "second"], sent={"name": "a"}, webhook_seconds=2, rule_seconds=1, trace=[])
     outcome.errors.append(required("a"))
     outcome.unknown.append("a")
     outcome.complaints.append("a")
     outcome.audit_annotations["a"] = "b"
-    draft.restart(1)
-    assert draft.outcome is outcome
-    assert outcome == Outcome(warnings=["first"])
-    assert draft.weight == 99  # the object is still large
+    other = outcome.of_next_attempt(1)
+    assert other == Outcome(warnings=["first"], sent={"name": "a"}, webhook_seconds=2, rule_seconds=1, trace=[])
+    assert other.trace is outcome.trace
+
+
+def test_the_caller_gets_what_the_last_attempt_has_found_in_the_lists_that_it_knows() -> None:
+    outcome = Outcome(warnings=["first", "of the first attempt"], audit_annotations={"a": "b"})
+    warnings, annotations = outcome.warnings, outcome.audit_annotations
+    last: Any = Outcome()
+    for number, found in enumerate(fields(last)):
+        if found.name not in ("warnings", "audit_annotations", "sent", "trace", "notes"):
+            setattr(last, found.name, number)
+    last.warnings, last.audit_annotations = ["first", "of the last attempt"], {"c": "d"}
+    outcome.take(last)
+    assert outcome == last
+    assert outcome.warnings is warnings
+    assert outcome.audit_annotations is annotations
 
 
 @pytest.mark.parametrize(("of_collection", "name"), [(False, "a"), (True, "")])
 def test_the_name_for_admission_is_that_of_the_url(of_collection: bool, name: str) -> None:
-    draft = draft_of(WriteRequest(Action.DELETE, WIDGETS, "default", "a", of_collection=of_collection))
-    assert draft.name == name
-    draft.name = "generated"
-    draft.restart(0)
-    assert draft.name == name
+    request = WriteRequest(Action.DELETE, WIDGETS, "default", "a", of_collection=of_collection)
+    assert request.admitted_name == name
 
 
 def test_operations() -> None:
@@ -88,26 +77,26 @@ def test_a_draft_without_environment_can_only_be_validated() -> None:
 
 
 def test_without_plug_ins_everything_is_admitted() -> None:
-    draft = draft_of(WriteRequest(Action.CREATE, WIDGETS))
+    draft = Draft(WriteRequest(Action.CREATE, WIDGETS))
     assert ADMIT_ALL.mutate(draft) is None
     assert ADMIT_ALL.validate(draft) is None
 
 
 async def test_a_server_without_reviewer_refuses_reviews(world: World) -> None:
-    environment: Environment = world.environment
+    environment: WriteEnvironment = world.environment
     with pytest.raises(ApiError, match="this server does not answer Widget"):
-        await environment.reviewer(draft_of(WriteRequest(Action.REVIEW, WIDGETS)))
+        await environment.reviewer(Draft(WriteRequest(Action.REVIEW, WIDGETS)))
 
 
 def test_notes_and_steps_are_kept_only_for_a_trace() -> None:
-    traced, other = (draft_of(WriteRequest(Action.CREATE, WIDGETS), trace=trace) for trace in ([], None))
+    traced, other = (Draft(WriteRequest(Action.CREATE, WIDGETS), outcome=Outcome(trace=trace)) for trace in ([], None))
     for draft in (traced, other):
         draft.note("a note")
         draft.record("a webhook", patch=[{"op": "add", "path": "/a", "value": 1}], seconds=0.5)
-    assert (other.notes, other.trace) == ([], None)
-    assert traced.notes == [Note("", "a note")]
-    assert traced.trace is not None
-    assert [(step.stage, step.seconds, step.patch) for step in traced.trace] == [
+    assert (other.outcome.notes, other.outcome.trace) == ([], None)
+    assert traced.outcome.notes == [Note("", "a note")]
+    assert traced.outcome.trace is not None
+    assert [(step.stage, step.seconds, step.patch) for step in traced.outcome.trace] == [
         ("a webhook", 0.5, [{"op": "add", "path": "/a", "value": 1}])
     ]
 

@@ -11,7 +11,7 @@ from noxu.api.errors import ApiError
 from noxu.kinds.core import CONFIG_MAP
 from noxu.kinds.meta import SCALE
 from noxu.registry.patch import ObjectPatch, read_configuration
-from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from noxu.registry.resource import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 OLD = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "labels": {"b": "1", "a": "2"}}}
 

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from noxu.registry.resource import Versions
-from noxu.registry.revalidation import revalidate
+from noxu.registry.strategies import revalidate
 from noxu.values import Object, copy
 from tests.registry.world import GROUP, version, widget, widgets
 

@@ -8,7 +8,7 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.registry import scale
-from noxu.registry.draft import Action, Draft, Options, Outcome
+from noxu.registry.draft import Action, Draft, NewScale, Options, Outcome
 from noxu.values import Object, copy
 from tests.registry.world import APPLY_PATCH, MERGE_PATCH, Hooks, World, error_of, version, widget, widgets
 
@@ -69,8 +69,8 @@ async def test_admission_sees_the_new_scale(filled: World, action: Action, value
     seen: list[tuple[Any, Any]] = []
 
     def record(draft: Draft) -> None:
-        assert draft.scale is not None
-        seen.append((draft.scale["spec"], draft.new["spec"]["replicas"]))
+        assert isinstance(draft.sent, NewScale)
+        seen.append((draft.sent.value["spec"], draft.new["spec"]["replicas"]))
 
     filled.use(admission=Hooks(record))
     await write(filled, action, value)

@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from noxu.registry import stages
 from noxu.registry.draft import Body, Draft
-from noxu.registry.patch_types import JSON_PATCH, MERGE_PATCH
 from noxu.registry.reader import key_of
+from noxu.registry.resource import JSON_PATCH, MERGE_PATCH
 from noxu.registry.stored_object import new_entry, object_at
+from noxu.registry.write import arrive
 from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets
@@ -33,7 +33,7 @@ def patched(media_type: str, patch: Json) -> Draft:
     warm(kind)
     shown = new_entry(key_of(kind, "", "a"), kind, widget(**OLD, metadata={"uid": "u"}), valid=True)
     draft = draft_of_patch(shown, kind, Body(json.dumps(patch).encode(), media_type))
-    for stage in (stages.read_patch, stages.patch, stages.decode, stages.prune, stages.default):
+    for stage in (arrive.read_patch, arrive.patch, arrive.decode, arrive.prune, arrive.default):
         stage(draft)
     assert draft.old == object_at(shown, kind)
     return draft
@@ -68,4 +68,5 @@ PATCHES: Final[dict[str, tuple[str, Json, Object, bool]]] = {
 @pytest.mark.parametrize(("media_type", "patch", "spec", "shares"), PATCHES.values(), ids=PATCHES)
 def test_the_stored_object_is_not_changed(media_type: str, patch: Json, spec: Object, shares: bool) -> None:
     draft = patched(media_type, patch)
-    assert (draft.new["spec"], draft.shares_old) == (spec, shares)
+    assert draft.stored is not None
+    assert (draft.new["spec"], draft.stored.is_shared) == (spec, shares)

@@ -9,13 +9,12 @@ import pytest
 from noxu.api import codec
 from noxu.apply.managed_fields import decode
 from noxu.apply.recurring import RecurringSets
-from noxu.registry import stages
 from noxu.registry import stored_object as entries
 from noxu.registry.draft import Body
-from noxu.registry.patch_types import JSON_PATCH
 from noxu.registry.reader import key_of
-from noxu.registry.resource import Resource
+from noxu.registry.resource import JSON_PATCH, Resource
 from noxu.registry.stored_object import StoredObject, new_entry, object_at, shared_object_at
+from noxu.registry.write import arrive
 from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm
 from tests.registry.world import version, widget, widgets
@@ -98,7 +97,7 @@ def test_a_patch_that_moves_a_set_into_the_object_does_not_change_that_of_others
     moved = {"op": "move", "from": "/metadata/managedFields/0/fieldsV1/f:spec", "path": "/spec"}
     draft = draft_of_patch(shown, kind, Body(codec.encode([moved], sort_keys=False), JSON_PATCH))
     draft.old = shared_object_at(shown, kind)
-    for stage in (stages.read_patch, stages.patch, stages.decode, stages.prune):
+    for stage in (arrive.read_patch, arrive.patch, arrive.decode, arrive.prune):
         stage(draft)
     assert draft.new["spec"] == {}
     assert shared_object_at(shown, kind) == object_at(shown, kind)

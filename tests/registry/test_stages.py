@@ -7,14 +7,12 @@ from typing import Any, Final
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.registry import stages
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.draft import Action, Body, Draft, Options, WriteRequest
-from noxu.registry.draft import draft_of as draft_of_request
-from noxu.registry.limits import MAX_REQUEST
+from noxu.registry.draft import Action, Body, Draft, Options, Stage, Stored, WriteRequest
 from noxu.registry.resource import Resource
-from noxu.registry.stages import Stage
 from noxu.registry.stored_object import new_entry
+from noxu.registry.write import arrive, decide
+from noxu.registry.write.store import MAX_REQUEST
 from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of
 from tests.registry.world import GROUP, Hooks, World, error_of, version, widget, widgets, world_of
@@ -35,9 +33,7 @@ def refusal(stage: Stage, draft: Draft) -> str:
 
 
 def with_body(action: Action, content: bytes | Object, resource: Resource = WIDGETS, **options: Any) -> Draft:
-    return draft_of_request(
-        WriteRequest(action, resource, "default", "a", body=Body(content), options=Options(**options))
-    )
+    return Draft(WriteRequest(action, resource, "default", "a", body=Body(content), options=Options(**options)))
 
 
 # -- the body ---------------------------------------------------------------------------------------------------------
@@ -61,7 +57,7 @@ BODIES: Final[dict[str, tuple[bytes, str, list[str]]]] = {
 @pytest.mark.parametrize(("content", "validation", "complaints"), BODIES.values(), ids=BODIES)
 def test_repeated_fields_in_a_body_are_noted(content: bytes, validation: Any, complaints: list[str]) -> None:
     draft = with_body(Action.CREATE, content, field_validation=validation)
-    stages.read_body(draft)
+    arrive.read_body(draft)
     assert (draft.new["kind"], draft.outcome.complaints) == ("Widget", complaints)
 
 
@@ -70,7 +66,7 @@ def test_a_decoded_body_is_copied() -> None:
     value = widget()
     draft = with_body(Action.CREATE, value)
     draft.request = draft.request._replace(body=Body(value, complaints=("a complaint",)))
-    stages.read_body(draft)
+    arrive.read_body(draft)
     draft.new["metadata"]["uid"] = "u"
     assert value == widget()
     assert draft.outcome.complaints == ["a complaint"]
@@ -78,16 +74,16 @@ def test_a_decoded_body_is_copied() -> None:
 
 def test_a_body_without_a_kind_gets_that_of_its_built_in_resource() -> None:
     draft = with_body(Action.CREATE, b'{"metadata":{"name":"a"}}', CONFIG_MAPS)
-    stages.read_body(draft)
+    arrive.read_body(draft)
     assert (draft.new["apiVersion"], draft.new["kind"]) == ("v1", "ConfigMap")
-    assert "Object 'Kind' is missing" in refusal(stages.read_body, with_body(Action.CREATE, b"{}"))
+    assert "Object 'Kind' is missing" in refusal(arrive.read_body, with_body(Action.CREATE, b"{}"))
 
 
 @pytest.mark.parametrize(("terminating", "refused"), [(True, True), (False, False)])
 def test_no_custom_resource_is_created_while_its_definition_is_deleted(terminating: bool, refused: bool) -> None:
     resource = widgets().storage
     resource.versions.terminating = terminating
-    message = refusal(stages.refuse_terminating, draft_of(resource, widget("b")))
+    message = refusal(decide.refuse_terminating, draft_of(resource, widget("b")))
     why = "create not allowed while custom resource definition is terminating"
     assert message == (f'widgets.{GROUP} "b" is forbidden: {why}' if refused else "")
 
@@ -127,7 +123,7 @@ def test_an_update_has_the_address_of_its_url(
 ) -> None:
     namespace = "default" if resource.namespaced else ""
     draft = draft_of(resource, copy(new), {}, namespace=namespace, name="a")
-    found = refusal(stages.address, draft)
+    found = refusal(arrive.check_url, draft)
     assert found.startswith(message)
     assert bool(found) is bool(message)
     if metadata is not None:
@@ -144,7 +140,7 @@ def test_a_create_ignores_fields_of_the_system_and_keeps_its_own_name() -> None:
         "resourceVersion": "5",
     }
     draft = draft_of(WIDGETS, widget("b", metadata=system), namespace="default")
-    assert refusal(stages.address, draft) == ""
+    assert refusal(arrive.check_url, draft) == ""
     assert draft.new["metadata"] == {"name": "b", "namespace": "default", "resourceVersion": "5"}
 
 
@@ -164,14 +160,14 @@ def test_what_field_validation_makes_of_repeated_and_unknown_fields(
 ) -> None:
     draft = draft_of(WIDGETS, widget(), options=Options(field_validation=mode))
     draft.outcome.complaints, draft.outcome.unknown = ['duplicate field "a"'], ["b"]
-    assert refusal(stages.refuse_unknown, draft).endswith(message)
+    assert refusal(arrive.refuse_unknown, draft).endswith(message)
     assert draft.outcome.warnings == warnings
 
 
 @pytest.mark.parametrize("mode", ["Ignore", "Warn", "Strict"])
 def test_an_object_without_such_fields_is_accepted(mode: Any) -> None:
     draft = draft_of(WIDGETS, widget(), options=Options(field_validation=mode))
-    assert refusal(stages.refuse_unknown, draft) == ""
+    assert refusal(arrive.refuse_unknown, draft) == ""
     assert draft.outcome.warnings == []
 
 
@@ -182,10 +178,10 @@ def test_an_object_without_such_fields_is_accepted(mode: Any) -> None:
 @pytest.mark.parametrize("mutated", [False, True])
 def test_an_object_is_pruned_and_defaulted_when_it_arrives_and_after_admission(traced: bool, mutated: bool) -> None:
     draft = draft_of(WIDGETS, widget(metadata={"bad": 1}, color="red", unknown=1), namespace="default")
-    draft.trace = [] if traced else None
+    draft.outcome.trace = [] if traced else None
     draft.mutated = True
     for stage in (
-        (stages.prune_mutated, stages.default_mutated) if mutated else (stages.decode, stages.prune, stages.default)
+        (decide.prune_mutated, decide.default_mutated) if mutated else (arrive.decode, arrive.prune, arrive.default)
     ):
         assert refusal(stage, draft) == ""
     assert draft.new["spec"] == {"color": "red", "size": 1}
@@ -196,21 +192,21 @@ def test_an_object_is_pruned_and_defaulted_when_it_arrives_and_after_admission(t
 def test_the_namespace_and_the_owners_are_put_right_after_admission() -> None:
     draft = draft_of(WIDGETS, widget(metadata={"ownerReferences": [OWNER, OWNER]}), namespace="default")
     draft.mutated = True
-    assert refusal(stages.default_mutated, draft) == ""
+    assert refusal(decide.default_mutated, draft) == ""
     assert draft.new["metadata"] == {"name": "a", "namespace": "default", "ownerReferences": [OWNER]}
     assert len(draft.outcome.warnings) == 1
 
 
 def test_an_object_that_admission_did_not_change_is_not_pruned_again() -> None:
     draft = draft_of(WIDGETS, widget(unknown=1))
-    for stage in (stages.prune_mutated, stages.default_mutated):
+    for stage in (decide.prune_mutated, decide.default_mutated):
         assert refusal(stage, draft) == ""
     assert draft.new == widget(unknown=1)
 
 
 def test_metadata_of_the_wrong_type_is_refused_when_it_arrives() -> None:
     draft = draft_of(WIDGETS, {**widget(), "metadata": {"labels": 5}})
-    assert "json: cannot unmarshal number into Go struct field ObjectMeta.labels" in refusal(stages.decode, draft)
+    assert "json: cannot unmarshal number into Go struct field ObjectMeta.labels" in refusal(arrive.decode, draft)
 
 
 MUTATED: Final[dict[str, tuple[Any, Object | None, str]]] = {
@@ -239,7 +235,7 @@ MUTATED: Final[dict[str, tuple[Any, Object | None, str]]] = {
 async def test_metadata_that_admission_malformed(world: World, metadata: Any, old: Object | None, message: str) -> None:
     draft = draft_of(WIDGETS, {**widget(), "metadata": copy(metadata)}, old, name="a", environment=world.environment)
     draft.mutated = True
-    found = refusal(stages.prune_mutated, draft)
+    found = refusal(decide.prune_mutated, draft)
     assert message in found
     assert bool(found) is bool(message)
 
@@ -247,7 +243,7 @@ async def test_metadata_that_admission_malformed(world: World, metadata: Any, ol
 @pytest.mark.parametrize("changed", [{"kind": "Gadget"}, {"apiVersion": "example.com/v2"}])
 def test_defaults_of_an_object_of_another_kind_or_version_are_not_filled_in(changed: Object) -> None:
     draft = draft_of(WIDGETS, {**widget(), **changed})
-    assert refusal(stages.default, draft) == ""
+    assert refusal(arrive.default, draft) == ""
     assert draft.new["spec"] == {}
 
 
@@ -256,7 +252,7 @@ def test_defaults_of_an_object_of_another_kind_or_version_are_not_filled_in(chan
 
 def test_duplicate_owners_are_dropped_with_a_warning() -> None:
     draft = draft_of(WIDGETS, widget(metadata={"ownerReferences": [OWNER, {**OWNER, "uid": "y"}, OWNER]}))
-    assert refusal(stages.drop_duplicate_owners, draft) == ""
+    assert refusal(decide.drop_duplicate_owners, draft) == ""
     assert [owner["uid"] for owner in draft.new["metadata"]["ownerReferences"]] == ["x", "y"]
     assert len(draft.outcome.warnings) == 1
 
@@ -288,8 +284,8 @@ async def test_an_update_has_the_resource_version_of_the_stored_object(
     if given is not None:
         new["metadata"]["resourceVersion"] = given
     draft = draft_of(resource, new, value, name="a")
-    draft.found = found
-    result = refusal(stages.lock, draft)
+    draft.stored = Stored(found, found)
+    result = refusal(decide.check_resource_version, draft)
     assert message in result
     assert bool(result) is bool(message)
     if not message:
@@ -298,7 +294,7 @@ async def test_an_update_has_the_resource_version_of_the_stored_object(
 
 async def test_a_new_object_gets_its_identity(world: World) -> None:
     draft = draft_of(WIDGETS, widget(metadata={"uid": "mine"}), environment=world.environment)
-    assert refusal(stages.identify, draft) == ""
+    assert refusal(decide.set_system_fields, draft) == ""
     assert draft.new["metadata"] == {"name": "a", "uid": "uid-1", "creationTimestamp": NOW, "generation": 1}
 
 
@@ -313,10 +309,10 @@ async def test_an_updated_object_keeps_its_identity(world: World) -> None:
     }
     new = {"name": "a", "creationTimestamp": "now", "generation": 9, "deletionTimestamp": "later"}
     draft = draft_of(WIDGETS, widget(metadata=new), widget(metadata=old), environment=world.environment)
-    assert refusal(stages.identify, draft) == ""
+    assert refusal(decide.set_system_fields, draft) == ""
     assert draft.new["metadata"] == old
     changed = draft_of(WIDGETS, widget(metadata={"uid": "other"}), widget(metadata={"uid": "u", "generation": 1}))
-    assert refusal(stages.identify, changed) == ""
+    assert refusal(decide.set_system_fields, changed) == ""
     assert changed.new["metadata"]["uid"] == "other"  # refused by validation
 
 
@@ -327,7 +323,7 @@ async def test_times_of_managers_are_kept_if_nothing_else_changes(world: World) 
 
     unchanged, changed = (draft_of(WIDGETS, managed("new", size), managed("old")) for size in (1, 2))
     for draft in (unchanged, changed):
-        assert refusal(stages.keep_times, draft) == ""
+        assert refusal(decide.keep_times, draft) == ""
     assert unchanged.new["metadata"]["managedFields"][0]["time"] == "old"
     assert changed.new["metadata"]["managedFields"][0]["time"] == "new"
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.registry.cache import WatchCache
-from noxu.registry.persistence import Persistence
-from noxu.registry.store_metrics import StoreMetrics
+from noxu.registry.persistence import Persistence, StoreMetrics
 from noxu.registry.stored_object import StoredObject
 from noxu_storage.types import Conflict, Key, Unavailable
 from tests.faults.flaky import FlakyStore

@@ -15,13 +15,12 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.registry import persistence
-from noxu.registry.draft import OPERATIONS, SUCCESS, Act, Action, DeleteOptions, Draft, Options, Outcome
+from noxu.registry.draft import OPERATIONS, SUCCESS, Act, Action, DeleteOptions, Draft, Options, Outcome, Stage
 from noxu.registry.explain import SUPERSEDED
 from noxu.registry.offload import LOOP_LIMIT
-from noxu.registry.stages import Stage
-from noxu.registry.storing import DRY_RUN, REMOVED, UNCHANGED
 from noxu.registry.trace import Trace
 from noxu.registry.write import GENERATE_NAME_ATTEMPTS, WRITE_STAGES
+from noxu.registry.write.store import DRY_RUN, REMOVED, UNCHANGED
 from noxu.values import Object
 from tests.registry.world import APPLY_PATCH, GROUP, MERGE_PATCH, NOW, Hooks, World, error_of, widget
 
@@ -197,21 +196,33 @@ async def test_a_write_becomes_a_large_one_when_it_finds_a_large_object(world: W
 def modules_that_import_stages() -> Iterator[str]:
     """The files of the server that import a stage, or the module of the stages."""
     names = {stage.__name__ for stages in WRITE_STAGES.values() for stage in stages}
-    rooms = {f"noxu.registry.{room}" for room in ("stages", "scaling")}
+    modules = {"arrive", "decide", "scale", "store"}
+    rooms = {f"noxu.registry.write.{module}" for module in modules}
     for file in sorted(APISERVER.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if not isinstance(node, ast.ImportFrom):
                 continue
             imported = {alias.name for alias in node.names}
             if (node.module in rooms and imported & names) or (
-                node.module == "noxu.registry" and imported & {"stages", "scaling"}
+                node.module == "noxu.registry.write" and imported & modules
             ):
                 yield str(file.relative_to(APISERVER))
 
 
 @pytest.mark.slow
 def test_only_one_module_can_define_an_order_of_stages() -> None:
-    assert set(modules_that_import_stages()) == {"registry/write.py"}
+    """Admission is followed by stages of the first phase again, so `decide` calls two of them."""
+    assert set(modules_that_import_stages()) == {"registry/write/__init__.py", "registry/write/decide.py"}
+    of_decide = {
+        node.func.id
+        for node in ast.walk(ast.parse((APISERVER / "registry/write/decide.py").read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert of_decide & {stage.__name__ for stages in WRITE_STAGES.values() for stage in stages} == {
+        "default",
+        "read_body",
+        "drop_duplicate_owners",
+    }
 
 
 # -- refusals ---------------------------------------------------------------------------------------------------------
@@ -236,11 +247,15 @@ REFUSALS: Final[dict[str, Refusal]] = {
         Action.CREATE, widget(sizee=1), {"options": STRICT}, "refuse_unknown", 'unknown field "spec.sizee"'
     ),
     "another namespace": Refusal(
-        Action.CREATE, widget(metadata={"namespace": "other"}), {}, "address", "the namespace of the provided object"
+        Action.CREATE, widget(metadata={"namespace": "other"}), {}, "check_url", "the namespace of the provided object"
     ),
     "no such object": Refusal(Action.PATCH, {}, {"name": "b", "media_type": MERGE_PATCH}, "find", '"b" not found'),
     "an old resourceVersion": Refusal(
-        Action.REPLACE, widget(metadata={"resourceVersion": "1"}), {"name": "a"}, "lock", "has been modified"
+        Action.REPLACE,
+        widget(metadata={"resourceVersion": "1"}),
+        {"name": "a"},
+        "check_resource_version",
+        "has been modified",
     ),
     "an invalid value": Refusal(Action.CREATE, widget("b", size=-1), {}, "validate", "greater than or equal to 0"),
     "a name that exists": Refusal(Action.CREATE, widget(), {}, "persist", '"a" already exists'),

@@ -20,9 +20,10 @@ from noxu.registry.draft import (
     Admission,
     Body,
     Draft,
-    Environment,
     Options,
     Outcome,
+    WriteEnvironment,
+    Writer,
     WriteRequest,
     Written,
 )
@@ -32,7 +33,6 @@ from noxu.registry.resource import Resource, Versions
 from noxu.registry.served_resources import LiveResources, ServedResources
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.trace import Trace
-from noxu.registry.writer import Writer
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
@@ -135,7 +135,7 @@ class World:
             ServedResources([definitions_resource(), *built_in_versions()], {f"widgets.{GROUP}": defined})
         )
         self.widgets = defined.storage
-        self.environment = Environment(
+        self.environment = WriteEnvironment(
             self.reader,
             self.persistence,
             self.served_resources,

@@ -24,7 +24,7 @@ from noxu.kinds.meta import SCALE
 from noxu.registry import access, scale
 from noxu.registry.access import Decision
 from noxu.registry.conversion.converters import convert
-from noxu.registry.draft import Action, Draft
+from noxu.registry.draft import Action, Draft, NewScale
 from noxu.registry.ownership import owned_scale
 from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
@@ -52,7 +52,7 @@ class Attributes:
         self.operation = draft.operation
         self.subresource = draft.request.subresource
         is_named = draft.operation != "CREATE" or draft.request.parent is not None
-        self.name = draft.name if is_named else self._new_name()
+        self.name = draft.request.admitted_name if is_named else self._new_name()
         self.namespace = self.name if is_namespace(draft.resource) else draft.request.namespace
         self.round = 0
         """0, and 1 when mutating plug-ins are called again because of a change."""
@@ -161,8 +161,10 @@ class Attributes:
         if self.subresource == "scale":
             if self._validating:  # upstream makes both Scales again, without managedFields
                 return scale.scale_of(value, self.resource, missing=0)
-            sent = self.draft.scale if value is self.draft.new else None
-            return owned_scale(value, self.resource) if sent is None else sent
+            sent = self.draft.sent
+            if value is self.draft.new and isinstance(sent, NewScale):
+                return sent.value
+            return owned_scale(value, self.resource)
         if self.resource.is_custom:  # shown with its resource's kind in any case
             return value if value.get("kind") == self.resource.kind else {**value, "kind": self.resource.kind}
         if value is self.draft.new:

@@ -12,11 +12,13 @@ Namespaced objects need an existing namespace (upstream's NamespaceLifecycle).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Container, Sequence
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Container, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from noxu.admission.builtin.table import Consulted
-from noxu.admission.metrics import AdmissionMetrics
+from noxu.admission.metrics import STEP_BUCKETS, AdmissionMetrics, Step
 from noxu.api import errors
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.meta import OBJECT_META
@@ -46,12 +48,24 @@ class NamespaceLifecycle:
     def __init__(self, namespaces: Resource) -> None:
         self._namespaces = namespaces
 
+    def passes(self, draft: Draft) -> bool:
+        """Whether one look shows that `admit` has nothing to refuse, and need not wait; False says nothing."""
+        if draft.operation != "CREATE":
+            return draft.resource is not self._namespaces
+        if not draft.resource.namespaced:
+            return True
+        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+        if collection is None:
+            return False
+        entry = collection.entries.get(Key(collection.name, "", draft.request.namespace))
+        return entry is not None and b"Terminating" not in entry.stored
+
     def admit(self, draft: Draft) -> Awaitable[None] | None:
         """Check a write; the result is awaitable if the namespaces are not loaded yet. Raises ApiError to refuse."""
         resource = draft.resource
         if resource is self._namespaces:
-            if draft.operation == "DELETE" and draft.name in IMMORTAL:
-                raise errors.forbidden(resource.group_resource, draft.name, "this namespace may not be deleted")
+            if draft.operation == "DELETE" and draft.request.admitted_name in IMMORTAL:
+                raise errors.forbidden(resource.group_resource, draft.request.name, "this namespace may not be deleted")
             return None
         if draft.operation != "CREATE" or not resource.namespaced or resource.group_resource in _ACCESS_REVIEWS:
             return None
@@ -70,9 +84,10 @@ class NamespaceLifecycle:
         Nothing waits between this and the write's place in the store's queue. So everything that was admitted before a
         namespace became terminating is stored before what its controller writes, which therefore finds it.
         """
-        collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
-        if draft.resource.namespaced and collection is not None:  # None: the cache was reset meanwhile
-            self._check(draft, collection)
+        if draft.resource.namespaced and not self.passes(draft):
+            collection = draft.environment.reader.cache.collections.get(self._namespaces.collection)
+            if collection is not None:  # None: the cache was reset meanwhile
+                self._check(draft, collection)
 
     def _namespace(self, draft: Draft, collection: Collection) -> StoredObject | None:
         return collection.entries.get(Key(collection.name, "", draft.request.namespace))
@@ -95,7 +110,9 @@ def is_terminating(entry: StoredObject, namespaces: Resource) -> bool:
 def _terminating(draft: Draft) -> ApiError:
     namespace = draft.request.namespace
     metadata = draft.new.get("metadata") or {}
-    name = draft.name or metadata.get("name") or metadata.get("generateName") or "Unknown"  # NewForbidden's order
+    name = (
+        draft.request.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+    )  # NewForbidden's order
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     error = errors.forbidden(draft.request.target.group_resource, name, why)
     cause = {
@@ -159,6 +176,8 @@ class Chain:
         """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
         lifecycle = "NamespaceLifecycle" in enabled
         self._lifecycle = NamespaceLifecycle(_find(served_resources, "", "namespaces")) if lifecycle else None
+        self.check_again: Callable[[Draft], None] = self._lifecycle.check_again if self._lifecycle else _nothing
+        """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
         self._consulted = Consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
         self._kinds = [
@@ -167,6 +186,7 @@ class Chain:
         if "ResourceQuota" in enabled:
             self._kinds.append(_find(served_resources, "", "resourcequotas"))
         self.metrics = AdmissionMetrics()
+        self._counted: dict[tuple[Step, str], list[float]] = {}
         self._collections: list[Collection] = []  # of these kinds, as long as the cache keeps them
         self.mutating: list[Mutating] = []
         self.validating: list[Validating] = []
@@ -176,6 +196,15 @@ class Chain:
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
+        began = perf_counter()
+        if draft.resource.collection not in self._consulted.collections and self.is_idle(draft.environment.reader):
+            lifecycle = self._lifecycle
+            if lifecycle is None or lifecycle.passes(draft):
+                series = self._counted.get(("admit", draft.operation)) or self._series("admit", draft.operation)
+                seconds = perf_counter() - began
+                series[bisect_left(STEP_BUCKETS, seconds)] += 1  # shared with `AdmissionMetrics.steps`
+                series[-1] += seconds
+                return None
         return self.metrics.step("admit", draft.operation, self._begin_mutating, draft)
 
     def _begin_mutating(self, draft: Draft) -> Awaitable[None] | None:
@@ -184,6 +213,11 @@ class Chain:
         if waits is None and not is_consulted and self.is_idle(draft.environment.reader):
             return None
         return self._mutate(draft, waits, is_consulted)
+
+    def _series(self, step: Step, operation: str) -> list[float]:
+        """The numbers of a step that had nothing to do, as nearly all have (see `Histogram.series`)."""
+        series = self._counted[step, operation] = self.metrics.steps.series((step, operation, "false"))
+        return series
 
     async def _mutate(self, draft: Draft, lifecycle: Awaitable[None] | None, is_consulted: bool) -> None:
         if lifecycle is not None:
@@ -196,7 +230,7 @@ class Chain:
             await self._consult(request)
         if not plugins:
             return
-        draft.admission_state = request
+        draft.admission = request
         owners = _owners(draft)
         await self._admit(plugins, request)
         if request.reinvoke:
@@ -226,7 +260,7 @@ class Chain:
         for name, rules in self._consulted.rules(draft.resource.collection):
             if rules.mutate is None:
                 continue
-            before = copy(draft.new) if draft.trace is not None else None
+            before = copy(draft.new) if draft.outcome.trace is not None else None
             with self.metrics.plugin(name, "admit", request.operation):
                 await rules.mutate(request)
             if before is not None:
@@ -237,6 +271,18 @@ class Chain:
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
+        began, resource = perf_counter(), draft.resource
+        is_checked = (
+            self._checks_owners
+            or resource.group == ADMISSION_GROUP
+            or resource.collection in self._consulted.collections
+        )
+        if not is_checked and self.is_idle(draft.environment.reader):
+            series = self._counted.get(("validate", draft.operation)) or self._series("validate", draft.operation)
+            seconds = perf_counter() - began
+            series[bisect_left(STEP_BUCKETS, seconds)] += 1
+            series[-1] += seconds
+            return None
         return self.metrics.step("validate", draft.operation, self._begin_validating, draft)
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
@@ -257,7 +303,7 @@ class Chain:
         plugins = await self._active(draft, self.validating)
         if not plugins and not is_consulted:
             return
-        request = draft.admission_state = self._attributes(draft)
+        request = draft.admission = self._attributes(draft)
         request.refresh()
         if is_consulted:
             for name, rules in self._consulted.rules(draft.resource.collection):
@@ -272,13 +318,8 @@ class Chain:
         """What plug-ins see of a write; one object for all of them."""
         from noxu.admission.attributes import Attributes  # with the first write, not at the start
 
-        known = draft.admission_state
+        known = draft.admission
         return known if isinstance(known, Attributes) else Attributes(draft, self.metrics)
-
-    def check_again(self, draft: Draft) -> None:
-        """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
-        if self._lifecycle is not None:
-            self._lifecycle.check_again(draft)
 
     def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""
@@ -310,6 +351,9 @@ class Chain:
         reader = draft.environment.reader
         await self._load(reader)
         return [plugin for plugin in plugins if not plugin.is_idle(reader)]
+
+
+def _nothing(_: Draft) -> None: ...
 
 
 def _owners(draft: Draft) -> Json:

@@ -18,7 +18,7 @@ Step = Literal["admit", "validate"]
 WebhookType = Literal["admit", "validating"]
 """The step of a webhook, which upstream calls differently."""
 
-_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+STEP_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
 _POLICY_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
 _MAX_CODE: Final = 600
 _REJECTED: Final = ("false", "true")
@@ -37,21 +37,21 @@ class AdmissionMetrics:
             "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type "
             "(validate or admit).",
             ("type", "operation", "rejected"),
-            _BUCKETS,
+            STEP_BUCKETS,
         )
         self.plugins = Histogram(
             "apiserver_admission_controller_admission_duration_seconds",
             "Admission controller latency histogram in seconds, identified by name and broken out for each operation and "
             "API resource and type (validate or admit).",
             ("name", "type", "operation", "rejected"),
-            _BUCKETS,
+            STEP_BUCKETS,
         )
         self._webhooks = Histogram(
             "apiserver_admission_webhook_admission_duration_seconds",
             "Admission webhook latency histogram in seconds, identified by name and broken out for each operation and API "
             "resource and type (validate or admit).",
             ("name", "type", "operation", "rejected"),
-            (*_BUCKETS, 10, 25),
+            (*STEP_BUCKETS, 10, 25),
         )
         self._webhook_requests = Counter(
             "apiserver_admission_webhook_request_total",

@@ -299,7 +299,7 @@ class MutatingPolicies:
             rounds.changed()
         if policy.is_reinvoked:
             rounds.evaluated(key)
-        if request.draft.trace is not None:
+        if request.draft.outcome.trace is not None:
             seconds = time.perf_counter() - start
             request.draft.record(f"policy {policy.name}", patch=difference(before, inputs.object), seconds=seconds)
         return failures

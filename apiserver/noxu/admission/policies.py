@@ -291,7 +291,7 @@ class ValidatingPolicies:
 async def _evaluated(request: Attributes, found: Invocation[ValidatingPolicy], inputs: Inputs) -> PolicyResult:
     start = time.perf_counter()
     result = await run_within_budget(found.policy.weight(request), partial(evaluate, found.policy, inputs))
-    if request.draft.trace is not None:
+    if request.draft.outcome.trace is not None:
         notes = [Note("", decision.message) for decision in result.decisions if decision.message]
         request.draft.record(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - start)
     return result

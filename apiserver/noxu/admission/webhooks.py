@@ -193,7 +193,7 @@ def _count(request: Attributes, hook: Hook, type_: WebhookType, start: float, er
 
 def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
     """Add a call to the write's trace."""
-    if request.draft.trace is not None:
+    if request.draft.outcome.trace is not None:
         request.draft.record(
             f"webhook {hook.name}",
             patch=operations,

@@ -104,7 +104,7 @@ class Tracker:
         if not of_type:
             return self.changeable(accept(new, self.type), self.version)
         ignored, is_all = self._ignored(self.version)
-        fields = accept(_without(new, ignored), self.type)
+        fields = accept(_without(new, ignored), self.type, of_type=True)
         return fields if is_all else self.changeable(fields, self.version)
 
     def compared(self, old: Object, new: Object, version: str, *, exact: bool = False) -> Comparison:

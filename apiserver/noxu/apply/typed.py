@@ -441,19 +441,24 @@ class NodeFunctions(NamedTuple):
     list: NodeOf
 
 
-def accept(obj: Object, kind: Type) -> FieldSet:
-    """The node of an object of the type, itself included. Raises Unsure if it may not be of the type."""
-    return _functions(kind).map(obj)
+def accept(obj: Object, kind: Type, *, of_type: bool = False) -> FieldSet:
+    """The node of an object of the type, itself included. Raises Unsure if it may not be of the type; `of_type`: it is.
+
+    An object that certainly is of its type has its own functions: they do not look into atomic lists and maps, which have one
+    owner. A create of a custom resource with 30 objects in such a list takes 6 % less (`benchmarks.http`).
+    """
+    return _functions(kind, of_type).map(obj)
 
 
-def _functions(kind: Type) -> NodeFunctions:
+def _functions(kind: Type, of_type: bool) -> NodeFunctions:
     """The functions of a type, created once."""
-    if kind.node_functions is None:
+    functions: NodeFunctions | None = kind.node_functions.get(of_type)
+    if functions is None:
         if kind.open:
-            kind.node_functions = NodeFunctions(deduced if kind is DEDUCED else _leaf, _leaf)
+            functions = NodeFunctions(deduced if kind is DEDUCED else _leaf, _leaf)
         else:
-            kind.node_functions = NodeFunctions(_of_map(kind.map), _of_list(kind.list))
-    functions: NodeFunctions = kind.node_functions
+            functions = NodeFunctions(_of_map(kind.map, of_type), _of_list(kind.list, of_type))
+        kind.node_functions[of_type] = functions
     return functions
 
 
@@ -468,9 +473,11 @@ def _not_of_type(_: Json) -> FieldSet:
 _Child: TypeAlias = tuple[str, Element, NodeOf]  # (name, element, function)
 
 
-def _of_map(kind: MapType | None) -> NodeOf:
+def _of_map(kind: MapType | None, of_type: bool) -> NodeOf:
     if kind is None:
         return _not_of_type
+    if kind.atomic and of_type:
+        return _leaf
     shapes: dict[tuple[object, ...], tuple[FieldSet, list[_Child]]] = {}
     atomic = kind.atomic
 
@@ -478,7 +485,7 @@ def _of_map(kind: MapType | None) -> NodeOf:
         key = (*mapping, *map(type, mapping.values()))
         shape = shapes.get(key)
         if shape is None:
-            shape = _shape(mapping, kind)
+            shape = _shape(mapping, kind, of_type)
             if sum(map(len, mapping)) <= MAX_NAMES:
                 if len(shapes) == MAX_SHAPES:
                     shapes.clear()
@@ -495,7 +502,7 @@ def _of_map(kind: MapType | None) -> NodeOf:
     return of_map
 
 
-def _shape(mapping: Object, kind: MapType) -> tuple[FieldSet, list[_Child]]:
+def _shape(mapping: Object, kind: MapType, of_type: bool) -> tuple[FieldSet, list[_Child]]:
     """(a node with every key as a leaf, the children that are containers). Raises Unsure."""
     node: FieldSet = {SELF: MEMBER}
     children: list[_Child] = []
@@ -506,27 +513,29 @@ def _shape(mapping: Object, kind: MapType) -> tuple[FieldSet, list[_Child]]:
             raise Unsure
         node[element] = MEMBER
         if type(child) is dict or type(child) is list:
-            children.append((name, element, _node_function(inner, child)))
+            node_of = _node_function(inner, child, of_type)
+            if node_of is not _leaf:  # else it is a leaf already
+                children.append((name, element, node_of))
         elif child is not None and type(child) not in inner.scalars:
             raise Unsure
     return node, children
 
 
-def _node_function(kind: Type, container: Json) -> NodeOf:
+def _node_function(kind: Type, container: Json, of_type: bool) -> NodeOf:
     """The function for a map or list of that type. Raises Unsure if the type has none."""
-    of_map, of_list = _functions(kind)
+    of_map, of_list = _functions(kind, of_type)
     function = of_map if type(container) is dict else of_list
     if function is _not_of_type:
         raise Unsure
     return function
 
 
-def _of_list(kind: ListType | None) -> NodeOf:
+def _of_list(kind: ListType | None, of_type: bool) -> NodeOf:
     if kind is None:
         return _not_of_type
     if not kind.associative:
-        return _of_atomic_list(kind.items)
-    return _of_list_map(kind) if kind.keys else _of_set(kind.items)
+        return _leaf if of_type else _of_atomic_list(kind.items)
+    return _of_list_map(kind, of_type) if kind.keys else _of_set(kind.items)
 
 
 def _of_atomic_list(items: Type) -> NodeOf:
@@ -536,7 +545,7 @@ def _of_atomic_list(items: Type) -> NodeOf:
         if not fitting.issuperset(map(type, values)):
             for item in values:
                 if type(item) is dict or type(item) is list:
-                    node_of = _node_function(items, item)
+                    node_of = _node_function(items, item, of_type=False)
                     if item:
                         node_of(item)
                 elif type(item) not in fitting:
@@ -562,11 +571,11 @@ def _of_set(items: Type) -> NodeOf:
     return of_set
 
 
-def _of_list_map(kind: ListType) -> NodeOf:
+def _of_list_map(kind: ListType, of_type: bool) -> NodeOf:
     name, elements = kind.keys[0] if kind.only_key else "", kind.elements
 
     def of_list_map(values: Json) -> FieldSet:
-        node_of = _functions(kind.items).map
+        node_of = _functions(kind.items, of_type).map
         node: FieldSet = {SELF: MEMBER}
         for member in values:
             key = member.get(name) if type(member) is dict else None

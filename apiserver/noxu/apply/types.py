@@ -78,7 +78,7 @@ class Type:
         open: bool = False,  # noqa: A002
     ) -> None:
         self.open = open
-        self.node_functions: Any = None  # set by noxu.apply.typed
+        self.node_functions: dict[bool, Any] = {}  # set by noxu.apply.typed
         self.define(scalar, list, map)
 
     def define(self, scalar: ScalarKind | None, list_: ListType | None, map_: MapType | None) -> Type:

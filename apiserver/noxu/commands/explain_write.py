@@ -217,14 +217,19 @@ _TITLES: Final = {
     "read_body": "read",
     "refuse_unknown": "field validation",
     "drop_duplicate_owners": "owner references",
-    "own": "track field owners",
+    "track_managers": "track field managers",
+    "check_url": "check the URL",
+    "prevent_escalation": "prevent escalation",
+    "check_resource_version": "check the resourceVersion",
+    "set_system_fields": "set system fields",
+    "wait_for_controllers": "wait for controllers",
     "mutate": "mutating admission",
     "prune_mutated": "prune after admission",
     "default_mutated": "default after admission",
     "admit": "validating admission",
     "prune_applied": "prune what was applied",
 }
-_OMIT_CHANGES: Final = ("own", "keep_times")
+_OMIT_CHANGES: Final = ("track_managers", "keep_times")
 """Stages whose changes (of managedFields) are not printed."""
 
 

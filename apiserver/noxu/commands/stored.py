@@ -29,9 +29,9 @@ from noxu.registry import storage_form
 from noxu.registry.builtin import definitions_resource
 from noxu.registry.custom import versions_of
 from noxu.registry.resource import Versions
-from noxu.registry.revalidation import revalidate
 from noxu.registry.storage_form import as_json
 from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.strategies import revalidate
 from noxu.schema.structural import NoStructuralForm
 from noxu.values import Json, Object
 from noxu_storage.types import (

@@ -21,13 +21,11 @@ from noxu.clock import Clock
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.registry.stored_object import StoredObject, object_at
-from noxu.registry.writer import Writer
 from noxu.values import Json, Object, equal
 from noxu_storage.types import Key
 

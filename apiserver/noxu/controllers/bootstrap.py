@@ -35,13 +35,12 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPACES, FirstObject, first_address, template
 from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
 from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.server_leases import ServerLeases
 from noxu.registry.stored_object import StoredObject, object_at
-from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Corrupt, KeyValue, Prefix, StoreError
 

@@ -23,12 +23,11 @@ from noxu.controllers.default_objects import FirstObject, template
 from noxu.go.time import format_time
 from noxu.kinds.policy_rules import missing
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import object_at
-from noxu.registry.writer import Writer
 from noxu.values import Object, equal
 from noxu_storage.types import Conflict
 

@@ -55,12 +55,10 @@ from noxu.controllers.owner_graph import (
 )
 from noxu.go.time import format_time
 from noxu.registry.access import User
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
-from noxu.registry.patch_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
 from noxu.registry.reader import Reader, key_of
-from noxu.registry.resource import Resource
+from noxu.registry.resource import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.writer import Writer
 from noxu.values import Json, Object
 from noxu_storage.types import Event, Key, KeyValue, Revision, StoreError
 

@@ -34,9 +34,9 @@ from noxu.registry.offload import offload_if_long
 from noxu.registry.persistence import Persistence, attempt_again
 from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.revalidation import revalidate
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, new_entry, read
+from noxu.registry.strategies import revalidate
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key, Revision
 

@@ -19,11 +19,11 @@ from noxu.features import meant
 if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.controllers.certificate_issuing import SigningCA
+    from noxu.registry.draft import Writer
     from noxu.registry.persistence import Persistence
     from noxu.registry.reader import Reader
     from noxu.registry.resource import Resource
     from noxu.registry.served_resources import LiveResources
-    from noxu.registry.writer import Writer
     from noxu.values import Object
 
 ALL: Final = "*"

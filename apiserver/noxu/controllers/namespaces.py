@@ -32,13 +32,12 @@ from noxu.go.time import format_time, unix_nanos
 from noxu.kinds.core import NAMESPACE_FINALIZER
 from noxu.registry.cache import Change, Collection
 from noxu.registry.deletion import delete_all
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, WriteRequest
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Writer, WriteRequest
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader, key_of
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, object_at
-from noxu.registry.writer import Writer
 from noxu.values import Object
 from noxu_storage.types import Revision, StoreError
 

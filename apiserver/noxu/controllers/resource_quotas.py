@@ -16,9 +16,8 @@ from noxu.controllers.controller import Reconciler
 from noxu.go.time import format_time
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
-from noxu.registry.preparation import prepared
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.resource import Resource, prepared
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Json

@@ -14,7 +14,7 @@ from noxu.api import codec
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.registry.cache import Change
-from noxu.registry.claims import SWEEP_EVERY, Claimed, Claims
+from noxu.registry.claims import SWEEP_EVERY, Claimed, KeyClaims
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.service_addresses import NOTHING, AddressReservation, Allocated, Pool, allocated
@@ -63,7 +63,7 @@ class ServiceAddressController(Controller[Key]):
     def __init__(self, reader: Reader, services: Resource, pool: Pool, clock: Clock) -> None:
         super().__init__(reader, services, clock)
         self.pool = pool
-        self.claims = Claims(reader.store, reader.cache)
+        self.claims = KeyClaims(reader.store, reader.cache)
 
     def allocate(self, new: Object, old: Object | None, key: Key) -> _Reserved:
         """Complete a service that is being written. Raises ApiError."""

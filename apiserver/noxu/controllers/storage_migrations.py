@@ -30,15 +30,13 @@ from noxu.crd import conditions, types
 from noxu.crd.types import storage_version
 from noxu.go.time import format_time, unix_nanos
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.offload import offload
-from noxu.registry.patch_types import APPLY_PATCH
 from noxu.registry.reader import Reader, key_of, unlistable
-from noxu.registry.resource import Resource
+from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.registry.rewriting import outdated, rewrite
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, object_at
-from noxu.registry.writer import Writer
 from noxu.values import Object
 
 RUNNING: Final = "Running"

@@ -15,11 +15,10 @@ from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.registry.access import User
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, WriteRequest
+from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
-from noxu.registry.writer import Writer
 from noxu.values import Object, copy
 from noxu_storage.types import Key
 

@@ -21,8 +21,7 @@ from noxu.discovery.openapi_schemas import V2, V3
 from noxu.discovery.openapi_texts import PARAMETERS, RESPONSES
 from noxu.go.structs import Scalar, Struct, Wire
 from noxu.kinds import meta, scheme
-from noxu.registry.patch_types import BUILT_IN_PATCHES, CUSTOM_PATCHES
-from noxu.registry.resource import Resource
+from noxu.registry.resource import BUILT_IN_PATCHES, CUSTOM_PATCHES, Resource
 from noxu.values import Object
 
 JSON: Final = "application/json"

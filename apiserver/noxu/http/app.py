@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.config import DEFAULT_REQUESTS, Requests
-from noxu.containment import Contained, call_all
+from noxu.containment import call_all, log_bug
 from noxu.http import auditing, documents, filters, routing, traces
 from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Clients
@@ -28,8 +28,8 @@ from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
 from noxu.registry.access import ALLOWED
 from noxu.registry.offload import offload
-from noxu.registry.preparation import prepared
 from noxu.registry.reader import be_consistent
+from noxu.registry.resource import prepared
 from noxu.security.audit import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError
@@ -114,23 +114,25 @@ class App:
         """Enter the filters, make the answer, and leave those that were entered. None: it has been sent, as by a watch."""
         answer: Answer | None = None
         try:
-            with Contained(exchange, passing=ConnectionError) as contained:
-                try:
-                    for enter in self._enter:
-                        waiting = enter(exchange)
-                        if waiting is not None:
-                            await waiting
-                    if exchange.decision is None:  # then it is not asked for: everything is allowed
-                        exchange.decision = ALLOWED
-                    answer = await self._route(exchange, time)
-                except Answered as answered:
-                    answer = answered.answer
-                except ApiError as error:
-                    exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
-                except StoreError as failure:
-                    log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
-                    exchange.error = errors.internal_error(f"the storage failed: {failure}")
-            if contained.error is not None:
+            try:
+                for enter in self._enter:
+                    waiting = enter(exchange)
+                    if waiting is not None:
+                        await waiting
+                if exchange.decision is None:  # then it is not asked for: everything is allowed
+                    exchange.decision = ALLOWED
+                answer = await self._route(exchange, time)
+            except Answered as answered:
+                answer = answered.answer
+            except ApiError as error:
+                exchange.error = error.with_traceback(None)  # whose frames refer to the exchange: a cycle
+            except StoreError as failure:
+                log.error("%s: %s", exchange, failure)  # noqa: TRY400 - not a bug
+                exchange.error = errors.internal_error(f"the storage failed: {failure}")
+            except ConnectionError:  # the client is gone
+                raise
+            except Exception as bug:  # noqa: BLE001 - the only place where a bug becomes an answer
+                log_bug(exchange, bug)
                 exchange.panicked = True
                 exchange.error = errors.internal_error("this is a bug in the server; its log says more")
             if exchange.error is not None:

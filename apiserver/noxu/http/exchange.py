@@ -37,18 +37,17 @@ from noxu.registry.draft import (
     DeleteOptions,
     Options,
     Outcome,
+    Writer,
     WriteRequest,
     Written,
 )
 from noxu.registry.offload import LOOP_LIMIT, LargeRequests, offload, offload_briefly
-from noxu.registry.patch_types import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM_PATCHES
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
-from noxu.registry.resource import CUSTOM, DEFINITION, Resource
+from noxu.registry.resource import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM, CUSTOM_PATCHES, DEFINITION, Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject
 from noxu.registry.trace import Trace
-from noxu.registry.writer import Writer
 from noxu.security.audit import Record
 from noxu.security.tokens import Tokens
 from noxu.tables.table import include_object

@@ -18,8 +18,7 @@ from noxu.http.exchange import Exchange
 from noxu.http.negotiation import PLAIN, Accepted
 from noxu.kinds import meta as option_kinds
 from noxu.registry.bodies import decode_body, read_kind
-from noxu.registry.delete_options import delete_body_from_object, delete_options
-from noxu.registry.deletion import delete_keys
+from noxu.registry.deletion import delete_body_from_object, delete_keys, delete_options
 from noxu.registry.draft import (
     NO_DELETE_OPTIONS,
     Action,
@@ -28,9 +27,8 @@ from noxu.registry.draft import (
     Written,
 )
 from noxu.registry.offload import offload
-from noxu.registry.patch_types import APPLY_PATCHES
 from noxu.registry.reader import key_of, list_entries
-from noxu.registry.resource import Resource
+from noxu.registry.resource import APPLY_PATCHES, Resource
 from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, render
 from noxu.values import Object
 

@@ -28,8 +28,7 @@ from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
 from noxu.observability.line_writer import LineWriter
 from noxu.observability.logs import REQUEST_LINES, Request
-from noxu.registry.patch_types import APPLY_PATCH
-from noxu.registry.resource import Resource
+from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.registry.served_resources import LiveResources, ServedResources
 
 COMPONENT: Final = "apiserver"

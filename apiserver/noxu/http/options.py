@@ -15,7 +15,7 @@ from noxu.api.field import FieldError
 from noxu.go.text import parse_int, parse_uint, quote
 from noxu.go.time import SECOND, parse_duration
 from noxu.http.request import Query, first
-from noxu.registry.delete_options import CORRUPT_TOO, DeleteBody, dry_run_errors
+from noxu.registry.deletion import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import Options
 from noxu.registry.reader import Selection, Window, decode_token
 from noxu.registry.resource import Resource

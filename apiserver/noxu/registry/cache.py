@@ -41,7 +41,7 @@ from itertools import islice, takewhile
 from typing import Any, Final, Protocol
 
 from noxu.api.errors import ApiError
-from noxu.containment import Contained
+from noxu.containment import Contained, log_bug
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.resource import Resource
 from noxu.registry.storage_form import as_json, is_cbor, weight
@@ -502,9 +502,10 @@ class WatchCache:
 
     def _deliver(self, collection: Collection, watcher: Watcher, changes: Sequence[Change]) -> None:
         """Deliver changes to a watcher. If it fails, only its own watch ends."""
-        with Contained(f"a watcher of {collection.name}") as contained:
+        try:
             watcher.deliver(changes, self.revision)
-        if contained.error is not None:
+        except Exception as bug:  # noqa: BLE001 - a bug in one controller must not end the others
+            log_bug(f"a watcher of {collection.name}", bug)
             collection.watchers.pop(watcher, None)
             with Contained(f"a watcher of {collection.name}"):
                 watcher.end()
@@ -519,9 +520,10 @@ class WatchCache:
     def _deliver_log(self, events: Sequence[Event], revision: Revision) -> None:
         """Deliver events to the watchers of the log. If one fails, only its own watch ends."""
         for watcher in list(self.watchers):
-            with Contained("a watcher of the log") as contained:
+            try:
                 watcher.deliver(events, revision)
-            if contained.error is not None:
+            except Exception as bug:  # noqa: BLE001 - a bug in one controller must not end the others
+                log_bug("a watcher of the log", bug)
                 self.watchers.pop(watcher, None)
                 with Contained("a watcher of the log"):
                     watcher.end()

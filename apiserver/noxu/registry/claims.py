@@ -1,4 +1,4 @@
-"""Claims: values that must be unique, such as addresses, when several servers share a store.
+"""KeyClaims: values that must be unique, such as addresses, when several servers share a store.
 
 Each server knows which values stored objects have, and which its own writes are about to store. What a write of another
 server is about to store it learns from a claim: a key named after the value, which exists from before the object is stored
@@ -38,7 +38,7 @@ class Claimed(Exception):
     """Another server's write is about to store the value, or was until a moment ago."""
 
 
-class Claims:
+class KeyClaims:
     """The claims of one server."""
 
     def __init__(self, store: Store, cache: WatchCache) -> None:
@@ -77,7 +77,7 @@ class Claims:
         """Delete claims, in the background."""
         if made:
             task = asyncio.ensure_future(self._delete(made))
-            self._releases.add(task)
+            self._releases.add(task)  # else nothing would keep the task in use
             task.add_done_callback(self._releases.discard)
 
     async def _delete(self, made: dict[Key, Revision]) -> None:
@@ -93,7 +93,7 @@ class Claims:
             for state in (await self._store.list(Prefix(collection))).items
         }
         await self._delete({key: revision for key, revision in found.items() if self._seen.get(key) == revision})
-        self._seen = found
+        self._seen = found  # what is the same at the next sweep belongs to nobody
 
     async def close(self) -> None:
         """Finish the releases under way."""

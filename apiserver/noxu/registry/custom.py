@@ -27,10 +27,10 @@ from noxu.go import unstructured
 from noxu.go.structs import Struct
 from noxu.go.text import compact_json, plain
 from noxu.registry import scale
-from noxu.registry.draft import Action, Draft
+from noxu.registry.draft import CLEAN, EXACT, UNKNOWN, VALID, Action, Draft, Form
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
 from noxu.registry.stored_object import is_valid
-from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget, in_loop
 from noxu.schema import embedded, listtype, validation
 from noxu.schema.completion import preserving
 from noxu.schema.correlation import Correlated
@@ -231,15 +231,15 @@ def prepare(draft: Draft) -> None:
     """Reset fields that cannot be set through this endpoint, and increment the generation."""
     new, old, resource = draft.new, draft.old, draft.request.resource
     if new.get("apiVersion") != resource.api_version or new.get("kind") != resource.kind:
-        draft.claimed = _claimed(new)
+        draft.outcome.of_kind = _claimed(new)  # a write to /status restores the old ones below
     if draft.request.subresource == "status" and old is not None:
-        draft.new = _only_status(new, old)  # a new object, of parts of both
+        draft.new = _only_status(new, old)  # a new dict; it shares its parts with both
         return
-    if resource.has_status:
+    if "status" in resource.subresources:
         if old is not None and "status" in old:
-            new["status"] = old["status"]  # shared with the old object
+            new["status"] = old["status"]  # the same dict in both: from here on no stage may change it
         else:
-            new.pop("status", None)  # in place: a create has no status
+            new.pop("status", None)  # in place
     if old is not None and _differ(new, old):
         # in place; the old object keeps its own
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
@@ -265,7 +265,7 @@ def _only_status(new: Object, old: Object) -> Object:
     value.pop("status", None)
     if "status" in new:
         value["status"] = new["status"]
-    value["metadata"].pop("managedFields", None)
+    value["metadata"].pop("managedFields", None)  # of the copy above, not of the old object
     if "managedFields" in new["metadata"]:
         value["metadata"]["managedFields"] = new["metadata"]["managedFields"]
     return value
@@ -290,7 +290,7 @@ def validate(draft: Draft) -> None:
     Raises LoopBudgetExceeded.
     """
     new, old, resource = draft.new, draft.old, draft.resource
-    if draft.in_loop and "rules" not in vars(resource) and resource.has_rules:
+    if "rules" not in vars(resource) and resource.has_rules and in_loop():
         raise LoopBudgetExceeded  # importing the engine and compiling the rules
     schema = resource.schema
     status = draft.request.subresource == "status"
@@ -301,9 +301,14 @@ def validate(draft: Draft) -> None:
             of_metadata = meta.validate_object_meta(new["metadata"], namespaced=resource.namespaced)
     else:
         generic, of_metadata = _metadata_update_errors(draft, old["metadata"])
-    clean = draft.clean and _stays_clean(draft)
-    draft.valid = clean and (not status or is_valid(draft.shown, resource))  # a write of the status keeps the old rest
-    found = _type_errors(resource, new) or of_metadata + _content_errors(draft, status=status, clean=clean)
+    clean = draft.form is not UNKNOWN and _stays_clean(draft)
+    if draft.form is not UNKNOWN:
+        # set again if the stage is repeated in a thread
+        draft.form = _form_to_store(draft, resource) if clean else CLEAN
+    is_of_type = new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version
+    found = [] if is_of_type else _type_errors(resource, new)
+    if not found:
+        found = of_metadata if clean and resource.scale is None else of_metadata + _content_errors(draft, status, clean)
     if schema is not None:
         if resource.has_embedded and not status and not clean:
             found += embedded.validate(new, schema)
@@ -320,7 +325,7 @@ def validate(draft: Draft) -> None:
 def _metadata_update_errors(draft: Draft, old: Object) -> meta.UpdateErrors:
     """The errors in the metadata of an update. An apply may leave fields that cannot be decoded, which others ignore."""
     metadata, namespaced = draft.new["metadata"], draft.resource.namespaced
-    is_applied = draft.request.action is Action.APPLY and not draft.clean
+    is_applied = draft.request.action is Action.APPLY and draft.form is UNKNOWN
     why = unstructured.mismatch(meta.OBJECT_META, metadata) if is_applied else ""
     if not why:
         return meta.validate_update(metadata, old, namespaced=namespaced)
@@ -329,21 +334,33 @@ def _metadata_update_errors(draft: Draft, old: Object) -> meta.UpdateErrors:
     return errors._replace(own=[field.invalid("metadata", Verbatim(compact_json(metadata)), why)])
 
 
+def _form_to_store(draft: Draft, resource: Resource) -> Form:
+    """The form of a clean object as it will be stored. A write of the status keeps the rest of the old object."""
+    if draft.request.subresource == "status" and not _old_is_valid(draft):
+        return CLEAN
+    is_exact = resource.versions.storage is resource and resource.compiled is not None and resource.compiled.is_exact
+    return EXACT if is_exact else VALID
+
+
+def _old_is_valid(draft: Draft) -> bool:
+    return draft.stored is not None and is_valid(draft.stored.shown, draft.resource)
+
+
 def _stays_clean(draft: Draft) -> bool:
     """Whether an object that the fast path accepted is still valid, with complete metadata and possibly the old status."""
     new, old, resource = draft.new, draft.old, draft.resource
     fast = resource.compiled
     if fast is None or draft.request.subresource:
         return draft.request.subresource == "status"  # only the status is validated, and it has not changed
-    is_kept = old is not None and new.get("status") is old.get("status") and is_valid(draft.shown, resource)
-    if resource.has_status and "status" in new and not is_kept:
-        status = copy(new["status"])  # a copy: defaults are filled in to compare
+    is_kept = old is not None and new.get("status") is old.get("status") and _old_is_valid(draft)
+    if "status" in new and "status" in resource.subresources and not is_kept:
+        status = copy(new["status"])
         if not (fast.accepts_status(status) and equal(status, new["status"])):  # a default is missing
             return False
     return fast.is_complete is None or fast.is_complete(new)
 
 
-def _content_errors(draft: Draft, *, status: bool, clean: bool) -> list[FieldError]:
+def _content_errors(draft: Draft, status: bool, clean: bool) -> list[FieldError]:
     """The errors of the schema and of scale."""
     new, old, resource = draft.new, draft.old, draft.resource
     found: list[FieldError] = []
@@ -368,7 +385,7 @@ def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, found: 
     correlation = None
     if draft.old is not None and draft.request.features.ratcheting:
         correlation = Correlated(draft.new, draft.old, schema)
-    cpu_budget = LoopBudget() if draft.in_loop else RuleBudget()
+    cpu_budget = LoopBudget() if in_loop() else RuleBudget()
     began = perf_counter()
     result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
     draft.outcome.rule_seconds = perf_counter() - began

@@ -13,7 +13,7 @@ from noxu.crd import conditions, update, validation
 from noxu.crd.known_definitions import digest_of_spec
 from noxu.crd.schemas import RuleChecker, RuleCheckers, RuleSite
 from noxu.registry.draft import Draft
-from noxu.registry.turns import LoopBudget, RuleBudget
+from noxu.registry.turns import LoopBudget, RuleBudget, in_loop
 from noxu.schema.structural import Structural, has_rules
 from noxu.values import Json, Object
 
@@ -35,7 +35,7 @@ def prepare(draft: Draft) -> None:
 def validate(draft: Draft) -> None:
     """All errors of a definition, in upstream's order. Raises LoopBudgetExceeded."""
     new, old = draft.new, draft.old
-    cpu_budget = LoopBudget() if draft.in_loop else RuleBudget()
+    cpu_budget = LoopBudget() if in_loop() else RuleBudget()
     checkers = partial(_timed_rule_checker, draft.outcome.compile_seconds, cpu_budget=cpu_budget)
     if old is None:
         _validate_created(draft, checkers)

@@ -1,23 +1,28 @@
-"""The data of a write: `WriteRequest`, `Draft`, `Outcome` and `Written`.
+"""The data of a write: `WriteRequest`, `Draft`, `Outcome` and `Written`; and the `Writer`, with which others write.
 
-`WriteRequest` is the immutable request. `Draft` is the state that the stages work on. `Outcome` collects errors, warnings
-and annotations for the audit log. `Written` is the result.
+`WriteRequest` is the immutable request. `Draft` is what one attempt at it has found and made until now: a conflict makes a
+new one. `Outcome` collects errors, warnings and annotations for the audit log. `Written` is the result.
+
+Handlers, controllers and plug-ins know a write by this module. Its stages, in `registry.write`, are imported by the first
+write: they import the schema, apply and strategies, which are a third of the start of a server.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from noxu.api import codec, errors
+from noxu.api.errors import ApiError, Qualified
 from noxu.api.field import FieldError
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.features import Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, User, allow_everything
+from noxu.registry.offload import imported
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource
@@ -175,6 +180,11 @@ class WriteRequest(NamedTuple):
         """The resource in the URL."""
         return self.parent or self.resource
 
+    @property
+    def admitted_name(self) -> str:
+        """The name that admission sees: that of the URL."""
+        return "" if self.of_collection else self.name
+
     def asks_to(self, verb: str, resource: Resource) -> AccessAttributes:
         """The question whether the user may do something else with the object."""
         return AccessAttributes(
@@ -210,13 +220,32 @@ class Outcome:
     """How long the rules of its object (x-kubernetes-validations) were evaluated; 0: there are none."""
     compile_seconds: list[float] = field(default_factory=list)
     """How long the rules of each node of a definition's schemas were compiled."""
+    of_kind: Qualified | None = None
+    """The group and kind that errors name, if the object claims others than its resource's: a write to /status restores these."""
+    trace: Trace | None = None
+    """The steps until now; None disables tracing."""
+    notes: list[Note] = field(default_factory=list)
+    """Notes about the current stage, for its step in the trace."""
 
-    def reset(self, warned: int) -> None:
-        """Drop everything except the first `warned` warnings."""
-        del self.warnings[warned:]
-        self.errors, self.unknown, self.complaints, self.failed_rules = [], [], [], []
-        self.compile_seconds = []
-        self.audit_annotations.clear()
+    def of_next_attempt(self, warned: int) -> Outcome:
+        """The outcome of another attempt, after a conflict: it keeps the first `warned` warnings, and what has taken time."""
+        return Outcome(
+            warnings=self.warnings[:warned],
+            sent=self.sent,
+            webhook_seconds=self.webhook_seconds,
+            rule_seconds=self.rule_seconds,
+            trace=self.trace,
+        )
+
+    def take(self, other: Outcome) -> None:
+        """Take over what the last attempt has found, for the caller, who knows this outcome and its lists."""
+        self.warnings[:] = other.warnings  # in place: filters hold the list
+        self.audit_annotations.clear()  # in place, too: the record of the audit log holds the dict
+        self.audit_annotations |= other.audit_annotations
+        self.errors, self.unknown, self.complaints = other.errors, other.unknown, other.complaints
+        self.failed_rules, self.compile_seconds = other.failed_rules, other.compile_seconds
+        self.webhook_seconds, self.rule_seconds = other.webhook_seconds, other.rule_seconds
+        self.of_kind = other.of_kind
 
 
 class Admission(Protocol):
@@ -227,7 +256,7 @@ class Admission(Protocol):
         ...
 
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
-        """Change `draft.new` and set `draft.mutated`, when the result is awaited; raise ApiError to refuse.
+        """Change `draft.new` in place and set `draft.mutated`, when the result is awaited; raise ApiError to refuse.
 
         None: nothing is configured.
         """
@@ -288,7 +317,7 @@ def _no_action(kind: str) -> Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class WriteEnvironment:
     """The parts of the server that stages use."""
 
     reader: Reader
@@ -315,7 +344,7 @@ class _NoEnvironment:
         raise AssertionError(f"this draft has no environment: it cannot use its {name}")
 
 
-NO_ENVIRONMENT: Final = cast("Environment", _NoEnvironment())
+NO_ENVIRONMENT: Final = cast("WriteEnvironment", _NoEnvironment())
 
 
 @dataclass(slots=True)
@@ -344,111 +373,183 @@ class Written:
         return codec.encode(resource.codec.written(self.value or {}), sort_keys=resource.is_custom)
 
 
-@dataclass(slots=True, eq=False)
+class Form(IntEnum):
+    """What the fast path has found about the new object of a custom resource. Each value implies those before it."""
+
+    UNKNOWN = auto()
+    """It has given up, or has not looked: the object has to take the stages one by one."""
+    CLEAN = auto()
+    """There is nothing to prune or refuse, and defaults are filled in."""
+    VALID = auto()
+    """The object satisfies its schema in the form in which it will be stored."""
+    EXACT = auto()
+    """It is stored at the version of the request, and has no floats apart from its metadata."""
+
+
+UNKNOWN, CLEAN, VALID, EXACT = Form
+
+
+class Configuration(NamedTuple):
+    """The configuration of server-side apply. Each attempt decodes it again, because the merged object contains its parts."""
+
+    value: Object
+
+
+class Merged(NamedTuple):
+    """A configuration has been merged. `changed` False: it changes nothing but the owners of fields."""
+
+    changed: bool
+
+
+class NewScale(NamedTuple):
+    """The new Scale of a write to /scale, with the owners of its replicas."""
+
+    value: Object
+
+
+class Stored(NamedTuple):
+    """The stored object that a write changes.
+
+    `shown` is its entry at the request's version, which is `entry` unless a webhook has converted it. `is_shared`: the new
+    object shares parts with the old one; nothing below its metadata and its other fields may be changed in place.
+    """
+
+    entry: StoredObject
+    shown: StoredObject
+    is_shared: bool = False
+
+
+class Chosen(NamedTuple):
+    """What the server has chosen for the object, and others may have chosen meanwhile: a generated name, unique values."""
+
+    name: str = ""
+    reservation: Reservation | None = None
+
+
+NOTHING_CHOSEN: Final = Chosen()
+
+
 class Draft:
-    """The state of a write, at the version of the request. `draft_of` creates it."""
+    """The state of one attempt at a write, at the version of the request."""
+
+    __slots__ = (
+        "admission", "chosen", "environment", "form", "mutated", "new", "now", "old", "operation", "outcome", "request",
+        "resource", "sent", "stored", "weight", "written",
+    )  # fmt: skip
 
     request: WriteRequest
     resource: Resource
-    operation: Operation
-    new: Object = field(default_factory=dict)
-    """The new object. Empty for a delete that removes the object at once."""
-    old: Object | None = None
-    """The stored object at the request's version, None if it does not exist."""
-    environment: Environment = NO_ENVIRONMENT
-    """A draft without environment can only be validated."""
-    outcome: Outcome = field(default_factory=Outcome)
-    weight: int = 0
-    """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
-    trace: Trace | None = None
-    """The steps until now; None disables tracing."""
-    notes: list[Note] = field(default_factory=list)
-    """Notes about the current stage, for its step in the trace."""
-
-    name: str = ""
-    """The name for admission: that of the URL, or a generated one."""
-    found: StoredObject | None = None
-    """The stored entry."""
-    shown: StoredObject | None = None
-    """The stored entry at the request's version, possibly converted by a webhook."""
-    entry: StoredObject | None = None
-    """The entry to store."""
-    written: Written | None = None
-    now: str = ""
+    environment: WriteEnvironment
+    outcome: Outcome
+    now: str
     """The time of the write in RFC 3339, the same for all fields of the object."""
-    clean: bool = False
-    """The fast path has accepted the object: nothing to prune or refuse, and defaults are filled in."""
-    shares_old: bool = False
-    """The new object shares parts with the old one. Nothing below its metadata and its other fields may be changed in place."""
-    valid: bool = False
-    """The fast path has found that the object satisfies its schema in the form in which it will be stored."""
-    claimed: errors.Qualified | None = None
-    """The group and kind of the new object if they are not the resource's. A write to /status restores the old ones."""
-    mutated: bool = False
+    operation: Operation
+    """A replace or apply that finds no object becomes a CREATE."""
+    weight: int
+    """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
+    sent: ObjectPatch | Configuration | Merged | NewScale | None
+    """What the body has instead of an object. A patch is kept for errors about the patched object, which quote it."""
+    stored: Stored | None
+    """The stored object, None if it does not exist."""
+    old: Object | None
+    """The stored object at the request's version, None if it does not exist."""
+    new: Object
+    """The new object, which stages change in place. Empty for a delete that removes the object at once."""
+    form: Form
+    """What the fast path has found about `new`."""
+    mutated: bool
     """Mutating admission has changed the object."""
-    pending: bool = False
-    """A deletion that changes nothing, and is not subject to admission: the object waits for the end of its grace period."""
-    removed_at_once: bool = False
-    """A deletion that marks the object, and removes it when that is stored: its grace period is 0."""
-    in_loop: bool = False
-    """Stages run in the event loop. A stage that takes too long raises LoopBudgetExceeded and is repeated in a thread."""
-    patch: ObjectPatch | None = None
-    """The patch, kept for errors about the patched object, which quote it."""
-    unchanged: bool = False
-    """A server-side apply whose configuration changes nothing but the owners of fields."""
-    configuration: Object | None = None
-    """The configuration of server-side apply. Each attempt decodes it again, because the merged object contains its parts."""
-    scale: Object | None = None
-    """The new Scale of a write to /scale, for mutating admission."""
-    reservation: Reservation | None = None
-    """What was allocated for the object; the driver ends it when the write has ended."""
-    admission_state: object = None
-    """State of the admission chain between mutation and validation."""
+    admission: object
+    """What the admission chain keeps between mutation and validation."""
+    chosen: Chosen
+    """The driver ends its reservation when the write has ended."""
+    written: Written | None
+    """The entry to store, since the stage `encode`; then the result."""
 
-    def restart(self, warned: int) -> None:
-        """Return to the state before the first stage, after a conflict with another write.
-
-        `warned` is the number of warnings before the first stage.
-        """
-        self.new, self.operation = {}, OPERATIONS[self.request.action]
-        self.name = "" if self.request.of_collection else self.request.name
-        self.old = self.found = self.shown = self.entry = self.patch = self.configuration = self.scale = (
-            self.claimed
-        ) = None
-        self.unchanged = self.shares_old = self.clean = self.valid = self.mutated = self.pending = (
-            self.removed_at_once
-        ) = False
-        self.admission_state = self.reservation = None
-        self.outcome.reset(warned)
+    def __init__(
+        self,
+        request: WriteRequest,
+        environment: WriteEnvironment = NO_ENVIRONMENT,
+        outcome: Outcome | None = None,
+        now: str = "",
+        weight: int = 0,
+    ) -> None:
+        """`now` is RFC 3339, `weight` in bytes. A draft without environment can only be validated."""
+        self.request, self.resource = request, request.resource
+        self.environment, self.now = environment, now
+        self.outcome = Outcome() if outcome is None else outcome
+        self.operation = OPERATIONS[request.action]
+        self.weight = weight or request.weight  # only ever increases
+        self.sent = None  # replaced as a whole by the stage that uses it up
+        self.stored = None
+        self.old = None  # never changed: its sets of owned fields are shared with other objects
+        self.new = {}  # changed in place by nearly every stage
+        self.form = UNKNOWN  # set again by every stage after which it may not hold
+        self.mutated = False
+        self.admission = None
+        self.chosen = NOTHING_CHOSEN
+        self.written = None
 
     def note(self, message: str) -> None:
         """Add a note about the current stage to the trace."""
-        if self.trace is not None:
-            self.notes.append(Note("", message))
+        if self.outcome.trace is not None:
+            self.outcome.notes.append(Note("", message))  # `explain` takes them when the stage ends
 
     def record(
         self, stage: str, *, patch: Sequence[Object] = (), notes: Sequence[Note] = (), seconds: float = 0.0
     ) -> None:
         """Add a step below the current stage to the trace: a webhook or a policy."""
-        if self.trace is not None:
-            self.trace.append(Step(stage, seconds, shown_patch(self.resource, patch), notes))
+        if self.outcome.trace is not None:
+            # a copy of the patch: its values change later
+            self.outcome.trace.append(Step(stage, seconds, shown_patch(self.resource, patch), notes))
 
 
-def draft_of(
-    request: WriteRequest,
-    environment: Environment = NO_ENVIRONMENT,
-    outcome: Outcome | None = None,
-    trace: Trace | None = None,
-) -> Draft:
-    """The draft of a request before its first stage."""
-    outcome = outcome or Outcome()
-    return Draft(
-        request,
-        request.resource,
-        OPERATIONS[request.action],
-        environment=environment,
-        outcome=outcome,
-        weight=request.weight,
-        trace=trace,
-        name="" if request.of_collection else request.name,
-    )
+Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
+"""A step of a write (`registry.write`)."""
+
+
+class Superseded(Exception):
+    """Another write has changed the stored object since it was found."""
+
+
+class NameTaken(Superseded):
+    """A generated name exists already. `error` is the response after too many attempts."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__()
+        self.error = error
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+Driver: TypeAlias = Callable[
+    ["WriteEnvironment", WriteRequest, "Outcome | None", "Trace | None"], Coroutine[Any, Any, Written]
+]
+
+
+class Writer:
+    """What handlers and controllers use to write, for all resources."""
+
+    def __init__(self, environment: WriteEnvironment) -> None:
+        self.environment = environment
+        self._driver: Driver | None = None
+
+    def write(
+        self, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None
+    ) -> Coroutine[Any, Any, Written]:
+        """Run the stages of a request. Raises ApiError, StoreError.
+
+        `outcome` collects warnings and annotations, also of a refused write. `trace` collects a step for each stage; None
+        disables tracing.
+        """
+        driver = self._driver or self._first
+        return driver(self.environment, request, outcome, trace)
+
+    async def _first(
+        self, environment: WriteEnvironment, request: WriteRequest, outcome: Outcome | None, trace: Trace | None
+    ) -> Written:
+        """Import the driver, and write."""
+        driver: Driver = (await imported("noxu.registry.write")).write
+        self._driver = driver  # from the second write on, one call less
+        return await driver(environment, request, outcome, trace)

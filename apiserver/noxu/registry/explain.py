@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
+from copy import copy as shallow_copy
 from typing import Final, TypeAlias
 
 from noxu.api.errors import ApiError
@@ -22,10 +22,9 @@ from noxu.expressions import expression
 from noxu.features import Features
 from noxu.go.structs import List, Map, Struct, Type, Union
 from noxu.go.text import compact_json
-from noxu.registry.draft import Draft, Outcome
+from noxu.registry.draft import Draft, Outcome, Stage, Superseded
 from noxu.registry.offload import offload
 from noxu.registry.resource import DEFINITION, Resource
-from noxu.registry.stages import Stage, Superseded
 from noxu.registry.strategies import STRATEGIES
 from noxu.registry.trace import Note, Step, shown_patch
 from noxu.schema import fieldpath
@@ -38,11 +37,12 @@ Driver: TypeAlias = Callable[[Draft, Sequence[Stage]], Awaitable[None]]
 
 async def run(draft: Draft, stages: Sequence[Stage], drive: Driver) -> None:
     """Let `drive` run stages on a draft, and record a step for each. Raises ApiError, StoreError, Superseded."""
-    trace = draft.trace
+    outcome = draft.outcome
+    trace = outcome.trace
     assert trace is not None
     for stage in stages:
         before = await offload(draft.weight, _before, draft, stage)
-        warned, place = len(draft.outcome.warnings), len(trace)
+        warned, place = len(outcome.warnings), len(trace)
         began = time.perf_counter()
         failure: ApiError | None = None
         try:
@@ -55,8 +55,9 @@ async def run(draft: Draft, stages: Sequence[Stage], drive: Driver) -> None:
         seconds = time.perf_counter() - began
         nested = len(trace) > place  # webhooks and policies record their own steps
         step = await offload(draft.weight, _step, draft, stage.__name__, before, failure, nested)
-        notes = [*step.notes, *draft.notes, *(Note("", text) for text in draft.outcome.warnings[warned:])]
-        draft.notes.clear()
+        notes = [*step.notes, *outcome.notes, *(Note("", text) for text in outcome.warnings[warned:])]
+        outcome.notes.clear()  # they were those of this stage
+        # before the steps of its webhooks, which are there already
         trace.insert(place, step._replace(seconds=seconds, notes=notes))
         if failure is not None:
             raise failure
@@ -64,13 +65,13 @@ async def run(draft: Draft, stages: Sequence[Stage], drive: Driver) -> None:
 
 SUPERSEDED: Final = "another write changed the object: restart with the new stored object"
 
-_DERIVING: Final = ("patch", "merge", "set_scale", "patch_scale", "merge_scale", "finalize")
+_DERIVING: Final = ("patch", "merge", "set_scale", "patch_scale", "merge_scale", "await_grace", "finalize")
 """Stages that derive the new object from the stored one."""
 
 
 def _before(draft: Draft, stage: Stage) -> Object:
     """The object to which the patch of a stage applies."""
-    value: Object = copy((draft.old or {}) if stage.__name__ in _DERIVING else draft.new)
+    value: Object = copy((draft.old or {}) if stage.__name__ in _DERIVING else draft.new)  # stages change it in place
     return value
 
 
@@ -195,13 +196,9 @@ def _validated(draft: Draft, *_: object) -> Iterator[Note]:
 def _ratcheted(draft: Draft) -> Iterator[Note]:
     if draft.old is None or draft.resource.schema is None or not draft.request.features.ratcheting:
         return
-    strict = replace(
-        draft,
-        request=draft.request._replace(features=Features(ratcheting=False)),
-        new=copy(draft.new),
-        outcome=Outcome(),
-        trace=None,
-    )
+    strict = shallow_copy(draft)
+    strict.request = draft.request._replace(features=Features(ratcheting=False))
+    strict.new, strict.outcome = copy(draft.new), Outcome()  # validation must not add to what the client gets
     STRATEGIES[draft.resource.type].validate(strict)
     reported = set(map(str, draft.outcome.errors))
     for error in strict.outcome.errors:

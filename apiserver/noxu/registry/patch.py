@@ -12,7 +12,7 @@ from noxu.apply.strategic import strategic_patch
 from noxu.go import json as go_json
 from noxu.go.structs import Struct, decode
 from noxu.go.text import default_format
-from noxu.registry.patch_types import (
+from noxu.registry.resource import (
     APPLY_CBOR,
     APPLY_PATCH,
     JSON_PATCH,

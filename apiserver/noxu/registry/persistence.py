@@ -8,13 +8,16 @@ repeats it until the request's deadline.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Awaitable, Sequence
-from typing import Final
+from time import perf_counter
+from typing import Final, Literal, TypeVar
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
+from noxu.instruments import MAX_SERIES, Counter, Family, Histogram, Labels
+from noxu.registry import storage_form
 from noxu.registry.cache import WatchCache
-from noxu.registry.store_metrics import StoreMetrics
 from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
 from noxu_storage.store import Store
@@ -23,6 +26,15 @@ from noxu_storage.types import Conflict, Key, OutcomeUnknown, Revision, StoreErr
 MAX_ATTEMPTS: Final = (
     1000  # five times as many as requests that write at the same time; each means that another has written
 )
+
+T = TypeVar("T")
+Operation = Literal["create", "update", "delete"]
+
+BUCKETS: Final = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0
+)  # fmt: skip
+_FIRST: Final = BUCKETS[0]
+LABELS: Final = ("operation", "group", "resource")
 
 
 class Persistence:
@@ -83,11 +95,13 @@ class Persistence:
     async def _put(self, entry: StoredObject, expected: Revision, replaced: bytes | None) -> None:
         """Store an entry, and wait until the cache has it. Raises Conflict, ApiError."""
         entries = self._cache.expected
+        # so the cache takes this entry, with its rendering, instead of decoding what the log brings
         entries[entry.key] = entry
         try:
-            put = self._store.put(entry.key, entry.written, expected=expected, replaced=replaced)
+            stored = entry.stored if entry.cbor is None else entry.cbor
+            put = self._store.put(entry.key, stored, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
-            if entry.revision > self._cache.revision:
+            if entry.revision > self._cache.revision:  # else the cache was told meanwhile, as in memory
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
             raise unknown_outcome() from None
@@ -95,8 +109,8 @@ class Persistence:
             raise errors.plain_error(str(refused)) from None
         finally:
             if entries.get(entry.key) is entry:
-                del entries[entry.key]
-            entry.cbor = None
+                del entries[entry.key]  # unless a later write has put its own there
+            entry.cbor = None  # it was for the store only: reads are served from JSON
 
     async def remove(self, entry: StoredObject) -> Revision:
         """Delete an entry: the revision of the deletion, 0 if `entry` is no longer the stored one.
@@ -144,3 +158,61 @@ async def attempt_again(attempts: int, what: errors.Qualified, name: str) -> int
 
 def unknown_outcome() -> ApiError:
     return errors.internal_error("the outcome of the write is unknown: storage failed while committing it")
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+
+class StoreMetrics:
+    """The numbers of requests to the store (apiserver's pkg/storage/etcd3/metrics): writes, since reads are from the cache.
+
+    They have the names of etcd's, which dashboards and alerts know, whichever store it is. A write ends when it is durable. One
+    that conflicts with another is no error.
+    """
+
+    def __init__(self) -> None:
+        self._durations = Histogram(
+            "etcd_request_duration_seconds",
+            "Etcd request latency in seconds for each operation and object type.",
+            LABELS,
+            BUCKETS,
+        )
+        self._known: dict[tuple[Operation, str], list[float]] = {}
+        self._errors = Counter(
+            "etcd_request_errors_total", "Etcd failed request counts for each operation and object type.", *LABELS
+        )
+
+    async def measured(self, operation: Operation, key: Key, request: Awaitable[T]) -> T:
+        """The result of a request to the store."""
+        began = perf_counter()
+        try:
+            return await request
+        except Conflict:
+            raise
+        except StoreError:
+            self._errors.add(_labels(operation, key.collection))
+            raise
+        finally:
+            seconds = perf_counter() - began
+            series = self._known.get((operation, key.collection)) or self._series(operation, key.collection)
+            series[0 if seconds <= _FIRST else bisect_left(BUCKETS, seconds)] += 1
+            series[-1] += seconds  # a list that `_durations` shares: what a scrape reads
+
+    def _series(self, operation: Operation, collection: str) -> list[float]:
+        if len(self._known) >= MAX_SERIES:
+            self._known.clear()  # they are made again from `_durations`, which bounds them
+        found = self._known[operation, collection] = self._durations.series(_labels(operation, collection))
+        return found
+
+    def families(self) -> list[Family]:
+        durations = self._durations.family()
+        counts: list[tuple[Labels, float]] = [
+            (values, sum(numbers[:-1])) for values, numbers in durations.numbers if not isinstance(numbers, float)
+        ]
+        about = "Etcd request counts for each operation and object type."
+        return [durations, Family("etcd_requests_total", "counter", about, LABELS, counts), self._errors.family()]
+
+
+def _labels(operation: Operation, collection: str) -> Labels:
+    group, _, plural = storage_form.group_and_plural(collection).partition("/")
+    return operation, group, plural

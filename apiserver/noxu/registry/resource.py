@@ -24,6 +24,7 @@ from noxu.crd import types as crd
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
 from noxu.registry import storage_form
+from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
@@ -34,6 +35,16 @@ if TYPE_CHECKING:
 
 CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """The order in which upstream lists them in discovery."""
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+APPLY_CBOR: Final = "application/apply-patch+cbor"
+APPLY_PATCHES: Final = (APPLY_PATCH, APPLY_CBOR)
+CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+BUILT_IN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+"""The media types of patches that kinds accept, in the order in which errors and OpenAPI list them."""
 
 
 class ResourceType(Enum):
@@ -436,3 +447,29 @@ class Versions:
     def of(self, value: Object) -> Resource:
         """The version of a stored object, or the storage version if its own version no longer exists."""
         return self._by_api_version.get(value.get("apiVersion", ""), self.storage)
+
+
+async def prepared(versions: Versions) -> None:
+    """Return when what is compiled from the schemas of a resource is made. Raises ApiError Timeout if that takes too long.
+
+    It is made at the first request: a server may have hundreds of definitions and use a few. Until then a resource has its
+    names, columns and selectable fields; its schemas are bytes of the stored definition (`Resource.keep_encoded`). The requests
+    that arrive meanwhile wait for the same work. Whatever uses a resource without a request finds the same, as every part is
+    also computed when it is used.
+    """
+    if versions.is_prepared:
+        return
+    size = sum(resource.size for resource in versions.all)
+    if size <= LOOP_LIMIT:
+        versions.prepare()
+        return
+    if versions.preparing is None:
+        versions.preparing = asyncio.ensure_future(_prepare(versions, size))
+    await asyncio.shield(versions.preparing)
+
+
+async def _prepare(versions: Versions, size: int) -> None:
+    try:
+        await offload(size, versions.prepare)
+    finally:
+        versions.preparing = None

@@ -20,15 +20,13 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.crd import types
 from noxu.registry import storage_form
-from noxu.registry.draft import Action, Body, WriteRequest
+from noxu.registry.draft import Action, Body, Writer, WriteRequest
 from noxu.registry.offload import offload
-from noxu.registry.patch_types import MERGE_PATCH
 from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.resource import MERGE_PATCH, Resource
 from noxu.registry.served_resources import ServedResources
 from noxu.registry.storage_form import as_json
 from noxu.registry.stored_object import StoredObject, object_at
-from noxu.registry.writer import Writer
 from noxu.values import Json, Object
 from noxu_storage.store import Store
 from noxu_storage.types import Conflict, Corrupt, Key, KeyValue, Prefix

@@ -13,10 +13,12 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from noxu.api.field import FieldError, Path
 from noxu.go.time import format_time, unix_nanos
-from noxu.registry import builtin, custom, definitions
-from noxu.registry.draft import Draft
-from noxu.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType
+from noxu.registry import builtin, custom, definitions, stored_object
+from noxu.registry.custom import shape_stored
+from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType, Versions
 from noxu.values import Object
 
 
@@ -139,3 +141,32 @@ def _mark(metadata: Object, moment: str, seconds: int, passed: int) -> None:
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = int((datetime.min.replace(tzinfo=UTC) - _EPOCH).total_seconds())
 _LAST: Final = int((datetime.max.replace(microsecond=0, tzinfo=UTC) - _EPOCH).total_seconds())
+
+
+# -- stored objects under another schema ----------------------------------------------------------------------------------
+
+
+class Revalidation(NamedTuple):
+    """The errors of an object, and the paths of the fields that pruning hides."""
+
+    resource: Resource
+    errors: list[FieldError]
+    hidden: list[Path]
+
+
+def revalidate(stored: Object, versions: Versions) -> Revalidation:
+    """Validate a stored custom resource by the current schema of its CRD; it is changed in place.
+
+    When the schema of a CRD changes, stored objects are not rewritten. A read prunes them and fills in defaults, so fields that
+    the schema no longer describes are hidden until the next write removes them. Nothing validates them before the next write,
+    and then ratcheting may ignore errors. Here the object, as a read returns it, is validated like a new object, at its stored
+    version, or at the storage version if its own version no longer exists.
+    """
+    resource = versions.of(stored)
+    stored["apiVersion"] = resource.api_version
+    hidden = shape_stored(resource, stored)
+    stored_object.read(resource, stored)
+    draft = Draft(WriteRequest(Action.CREATE, resource))
+    draft.new = stored
+    STRATEGIES[resource.type].validate(draft)
+    return Revalidation(resource, draft.outcome.errors, hidden)

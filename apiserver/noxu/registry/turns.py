@@ -333,6 +333,11 @@ def _import(module: str, name: str) -> None:
         _imported.add((module, name))
 
 
+def in_loop() -> bool:
+    """Whether work runs in the event loop under a LoopBudget: it is repeated in a thread if it raises LoopBudgetExceeded."""
+    return type(CURRENT.get()) is LoopBudget
+
+
 class ThreadBudget(_Budget):
     """For work in a thread: it ends with an error when it takes too long, and without one when it is cancelled.
 

@@ -27,7 +27,7 @@ from noxu.kinds.policy_rules import (
 )
 from noxu.registry.access import AccessAttributes
 from noxu.registry.draft import Draft
-from noxu.registry.turns import LoopBudgetExceeded
+from noxu.registry.turns import LoopBudgetExceeded, in_loop
 from noxu.security.authorization import MASTERS
 from noxu.security.rbac import RoleKey, RolePolicy
 from noxu.values import Object, equal
@@ -84,7 +84,7 @@ def _check_binding(policy: RolePolicy, draft: Draft) -> None:
         raise plain_error(key.missing)
     if role is None:
         raise not_found(Qualified(GROUP, _PLURALS[kind]), name)
-    if draft.in_loop and len(role.rules) > IN_LOOP:
+    if in_loop() and len(role.rules) > IN_LOOP:
         raise LoopBudgetExceeded
     _check_held(policy, draft, [rule.manifest for rule in role.rules])
 
@@ -112,14 +112,14 @@ def _without_its_fields(value: Object) -> Object:
 def _rules_of(policy: RolePolicy, draft: Draft) -> tuple[list[Object], list[str]]:
     """(The rules of the user, the errors on the way)."""
     rules, lacking = policy.rules_held(draft.request.user, draft.request.namespace)
-    if draft.in_loop and len(rules) > IN_LOOP:
+    if in_loop() and len(rules) > IN_LOOP:
         raise LoopBudgetExceeded
     return [rule.manifest for rule in rules], [key.not_found for key in lacking]
 
 
 def _check_held(policy: RolePolicy, draft: Draft, rules: Sequence[Object]) -> None:
     """Refuse the object if its writer does not have all permissions of the rules (ConfirmNoEscalation)."""
-    if draft.in_loop and sum(map(size, rules)) > IN_LOOP:
+    if in_loop() and sum(map(size, rules)) > IN_LOOP:
         raise LoopBudgetExceeded
     user = draft.request.user
     held, errors = _rules_of(policy, draft)

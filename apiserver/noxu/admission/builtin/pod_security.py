@@ -173,7 +173,7 @@ async def _validate_namespace(request: Attributes) -> None:
 
 async def _violating_pods(request: Attributes, standard: Standard) -> list[str]:
     """Warnings about the pods of a namespace: those with the same violations are counted."""
-    name, resource = request.draft.name or request.name, resource_of(request, "", "pods")
+    name, resource = request.draft.request.admitted_name or request.name, resource_of(request, "", "pods")
     collection = await request.reader.collection(resource)
     keys = collection.select(f"{name}/")
     entries = [collection.entries[key] for key in keys[:MAX_PODS]]

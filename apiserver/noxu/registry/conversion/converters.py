@@ -28,8 +28,7 @@ from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.cache import Change
 from noxu.registry.conversion.metrics import ConversionMetrics
 from noxu.registry.offload import offload
-from noxu.registry.preparation import prepared
-from noxu.registry.resource import Converted, Converter, Resource, Versions
+from noxu.registry.resource import Converted, Converter, Resource, Versions, prepared
 from noxu.registry.stored_object import StoredObject, converted_entry, render, served_bytes
 from noxu.values import Object
 

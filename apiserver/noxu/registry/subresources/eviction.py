@@ -12,7 +12,7 @@ from noxu.api import errors
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.selectors import label_selector
 from noxu.registry.access import User
-from noxu.registry.delete_options import delete_body_from_object, delete_options
+from noxu.registry.deletion import delete_body_from_object, delete_options
 from noxu.registry.draft import (
     SUCCESS,
     Action,
@@ -21,13 +21,13 @@ from noxu.registry.draft import (
     Draft,
     Options,
     Preconditions,
+    Writer,
     WriteRequest,
 )
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import object_at
 from noxu.registry.subresources import pods
-from noxu.registry.writer import Writer
 from noxu.values import Object
 
 ATTEMPTS: Final = 20

@@ -1,6 +1,8 @@
-"""The last stages of a write: encode the object, write it to the store, and wait until its controller has seen it.
+"""The last phase of a write: from an object to bytes, to the store, and to what follows from it.
 
-As all stages, they are functions of one `Draft` (see `registry.stages`).
+    new ── encode ──► written.entry ── claim, persist ──► the log ──► the cache ── wait_for_controllers ──► the answer
+
+The bytes that are stored are the bytes that are served: they are encoded once, and the cache, reads and watches share them.
 """
 
 from __future__ import annotations
@@ -9,19 +11,36 @@ from collections.abc import Awaitable
 from typing import Final
 
 from noxu.api import codec, errors
+from noxu.api.errors import TOO_LARGE, TOO_LARGE_TO_SEND, plain_error
 from noxu.go.text import parse_uint
+from noxu.registry import strategies
+from noxu.registry.claims import Claimed
 from noxu.registry.conversion.converters import at_storage_version
-from noxu.registry.draft import Action, Draft, Written
-from noxu.registry.limits import SIZE_CHECKED, check_size
+from noxu.registry.draft import (
+    EXACT,
+    VALID,
+    Action,
+    Draft,
+    NameTaken,
+    NewScale,
+    Stored,
+    Superseded,
+    Written,
+)
 from noxu.registry.offload import offload
-from noxu.registry.reader import Follower, key_of, unreadable
+from noxu.registry.reader import Follower, key_of, storage_key, unreadable
 from noxu.registry.resource import Resource
-from noxu.registry.stages import NameTaken, Superseded, is_dry_run, metadata_of, terminating
 from noxu.registry.storage_form import as_json
 from noxu.registry.stored_object import StoredObject, new_entry, render
 from noxu.registry.strategies import finalization_of
+from noxu.registry.write.decide import terminating
 from noxu.values import Object
 from noxu_storage.types import Conflict, Corrupt, Key
+
+
+def is_dry_run(draft: Draft) -> bool:
+    """Whether nothing is to be written."""
+    return draft.request.options.dry_run or draft.request.delete_options.dry_run
 
 
 def encode(draft: Draft) -> Awaitable[None] | None:
@@ -29,19 +48,18 @@ def encode(draft: Draft) -> Awaitable[None] | None:
 
     Its selfLink, which admission and the answer to a dry run have, is not stored (upstream's PrepareObjectForStorage).
     """
-    if _is_to_be_removed(draft):
+    stored = draft.stored
+    if stored is not None and _is_to_be_removed(draft):
         return None
-    metadata = metadata_of(draft)
+    metadata = draft.new["metadata"]
     if "selfLink" in metadata and not is_dry_run(draft):
         draft.new = draft.new | {"metadata": {name: metadata[name] for name in metadata if name != "selfLink"}}
     resource, new = draft.resource, draft.new
-    if draft.request.action is Action.CREATE and not is_dry_run(draft):
-        _refuse_resource_version(new["metadata"])
-    found = draft.found
-    key = found.key if found is not None else key_of(resource, draft.request.namespace, new["metadata"]["name"])
+    if draft.request.action is Action.CREATE and "resourceVersion" in metadata and not is_dry_run(draft):
+        _refuse_resource_version(metadata)
     if resource.versions.converter is not None and resource.versions.storage is not resource:
-        return _encode_converted(draft, key)
-    draft.entry = _entry(resource, key, new, draft)
+        return _encode_converted(draft)
+    draft.written = Written(_entry(draft, new))  # from here on the object is bytes; `draft.new` is for messages
     return None
 
 
@@ -58,33 +76,35 @@ def _refuse_resource_version(metadata: Object) -> None:
         raise errors.plain_error("resourceVersion should not be set on objects to be created")
 
 
-async def _encode_converted(draft: Draft, key: Key) -> None:
+async def _encode_converted(draft: Draft) -> None:
     [value], weight = await at_storage_version(draft.new, draft.resource.versions.storage, draft.weight)
-    draft.entry = await offload(weight, _entry, draft.resource, key, value, draft)
+    draft.written = Written(await offload(weight, _entry, draft, value))
 
 
-def _entry(resource: Resource, key: Key, value: Object, draft: Draft) -> StoredObject:
+def _entry(draft: Draft, value: Object) -> StoredObject:
     """The entry of a draft's object, which is at the resource's version or already at the storage version.
 
     Its defaults are filled in, unless it is a write to /scale, which may create maps; then the next read does it.
     """
-    complete, persistence = draft.scale is None, draft.environment.persistence
+    resource, persistence, stored = draft.resource, draft.environment.persistence, draft.stored
     storage = resource.versions.storage
     if storage is not resource and value["apiVersion"] != storage.api_version:
         value = storage.codec.convert(storage, codec.decode_stored(codec.encode(value, sort_keys=False)))
-    served_as_stored = complete and storage is resource and resource.serves_as_stored
+    is_complete = not isinstance(draft.sent, NewScale)
+    served_as_stored = is_complete and storage is resource and resource.serves_as_stored
+    name = draft.new["metadata"]["name"]
     entry = new_entry(
-        key,
+        key_of(resource, draft.request.namespace, name) if stored is None else stored.entry.key,
         storage,
         value,
         served_as_stored=served_as_stored,
-        valid=draft.valid,
-        exact=draft.valid and storage is resource and resource.is_exact,
+        valid=draft.form >= VALID,
+        exact=draft.form is EXACT,
         as_cbor=persistence.as_cbor,
         as_protobuf=persistence.as_protobuf,
     )
     if not served_as_stored:
-        render(entry, storage.versions)
+        render(entry, storage.versions)  # before it is shared: a read finds it rendered
     return entry
 
 
@@ -95,9 +115,7 @@ def _is_to_be_removed(draft: Draft) -> bool:
     """
     if draft.operation == "DELETE":
         return not draft.new
-    if draft.found is None:
-        return False
-    metadata = metadata_of(draft)
+    metadata = draft.new["metadata"]
     if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
         return False
     if draft.old is not None and draft.old["metadata"].get("deletionGracePeriodSeconds"):
@@ -106,16 +124,39 @@ def _is_to_be_removed(draft: Draft) -> bool:
     return finalization is None or not finalization.held(draft.new)
 
 
-async def persist(draft: Draft) -> None:
+def claim(draft: Draft) -> Awaitable[None] | None:
+    """Claim what `allocate` took, where several servers share the store."""
+    reservation = draft.chosen.reservation
+    if reservation is None or is_dry_run(draft):
+        return None
+    claiming = reservation.claim()
+    return None if claiming is None else _claimed(claiming)
+
+
+async def _claimed(claiming: Awaitable[None]) -> None:
+    try:
+        await claiming
+    except Claimed:
+        raise Superseded from None
+
+
+def persist(draft: Draft) -> Awaitable[None]:
     """Write to the store if the stored object is still the one that was found. Raises Superseded if not."""
-    if draft.entry is None:
-        await _remove(draft)
-    elif draft.found is None:
-        await _create(draft, draft.entry)
-    else:
-        await _replace(draft, draft.found, draft.entry)
-        if draft.removed_at_once:
-            await _remove_marked(draft, draft.entry)
+    entry = None if draft.written is None else draft.written.entry
+    if entry is None:
+        return _remove(draft)
+    if draft.stored is None:
+        return _create(draft, entry)
+    if draft.operation == "DELETE" and _is_over(draft):
+        return _mark_and_remove(draft, draft.stored, entry)
+    return _replace(draft, draft.stored, entry)
+
+
+def _is_over(draft: Draft) -> bool:
+    """Whether a deletion has marked an object whose grace period is 0: it is removed when that is stored."""
+    metadata = draft.new["metadata"]
+    is_graceful = strategies.has_grace_periods(draft.resource)
+    return is_graceful and metadata.get("deletionGracePeriodSeconds") == 0 and not metadata.get("finalizers")
 
 
 async def _create(draft: Draft, entry: StoredObject) -> None:
@@ -126,14 +167,14 @@ async def _create(draft: Draft, entry: StoredObject) -> None:
         existing = (await draft.environment.reader.collection(resource)).entries.get(entry.key)
         if existing is not None:
             raise _key_exists(draft, entry.key, existing.stored)
-        draft.note(DRY_RUN)
+        draft.note(DRY_RUN)  # nothing reaches the store
         version = draft.new["metadata"].get("resourceVersion") or ""
         draft.written = Written(entry, created=True, unstored_version=version)
         return
-    if len(entry.written) > SIZE_CHECKED:
+    if len(entry.stored if entry.cbor is None else entry.cbor) > SIZE_CHECKED:
         check_size(resource, entry, update=False)
     if not draft.request.internal:
-        draft.environment.admission.check_again(draft)
+        draft.environment.admission.check_again(draft)  # nothing waits between this and the place in the queue
     try:
         await draft.environment.persistence.create(entry)
     except Conflict as conflict:
@@ -144,9 +185,9 @@ async def _create(draft: Draft, entry: StoredObject) -> None:
         raise exists from None
     except Corrupt as corrupt:
         raise unreadable(resource, entry.key, corrupt.keys.get(entry.key, 0)) from None
-    if draft.trace is not None:
+    if draft.outcome.trace is not None:
         draft.note(f"created at resourceVersion {entry.revision}")
-    draft.written = Written(entry, created=True)
+    draft.written = Written(entry, created=True)  # the cache has this entry by now: reads share its bytes
 
 
 def _is_terminating_now(draft: Draft) -> bool:
@@ -159,43 +200,44 @@ def _is_terminating_now(draft: Draft) -> bool:
     return versions is None or versions.terminating
 
 
-async def _replace(draft: Draft, found: StoredObject, entry: StoredObject) -> None:
+async def _replace(draft: Draft, stored: Stored, entry: StoredObject) -> None:
+    before = stored.entry
     if is_dry_run(draft):
-        entry.revision = found.revision
+        entry.revision = before.revision  # the entry is not shared yet: a dry run shows the old number
         draft.note(DRY_RUN)
-        draft.written = Written(entry)
         return
-    if entry.stored == found.stored and entry.is_cbor == found.is_cbor:
+    if entry.stored == before.stored and entry.is_cbor == before.is_cbor:
         draft.note(UNCHANGED)
-        draft.written = Written(draft.shown)
+        draft.written = Written(stored.shown)  # the entry of the cache itself, whose bytes are sent
         return
-    if draft.operation != "DELETE" and len(entry.written) > SIZE_CHECKED:
+    if draft.operation != "DELETE" and len(entry.stored if entry.cbor is None else entry.cbor) > SIZE_CHECKED:
         check_size(draft.resource, entry, update=True)
-    if not await draft.environment.persistence.replace(found, entry):
+    if not await draft.environment.persistence.replace(before, entry):  # compare and set, by revision
         raise Superseded
-    if draft.trace is not None:
+    if draft.outcome.trace is not None:
         draft.note(f"stored at resourceVersion {entry.revision}")
-    draft.written = Written(entry)
 
 
 async def _remove(draft: Draft) -> None:
-    found, shown = draft.found, draft.shown
-    assert found is not None
-    assert shown is not None
-    revision = found.revision if is_dry_run(draft) else await draft.environment.persistence.remove(found)
+    stored = draft.stored
+    assert stored is not None
+    before = stored.entry
+    revision = before.revision if is_dry_run(draft) else await draft.environment.persistence.remove(before)
     if not revision:
         raise Superseded
     if draft.operation == "DELETE":
-        entry = shown if draft.resource.is_custom else shown.with_revision(revision)
+        # the copy shares its bytes
+        entry = stored.shown if draft.resource.is_custom else stored.shown.with_revision(revision)
         draft.written = Written(entry, deleted=True, uid=_old_uid(draft))
         return
     draft.note(REMOVED)
-    metadata_of(draft)["resourceVersion"] = str(found.revision)  # the answer keeps its old resourceVersion
+    draft.new["metadata"]["resourceVersion"] = str(before.revision)  # the answer keeps its old resourceVersion
     draft.written = Written(None, draft.new, deleted=True)
 
 
-async def _remove_marked(draft: Draft, entry: StoredObject) -> None:
-    """Remove an object that has been marked as being deleted. Another client may have done it meanwhile."""
+async def _mark_and_remove(draft: Draft, stored: Stored, entry: StoredObject) -> None:
+    """Store that an object is being deleted, then remove it. Another client may have done it meanwhile."""
+    await _replace(draft, stored, entry)
     revision = entry.revision
     if not is_dry_run(draft):
         revision = await draft.environment.persistence.remove(entry)
@@ -212,7 +254,11 @@ def _old_uid(draft: Draft) -> str:
 
 
 DRY_RUN: Final = "a dry run: nothing is written"
+
+
 UNCHANGED: Final = "nothing changed: nothing is written"
+
+
 REMOVED: Final = "the last finalizer is removed: the object is deleted"
 
 
@@ -224,7 +270,7 @@ def _key_exists(draft: Draft, key: Key, stored: bytes) -> Exception:
     inside.
     """
     request = draft.request
-    is_generated = request.action is Action.CREATE and bool(draft.name)
+    is_generated = bool(draft.chosen.name)
     if request.action is not Action.CREATE and key == key_of(draft.resource, request.namespace, request.name):
         return Superseded()
     make = errors.generate_name_conflict if draft.new["metadata"].get("generateName") else errors.already_exists
@@ -234,15 +280,47 @@ def _key_exists(draft: Draft, key: Key, stored: bytes) -> Exception:
     return NameTaken(error) if is_generated else error
 
 
-def settle(draft: Draft) -> Awaitable[None] | None:
+# -- the size -----------------------------------------------------------------------------------------------------------
+
+
+MAX_REQUEST: Final = 1_572_864  # bytes
+
+
+MAX_SENT: Final = 2_097_152  # bytes
+
+
+SIZE_CHECKED: Final = MAX_REQUEST // 2  # bytes of an object; keys are at most a few hundred
+
+
+_CREATE: Final = (2, 41)  # (keys in the transaction, its other bytes)
+
+
+_UPDATE: Final = (3, 49)
+
+
+def check_size(resource: Resource, entry: StoredObject, *, update: bool) -> None:
+    """Raises ApiError for an object that is too large for etcd. Objects up to SIZE_CHECKED always fit."""
+    keys, more = _UPDATE if update else _CREATE
+    key = storage_key(resource, entry.key).encode("utf-8", "surrogateescape")
+    size = len(entry.written) + keys * len(key) + more
+    if size > MAX_SENT:
+        raise plain_error(TOO_LARGE_TO_SEND.format(size, MAX_SENT))
+    if size > MAX_REQUEST:
+        raise plain_error(TOO_LARGE)
+
+
+# -- what follows -------------------------------------------------------------------------------------------------------
+
+
+def wait_for_controllers(draft: Draft) -> Awaitable[None] | None:
     """Wait until the controller of the collection has reconciled the object, for example until a definition is served."""
     follower = draft.environment.followers.get(draft.resource.collection)
     if follower is None or draft.written is None or draft.written.entry is None or is_dry_run(draft):
         return None
-    return _settled(follower, draft.written.entry)
+    return _until_reconciled(follower, draft.written.entry)
 
 
-async def _settled(follower: Follower, entry: StoredObject) -> None:
+async def _until_reconciled(follower: Follower, entry: StoredObject) -> None:
     try:
         await follower.settled(entry.key.name)
     finally:

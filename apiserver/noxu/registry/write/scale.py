@@ -1,4 +1,4 @@
-"""The stages of a write to /scale, which writes the replicas of an object as an autoscaling/v1 Scale.
+"""The first phase of a write to /scale, which writes the replicas of an object as an autoscaling/v1 Scale.
 
 They replace decoding: their result is the stored object with new replicas and their owners. The stages after them are
 those of an update.
@@ -17,10 +17,10 @@ from noxu.kinds.meta import SCALE
 from noxu.registry import ownership, scale
 from noxu.registry.bodies import CBOR, decode_body, unknown_element
 from noxu.registry.builtin import SCALE_RESOURCE
-from noxu.registry.draft import Draft
+from noxu.registry.draft import Configuration, Draft, NewScale
 from noxu.registry.patch import ObjectPatch, invalid_patch
-from noxu.registry.stages import check_name, check_namespace, report_repeated_keys
 from noxu.registry.stored_object import object_at
+from noxu.registry.write.arrive import check_name, check_namespace, report_repeated_keys
 from noxu.values import Object
 
 _EXPECTED: Final = meta.GroupVersionKind("autoscaling", "v1", "Scale")
@@ -48,8 +48,8 @@ def read_scale(draft: Draft) -> None:
     if decoded.error or (complaints and draft.request.options.field_validation == "Strict"):
         raise errors.bad_request(_UNDECODABLE)
     draft.outcome.warnings += complaints
-    draft.scale = decoded.value
-    _address(draft, decoded.value["metadata"])
+    draft.sent = NewScale(decoded.value)  # until `set_scale`: then with the owners of its replicas
+    _check_url(draft, decoded.value["metadata"])
 
 
 def _read_typed(draft: Draft) -> None:
@@ -73,8 +73,8 @@ def _read_typed(draft: Draft) -> None:
     if complaints and validation == "Strict":
         raise codec.cannot_be_handled(claimed, "Scale", codec.strict_decoding_error(complaints))
     draft.outcome.warnings += complaints
-    draft.scale = value
-    _address(draft, value["metadata"])
+    draft.sent = NewScale(value)
+    _check_url(draft, value["metadata"])
 
 
 def check_scale(draft: Draft) -> None:
@@ -82,9 +82,8 @@ def check_scale(draft: Draft) -> None:
     if draft.resource.is_custom:
         return
     shown = scale.scale_of(draft.new, draft.resource)
-    found = meta.validate_object_meta(
-        (draft.scale or shown)["metadata"], namespaced=draft.resource.namespaced, name_rule=subdomain_name
-    )
+    new = draft.sent.value if isinstance(draft.sent, NewScale) else shown
+    found = meta.validate_object_meta(new["metadata"], namespaced=draft.resource.namespaced, name_rule=subdomain_name)
     replicas = shown["spec"].get("replicas", 0)
     if replicas < 0:
         found.append(field.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
@@ -97,12 +96,12 @@ def _is_scale(value: Object) -> bool:
     return (value.get("kind") or "Scale") == "Scale" and (value.get("apiVersion") or _API_VERSION) == _API_VERSION
 
 
-def _address(draft: Draft, metadata: Object) -> None:
+def _check_url(draft: Draft, metadata: Object) -> None:
     """Compare the namespace and name of a Scale with the URL. Raises ApiError."""
     request = draft.request
     check_namespace(metadata, request.namespace)
     if request.namespace:
-        metadata["namespace"] = request.namespace
+        metadata["namespace"] = request.namespace  # of the Scale, in place
     check_name(metadata, request.name)
 
 
@@ -119,19 +118,19 @@ def read_scale_patch(draft: Draft) -> None:
     content, media_type, _ = draft.request.body
     assert isinstance(content, bytes)
     validation = draft.request.options.field_validation
-    draft.patch = ObjectPatch(media_type, content, SCALE, field_validation=validation)
+    draft.sent = ObjectPatch(media_type, content, SCALE, field_validation=validation)
 
 
 def set_scale(draft: Draft) -> None:
     """Write the replicas of the sent Scale into the stored object."""
-    assert draft.scale is not None
-    _put(draft, _stored(draft), draft.scale)
+    assert isinstance(draft.sent, NewScale)
+    _put(draft, _stored(draft), draft.sent.value)
 
 
 def patch_scale(draft: Draft) -> None:
     """Write the replicas of the patched Scale into the stored object."""
-    patch, draft.patch = draft.patch, None
-    assert patch is not None
+    patch = draft.sent
+    assert isinstance(patch, ObjectPatch)
     stored = _stored(draft)
     shown = ownership.owned_scale(stored, draft.resource)
     patched = patch.apply(shown)
@@ -145,32 +144,32 @@ def patch_scale(draft: Draft) -> None:
     if complaints and draft.request.options.field_validation == "Strict":
         raise invalid_patch(patch.text(shown), codec.strict_decoding_error(complaints))
     draft.outcome.warnings += complaints
-    _address(draft, decoded.value["metadata"])
+    _check_url(draft, decoded.value["metadata"])
     _put(draft, stored, decoded.value)
 
 
 def merge_scale(draft: Draft) -> None:
     """Write the replicas of the applied Scale into the stored object (in upstream a forced apply fails)."""
-    config, draft.configuration = draft.configuration, None
-    assert config is not None
+    config = draft.sent
+    assert isinstance(config, Configuration)
     stored, options = _stored(draft), draft.request.options
     live = ownership.owned_scale(stored, draft.resource)
     merged = manager.apply(
-        live, config, ownership.SCALE, manager=options.field_manager, force=options.force, now=draft.now
+        live, config.value, ownership.SCALE, manager=options.field_manager, force=options.force, now=draft.now
     )
     report_repeated_keys(draft)
     decoded = decode(SCALE, merged.value)  # a configuration may leave out or withdraw every field
     if decoded.error:
         raise errors.plain_error(decoded.error)
     new = decoded.value
-    _address(draft, new["metadata"])
+    _check_url(draft, new["metadata"])
     _put(draft, stored, new, new["metadata"].get("managedFields"))
 
 
 def _stored(draft: Draft) -> Object:
     """A copy of the stored object, to be changed."""
-    assert draft.shown is not None
-    return object_at(draft.shown, draft.resource)
+    assert draft.stored is not None
+    return object_at(draft.stored.shown, draft.resource)  # decoded for this draft: `put` changes it in place
 
 
 def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None = None) -> None:
@@ -184,6 +183,6 @@ def _put(draft: Draft, stored: Object, new: Object, owners: list[Object] | None 
     stored["metadata"]["managedFields"] = to_parent(
         stored["metadata"].get("managedFields"), owners, resource.api_version, paths, resource.versions.recurring
     )
-    scale.put(stored, resource, new)
-    draft.new = stored
-    draft.scale = {**new, "metadata": {**metadata, "managedFields": owners}} if owners else new
+    scale.put(stored, resource, new)  # in place: replicas, and the resourceVersion to compare
+    draft.new = stored  # the changed copy; `draft.old` is another
+    draft.sent = NewScale({**new, "metadata": {**metadata, "managedFields": owners}} if owners else new)
