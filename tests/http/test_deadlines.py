@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.http.deadlines import Deadlines
+from noxu.http.app import Deadlines
 from tests.timing import hang_guard
 
 PAST, SOON, LATER, NEVER = -1.0, 0.02, 1000.0, math.inf  # seconds from now
