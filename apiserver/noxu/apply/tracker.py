@@ -51,11 +51,6 @@ def relabel(value: Object, version: str) -> Object:
     return {**value, "apiVersion": version}
 
 
-def unchanged(value: Object) -> Object:
-    """The written form of custom resources."""
-    return value
-
-
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Tracker:
     """One resource (or subresource) at the version of the request.
@@ -65,8 +60,9 @@ class Tracker:
     version; it raises MissingVersion for one that does not exist, and ApiError if it fails. `empty` is the object that a
     create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with sorted keys.
     `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives an object without
-    the empty fields that Go leaves out, which have no owner. `created` does so for an object that is created, of which whole
-    atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of the resource share.
+    the empty fields that Go leaves out, which have no owner; None: custom resources keep them. `created` does so for an object
+    that is created, of which whole atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of
+    the resource share.
     """
 
     version: str
@@ -79,7 +75,7 @@ class Tracker:
     empty: Object = dataclasses.field(default_factory=dict)
     custom: bool = True
     implied: bool = False
-    written: Callable[[Object], Object] = unchanged
+    written: Callable[[Object], Object] | None = None
     created: Callable[[Object], Object] | None = None
     recurring: RecurringSets = dataclasses.field(default_factory=RecurringSets, repr=False)
     _known_ignored: dict[str, tuple[frozenset[str], bool]] = dataclasses.field(

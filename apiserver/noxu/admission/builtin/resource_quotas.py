@@ -29,9 +29,8 @@ from noxu.api import errors
 from noxu.apply import manager
 from noxu.go.quantity import compare, sign
 from noxu.registry import ownership
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, new_entry, object_at
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at
 from noxu.values import Object
 
 MANAGER: Final = "kube-apiserver"
