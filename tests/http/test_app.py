@@ -13,7 +13,7 @@ import pytest
 
 from conformance.client import DEFINITIONS
 from noxu.api import errors
-from noxu.http import filters, routing
+from noxu.http import app, filters
 from noxu.http.answer import Answer
 from noxu.http.app import call_all
 from noxu.http.exchange import Exchange
@@ -35,7 +35,7 @@ async def served() -> AsyncIterator[ServedApp]:
 
 def answering(monkeypatch: pytest.MonkeyPatch, handler: Handler) -> None:
     """Answer requests for resources with `handler`."""
-    monkeypatch.setattr(routing, "handler_of", lambda resource, info: handler)
+    monkeypatch.setattr(app, "handler_of", lambda resource, info: handler)
 
 
 # -- the exchange -----------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def _initial_managers(live: Object | None, new: Object, tracker: Tracker) -> Man
         sent = _entries(new)
         if sent in ([], [{}]):
             return {}
-        if managers := _decoded(sent, tracker):
+        if sent is not None and (managers := _decoded(sent, tracker)):
             return managers
     return _decoded(_entries(live), tracker)
 
@@ -233,10 +233,11 @@ def _reconciled(managers: Managers, live: Object, versions: ObjectVersions) -> M
     """The managers with their sets adapted to the current types."""
     found: Managers = {}
     for manager, owned in managers.items():
-        try:
-            versions.at(live, owned.version)
-        except MissingVersion:
-            continue
+        if owned.version != live.get("apiVersion"):
+            try:
+                versions.at(live, owned.version)
+            except MissingVersion:
+                continue
         fields = reconcile(owned.fields, versions.tracker.types[owned.version])
         found[manager] = owned if fields is owned.fields else Owned(fields, owned.version, owned.time)
     return found

@@ -152,12 +152,13 @@ def _without(value: Object, names: frozenset[str]) -> Object:
     return {name: item for name, item in value.items() if name not in names}
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class ObjectVersions:
     """The objects of one write at all versions, each converted and checked once."""
 
-    def __init__(self, tracker: Tracker) -> None:
-        self.tracker = tracker
-        self._done: dict[tuple[int, str], tuple[Object, Object]] = {}  # with the source, which keeps its id in use
+    tracker: Tracker
+    _done: dict[tuple[int, str], tuple[Object, Object]] = dataclasses.field(init=False, default_factory=dict)
+    """With the source, which keeps its id in use."""
 
     def at(self, value: Object, version: str) -> Object:
         """The object at that version. Raises MissingVersion, ApiError or Failed."""
