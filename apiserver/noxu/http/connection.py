@@ -344,7 +344,8 @@ class Connection(Outgoing):
         else:
             self._check_framing(size)
         if self._head_bytes or len(self._queue) > 1 or not boundaries.body.is_eof():
-            self._count(size)  # its rest has not arrived, or it waits for the one before
+            self._is_counted = True  # its rest has not arrived, or it waits for the one before
+            self._clients.incoming.add(self, size)
         elif not self._tail:
             self._uncount()
 
