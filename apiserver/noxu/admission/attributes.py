@@ -257,7 +257,9 @@ def _owners(value: Object) -> list[Object]:
 
 def _newly_blocking(new: list[Object], old: list[Object]) -> list[Object]:
     blocking = {reference.get("uid") for reference in old if reference.get("blockOwnerDeletion")}
-    return [one for one in new if one.get("blockOwnerDeletion") and one.get("uid") not in blocking]
+    return [
+        reference for reference in new if reference.get("blockOwnerDeletion") and reference.get("uid") not in blocking
+    ]
 
 
 def _check_finalizers(draft: Draft, reference: Object) -> None:

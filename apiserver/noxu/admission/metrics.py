@@ -116,7 +116,7 @@ class AdmissionMetrics:
         )
 
     def families(self) -> list[Family]:
-        return [one.family() for one in vars(self).values()]
+        return [metric.family() for metric in vars(self).values()]
 
     # -- steps and plug-ins
 

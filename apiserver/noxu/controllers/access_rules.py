@@ -77,7 +77,7 @@ class AccessRuleController(Controller[str]):
         return self._learn(change.entry)
 
     def resync(self) -> Iterable[str]:
-        entries = [entry for found in (self.collection, *self.others) for entry in found.entries.values()]
+        entries = [entry for collection in (self.collection, *self.others) for entry in collection.entries.values()]
         for key in self._known - {entry.key for entry in entries}:
             self._forget(key)
         return [name for entry in entries for name in self._learn(entry)]
@@ -118,15 +118,17 @@ def aggregated(role: Object, roles: Mapping[str, Object]) -> list[Json]:
     """The rules of an aggregated role; `roles` are all roles by name."""
     from noxu.api.selectors import label_selector  # with the first aggregated role
 
-    found: list[Json] = []
-    for given in role["aggregationRule"].get("clusterRoleSelectors") or ():
-        selector = label_selector(given)
+    rules: list[Json] = []
+    for terms in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        selector = label_selector(terms)
         for name in sorted(roles):
-            other = roles[name]
-            if name == role["metadata"]["name"] or not selector.matches(other["metadata"].get("labels") or {}):
+            selected = roles[name]
+            if name == role["metadata"]["name"] or not selector.matches(selected["metadata"].get("labels") or {}):
                 continue
-            found += [rule for rule in other.get("rules") or () if not any(equal(rule, known) for known in found)]
-    return found
+            rules += [
+                rule for rule in selected.get("rules") or () if not any(equal(rule, present) for present in rules)
+            ]
+    return rules
 
 
 class ClusterRoleAggregationController(Controller[Key]):
@@ -158,7 +160,7 @@ class ClusterRoleAggregationController(Controller[Key]):
         role = self._roles.get(key)
         if role is None or role.get("aggregationRule") is None:
             return
-        rules = aggregated(role, {key.name: each for key, each in self._roles.items()})
+        rules = aggregated(role, {key.name: cluster_role for key, cluster_role in self._roles.items()})
         if equal(rules, role.get("rules") or []):
             return
         wanted = {

@@ -175,11 +175,11 @@ class LegacyTokenController(Reconciler[Used]):
         self._set_synchronised()
 
     async def reconcile(self, key: Used) -> None:
-        found = await self.reader.stored(self._secrets, *key)
-        if found is None:
+        stored = await self.reader.stored(self._secrets, *key)
+        if stored is None:
             return
         now = self.clock.now()
-        metadata = object_at(found, self._secrets)["metadata"]
+        metadata = object_at(stored, self._secrets)["metadata"]
         days = [(now + timedelta(days=n)).date().isoformat() for n in (0, 1)]  # clocks of other servers may be ahead
         if (metadata.get("labels") or {}).get(LAST_USED) in days:
             return

@@ -58,13 +58,13 @@ class APIServiceController(Controller[str]):
     def _update_served(self) -> set[str]:
         """The names of the APIServices whose group versions have come or gone."""
         defined = self.served_resources.current.defined.values()
-        found = {
+        served = {
             f"{version}.{group}": (group, version)
             for group, version in frozenset().union(*(versions.group_versions for versions in defined))
             if group != AGGREGATOR and (group, version) not in PRIORITIES
         }
-        changed = found.keys() ^ self._served.keys()
-        self._served = found
+        changed = served.keys() ^ self._served.keys()
+        self._served = served
         return changed
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -98,20 +98,20 @@ class APIServiceController(Controller[str]):
     async def reconcile(self, name: str) -> None:
         """Create, revert or delete one APIService (checkAPIService)."""
         entry = self.collection.entries.get(key_of(self.resource, "", name))
-        found = None if entry is None else object_at(entry, self.resource)
+        stored = None if entry is None else object_at(entry, self.resource)
         wanted = api_service(*self._served[name], CUSTOM_PRIORITY, ALWAYS) if name in self._served else None
-        if found is None:
+        if stored is None:
             if wanted is not None:
                 await self._write(Action.CREATE, "", wanted)
             return
-        managed = (found["metadata"].get("labels") or {}).get(AUTOMANAGED)
+        managed = (stored["metadata"].get("labels") or {}).get(AUTOMANAGED)
         if managed not in (ALWAYS, ON_START):
             return
         if wanted is None:
             if managed == ALWAYS:
                 await self._write(Action.DELETE, name, None)
-        elif found["spec"] != wanted["spec"]:
-            await self._write(Action.REPLACE, name, {**found, "spec": wanted["spec"]})
+        elif stored["spec"] != wanted["spec"]:
+            await self._write(Action.REPLACE, name, {**stored, "spec": wanted["spec"]})
 
     async def _write(self, action: Action, name: str, value: Object | None) -> None:
         """Raises ApiError. A conflict is no failure: its change is observed."""

@@ -57,7 +57,7 @@ def reconciled(old: Object, wanted: Object) -> Object:
 
 def _extended(old: list[Object] | None, wanted: list[Object] | None) -> list[Object]:
     has = old or []
-    return [*has, *(one for one in wanted or () if not any(equal(one, known) for known in has))]
+    return [*has, *(item for item in wanted or () if not any(equal(item, present) for present in has))]
 
 
 def _rules(old: list[Object] | None, wanted: list[Object] | None) -> list[Object] | None:
@@ -93,11 +93,13 @@ class BootstrapRoleController(Controller[str]):
         return (_KEY,)
 
     def first_objects(self) -> Iterable[FirstObject]:
-        for name, manifest, made in _templates():
-            yield FirstObject(_KEY, self.resources[name], manifest, made)
+        for name, manifest, first in _templates():
+            yield FirstObject(_KEY, self.resources[name], manifest, first)
 
     async def reconcile(self, key: str) -> None:
-        await asyncio.gather(*(self._ensure(self.resources[name], one) for name, one in bootstrap_policy.manifests()))
+        await asyncio.gather(
+            *(self._ensure(self.resources[name], manifest) for name, manifest in bootstrap_policy.manifests())
+        )
 
     async def _ensure(self, resource: Resource, manifest: Object) -> None:
         metadata = manifest["metadata"]

@@ -68,8 +68,13 @@ def _check_client(asked: CertificateRequest, usages: Sequence[str]) -> None:  # 
 def _check_kubelet_client(asked: CertificateRequest, usages: Sequence[str]) -> None:
     if asked.subject.values(ORGANIZATION) != _NODE_GROUPS:
         raise RequestRefused("subject organization is not system:nodes")
-    for given, what in ((asked.dns, "DNS"), (asked.emails, "Email"), (asked.addresses, "IP"), (asked.uris, "URI")):
-        if given:
+    for alternatives, what in (
+        (asked.dns, "DNS"),
+        (asked.emails, "Email"),
+        (asked.addresses, "IP"),
+        (asked.uris, "URI"),
+    ):
+        if alternatives:
             raise RequestRefused(f"{what} subjectAltNames are not allowed")
     if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
         raise RequestRefused("subject common name does not begin with system:node:")
@@ -81,8 +86,8 @@ def _check_kubelet_serving(asked: CertificateRequest, usages: Sequence[str]) -> 
         raise RequestRefused("subject organization is not system:nodes")
     if not asked.dns and not asked.addresses:
         raise RequestRefused("DNS or IP subjectAltName is required")
-    for given, what in ((asked.emails, "Email"), (asked.uris, "URI")):
-        if given:
+    for alternatives, what in ((asked.emails, "Email"), (asked.uris, "URI")):
+        if alternatives:
             raise RequestRefused(f"{what} subjectAltNames are not allowed")
     _check_exactly(usages, _SERVER)
     if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
@@ -168,7 +173,7 @@ def _alternative_names(asked: CertificateRequest) -> list[x509.GeneralName]:
         return [
             *map(x509.DNSName, asked.dns),
             *map(x509.RFC822Name, asked.emails),
-            *(x509.IPAddress(ipaddress.ip_address(each)) for each in asked.addresses),
+            *(x509.IPAddress(ipaddress.ip_address(address)) for address in asked.addresses),
             *map(x509.UniformResourceIdentifier, asked.uris),
         ]
     except ValueError as error:

@@ -314,11 +314,11 @@ class Controller(Reconciler[K]):
 
     def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
         """`others` are resources whose collections it follows, too."""
-        super().__init__(reader, clock, " and ".join(one.collection for one in (resource, *others)))
+        super().__init__(reader, clock, " and ".join(followed.collection for followed in (resource, *others)))
         self.resource = resource
         self.collection = Collection(resource.collection)
         """The current state of the collection. A reset of the cache replaces it."""
-        self.others = [Collection(other.collection) for other in others]
+        self.others = [Collection(followed.collection) for followed in others]
         """Likewise, of the other resources, in their order."""
         self._other_resources = others
 

@@ -194,7 +194,7 @@ _SCHEMAS: Final[tuple[tuple[str, str, int, str, list[Object], list[Object], list
 
 
 def flow_schemas(_now: str, _services: str) -> list[Object]:
-    found = []
+    schemas = []
     for name, level, precedence, distinguisher, subjects, resources, paths in _SCHEMAS:
         rule: Object = {"subjects": subjects}
         rule |= {"resourceRules": resources} if resources else {}
@@ -202,8 +202,8 @@ def flow_schemas(_now: str, _services: str) -> list[Object]:
         spec: Object = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}
         spec |= {"distinguisherMethod": {"type": distinguisher}} if distinguisher else {}
         spec["rules"] = [rule]
-        found.append({**_of_flow_control("FlowSchema", name), "spec": spec, "status": {}})
-    return found
+        schemas.append({**_of_flow_control("FlowSchema", name), "spec": spec, "status": {}})
+    return schemas
 
 
 # -- the range of services ----------------------------------------------------------------------------------------------
@@ -304,13 +304,13 @@ def sent(manifest: Object) -> Object:
 
 def stored(manifest: Object, uid: str, now: str, manager: str) -> Object:
     """What a create request of a field manager makes of a manifest."""
-    given = manifest["metadata"]
-    metadata: Object = {name: given[name] for name in ("name", "namespace") if name in given}
+    written = manifest["metadata"]
+    metadata: Object = {name: written[name] for name in ("name", "namespace") if name in written}
     metadata["uid"] = uid
     if manifest["kind"] in _WITH_GENERATION:
         metadata["generation"] = 1
     metadata["creationTimestamp"] = now
-    metadata |= {name: given[name] for name in ("labels", "annotations") if name in given}
+    metadata |= {name: written[name] for name in ("labels", "annotations") if name in written}
     if owned := _owned(manifest):
         metadata["managedFields"] = [
             {
@@ -341,7 +341,7 @@ def _fields(value: Object, lists: Mapping[str, Sequence[str]]) -> Object:
 
 def _field(name: str, value: Json, lists: Mapping[str, Sequence[str]]) -> Object:
     if name in lists:
-        return {".": {}, **{_item(one, lists[name]): {".": {}, **_fields(one, lists)} for one in value}}
+        return {".": {}, **{_item(item, lists[name]): {".": {}, **_fields(item, lists)} for item in value}}
     if not isinstance(value, dict) or name in _ATOMIC:
         return {}
     return {".": {}, **_fields(value, lists)} if name in _OWNED else _fields(value, lists)

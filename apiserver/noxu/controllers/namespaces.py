@@ -232,11 +232,11 @@ class NamespaceController(Controller[str]):
 
         Custom resources may have the names of a built-in kind; they are another resource.
         """
-        found: dict[tuple[Qualified, str], Resource] = {}
+        resources: dict[tuple[Qualified, str], Resource] = {}
         for resource in self.served_resources.current.resources:
             if resource.namespaced and resource.is_stored and "delete" in resource.verbs:
-                found.setdefault((resource.group_resource, resource.collection), resource)
-        return list(found.values())
+                resources.setdefault((resource.group_resource, resource.collection), resource)
+        return list(resources.values())
 
     async def _delete_all(self, resource: Resource, name: str, result: _Round, seconds_since: float) -> None:
         """Delete the objects of one resource, and add what remains to the result."""

@@ -105,12 +105,18 @@ class ResourceQuotaController(Reconciler[Key]):
         for what, evaluator in usage.evaluators(limits).items():
             resources = self._resources(what)
             if resources:
-                counted[what] = evaluator, [(found, await self._in(entry.key.partition, found)) for found in resources]
+                counted[what] = (
+                    evaluator,
+                    [(resource, await self._in(entry.key.partition, resource)) for resource in resources],
+                )
         now = self.clock.now()
 
         def count() -> StoredObject | None:
             objects = {
-                what: (evaluator, (object_at(each, found) for found, entries in parts for each in entries))
+                what: (
+                    evaluator,
+                    (object_at(counted_entry, resource) for resource, entries in parts for counted_entry in entries),
+                )
                 for what, (evaluator, parts) in counted.items()
             }
             before = usage.used(quota)
@@ -123,21 +129,27 @@ class ResourceQuotaController(Reconciler[Key]):
             change = {"hard": usage.printed(limits), "used": usage.printed(after)}
             return resource_quotas.with_status(entry, self.resource, change, MANAGER, format_time(now))
 
-        entries = (each for _, parts in counted.values() for _, found in parts for each in found)
-        return await offload(sum(len(each.stored) for each in entries), count)
+        entries = (counted_entry for _, parts in counted.values() for _, part in parts for counted_entry in part)
+        return await offload(sum(len(counted_entry.stored) for counted_entry in entries), count)
 
     async def _in(self, partition: str, resource: Resource) -> list[StoredObject]:
         """The objects of a namespace."""
         collection = await self.reader.collection(resource)
-        entries = [collection.entries[each] for each in collection.select(partition)]
+        entries = [collection.entries[key] for key in collection.select(partition)]
         if entries:
             await prepared(resource.versions)
         return entries
 
     def _resources(self, what: Qualified) -> list[Resource]:
         """The stored versions of a namespaced resource that is served: custom resources may have the names of a built-in one."""
-        resources = (each for each in self.served_resources.current.resources if each.group_resource == what)
-        stored = {each.collection: each.versions.storage for each in resources if each.is_stored and each.namespaced}
+        resources = (
+            resource for resource in self.served_resources.current.resources if resource.group_resource == what
+        )
+        stored = {
+            resource.collection: resource.versions.storage
+            for resource in resources
+            if resource.is_stored and resource.namespaced
+        }
         return list(stored.values())
 
 

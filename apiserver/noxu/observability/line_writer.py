@@ -134,9 +134,9 @@ class LineWriter:
             self._output.close()
 
     def _write(self, lines: list[Line]) -> bool:
-        made = [line if isinstance(line, bytes) else _made(self._name, line) for line in lines]
-        whole = [line for line in made if line]
-        lost = len(made) - len(whole)
+        written = [line if isinstance(line, bytes) else _made(self._name, line) for line in lines]
+        whole = [line for line in written if line]
+        lost = len(written) - len(whole)
         try:
             left_out = self._output.write(whole)
         except OSError as error:

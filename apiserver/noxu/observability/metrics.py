@@ -54,7 +54,9 @@ class _Metrics:
     def __init__(self, families: Sequence[Family], process: str) -> None:
         self._families = families
         self._process = process
-        self.without_total = [one.name for one in families if one.kind == "counter" and not one.name.endswith(_TOTAL)]
+        self.without_total = [
+            family.name for family in families if family.kind == "counter" and not family.name.endswith(_TOTAL)
+        ]
 
     def collect(self) -> Iterator[Metric]:
         from prometheus_client import ProcessCollector

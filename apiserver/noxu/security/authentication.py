@@ -45,7 +45,7 @@ UNAUTHORIZED: Final = "Unauthorized"
 class Authenticator(Protocol):
     """Identifies users."""
 
-    def authenticate(self, given: Credentials, warnings: list[str], /) -> User | Awaitable[User]:
+    def authenticate(self, presented: Credentials, warnings: list[str], /) -> User | Awaitable[User]:
         """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
         ...
 
@@ -69,14 +69,14 @@ class Authenticators:
         self._certificates = tuple(certificates)
         self.allows_anonymous = anonymous
 
-    def authenticate(self, given: Credentials, warnings: list[str]) -> User | Awaitable[User]:
+    def authenticate(self, presented: Credentials, warnings: list[str]) -> User | Awaitable[User]:
         """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
         try:
-            return self._user(given, warnings, is_final=not self._reader.store.shared)
+            return self._user(presented, warnings, is_final=not self._reader.store.shared)
         except (Unloaded, Disputable) as unknown:
-            return self._look_up_and_authenticate(unknown, given)
+            return self._look_up_and_authenticate(unknown, presented)
 
-    async def _look_up_and_authenticate(self, unknown: Unloaded | Disputable, given: Credentials) -> User:
+    async def _look_up_and_authenticate(self, unknown: Unloaded | Disputable, presented: Credentials) -> User:
         is_final = not self._reader.store.shared
         while True:
             if isinstance(unknown, Unloaded):
@@ -84,9 +84,9 @@ class Authenticators:
             else:
                 is_final = await self._be_consistent()
             try:
-                return self._user(given, [], is_final=is_final)
-            except (Unloaded, Disputable) as other:
-                unknown = other
+                return self._user(presented, [], is_final=is_final)
+            except (Unloaded, Disputable) as reason:
+                unknown = reason
 
     async def _be_consistent(self) -> bool:
         """Wait until the cache has what any server has answered. True, also if the store cannot be asked."""
@@ -94,23 +94,26 @@ class Authenticators:
             await self._reader.be_consistent()
         return True
 
-    def _user(self, given: Credentials, warnings: list[str], *, is_final: bool) -> User:
+    def _user(self, presented: Credentials, warnings: list[str], *, is_final: bool) -> User:
         """Raises ApiError Unauthorized, Unloaded, Disputable unless `is_final`."""
-        headers = given.headers
+        headers = presented.headers
         may_have_token = "Authorization" in headers or "Sec-WebSocket-Protocol" in headers
-        if self.allows_anonymous and not given.chain and not may_have_token:
+        if self.allows_anonymous and not presented.chain and not may_have_token:
             return ANONYMOUS
         rejected: list[str] = []
-        for authenticator in self._certificates if given.chain else ():
+        for authenticator in self._certificates if presented.chain else ():
             try:
-                user = authenticator(given)
+                user = authenticator(presented)
             except Rejected as error:
                 rejected.append(str(error))
                 continue
             if user is not None:
                 return with_authenticated(user)
         try:
-            tokens = [credentials.in_authorization(given.headers, warnings), credentials.in_subprotocol(given.headers)]
+            tokens = [
+                credentials.in_authorization(presented.headers, warnings),
+                credentials.in_subprotocol(presented.headers),
+            ]
         except Rejected as error:
             rejected.append(str(error))
             tokens = []

@@ -259,13 +259,13 @@ def names_in(certificate: x509.Certificate) -> Names:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    common = [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    common = [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return Names("".join(common[:1]), (), ())
-    addresses = tuple(str(address) for address in found.get_values_for_type(x509.IPAddress))
-    return Names("".join(common[:1]), tuple(found.get_values_for_type(x509.DNSName)), addresses)
+    addresses = tuple(str(address) for address in alternatives.get_values_for_type(x509.IPAddress))
+    return Names("".join(common[:1]), tuple(alternatives.get_values_for_type(x509.DNSName)), addresses)
 
 
 def _is_authority(certificate: x509.Certificate) -> bool:

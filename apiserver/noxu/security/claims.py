@@ -71,11 +71,11 @@ class Parsed(NamedTuple):
 
 def parse(text: str) -> Parsed | None:
     """The parts of a JSON Web Token in its compact form, None if it is none."""
-    found = _COMPACT.fullmatch(text) if len(text) <= MAX_TOKEN else None
-    if found is None:
+    match = _COMPACT.fullmatch(text) if len(text) <= MAX_TOKEN else None
+    if match is None:
         return None
     try:
-        header, payload, signature = _object_in(found[1]), _object_in(found[2]), _decoded(found[3])
+        header, payload, signature = _object_in(match[1]), _object_in(match[2]), _decoded(match[3])
     except ValueError:
         return None
     key_id, issuer, algorithm = header.get("kid", ""), payload.get("iss", ""), header.get("alg", "")
@@ -237,5 +237,5 @@ def _object(value: Json) -> Object:
 def _reference(value: Json) -> Reference | None:
     if value is None:
         return None
-    found = _object(value)
-    return Reference(_text(found.get("name")), _text(found.get("uid")))
+    reference = _object(value)
+    return Reference(_text(reference.get("name")), _text(reference.get("uid")))

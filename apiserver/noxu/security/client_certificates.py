@@ -62,20 +62,20 @@ class ClientCertificates:
         self._authorities = authorities
         self._now = now
 
-    def __call__(self, given: Credentials) -> User | None:
-        return verified(given.chain, self._authorities(), self._now()).user
+    def __call__(self, presented: Credentials) -> User | None:
+        return verified(presented.chain, self._authorities(), self._now()).user
 
 
 def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> ClientCertificate:
     """The certificate of a client, which one of these CAs has certified. Raises Rejected."""
-    found = read(chain[0])
+    certificate = read(chain[0])
     if authorities.isdisjoint(chain) and not (len(chain) == 1 and _is_issued(chain[0], authorities)):
         raise Rejected("x509: certificate signed by unknown authority")
-    if not found.begins <= now <= found.ends:
+    if not certificate.begins <= now <= certificate.ends:
         raise Rejected("x509: certificate has expired or is not yet valid")
-    if not found.is_for_clients:
+    if not certificate.is_for_clients:
         raise Rejected("x509: certificate specifies an incompatible key usage")
-    return found
+    return certificate
 
 
 @lru_cache(maxsize=MAX_CACHED)
@@ -109,21 +109,21 @@ def _read(der: bytes) -> ClientCertificate:
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
-    found = x509.load_der_x509_certificate(der)
+    certificate = x509.load_der_x509_certificate(der)
     subject = go_x509.subject_of(der)
     name, groups = subject.last(COMMON_NAME), subject.values(ORGANIZATION)
     uid = _uid(subject.values(_UID))
     extra = ((CREDENTIAL_ID, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
     try:
-        usages = list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+        usages = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     except x509.ExtensionNotFound:
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
     return ClientCertificate(
         name,
         with_authenticated(User(name, uid, groups, extra)) if name else None,
-        found.not_valid_before_utc.timestamp(),
-        found.not_valid_after_utc.timestamp(),
-        any(one in (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE) for one in usages),
+        certificate.not_valid_before_utc.timestamp(),
+        certificate.not_valid_after_utc.timestamp(),
+        any(usage in (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE) for usage in usages),
     )
 
 
@@ -153,16 +153,18 @@ class FrontProxy:
     extra_prefixes: Sequence[str]
     now: Callable[[], float] = time.time
 
-    def __call__(self, given: Credentials) -> User | None:
+    def __call__(self, presented: Credentials) -> User | None:
         """None if the proxy names no user. Raises Rejected."""
-        name = verified(given.chain, self.authorities(), self.now()).common_name
+        name = verified(presented.chain, self.authorities(), self.now()).common_name
         if self.names and name not in self.names:
             raise Rejected("x509: the subject is not in the allowed list")
-        user = _first(given.headers, self.user_headers)
+        user = _first(presented.headers, self.user_headers)
         if not user:
             return None
-        groups = tuple(value for header in self.group_headers for value in _values(given.headers, header) if value)
-        return User(user, _first(given.headers, self.uid_headers), groups, _extra(given.headers, self.extra_prefixes))
+        groups = tuple(value for header in self.group_headers for value in _values(presented.headers, header) if value)
+        return User(
+            user, _first(presented.headers, self.uid_headers), groups, _extra(presented.headers, self.extra_prefixes)
+        )
 
 
 def _values(headers: MultiMapping[str], name: str) -> Iterator[str]:
@@ -175,9 +177,9 @@ def _first(headers: MultiMapping[str], names: Sequence[str]) -> str:
 
 
 def _extra(headers: MultiMapping[str], prefixes: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    found: dict[str, list[str]] = {}
+    extra: dict[str, list[str]] = {}
     for prefix in prefixes:
         for name, value in headers.items():
             if name.lower().startswith(prefix.lower()):
-                found.setdefault(extra_key(valid_text(name)[len(prefix) :]), []).append(valid_text(value))
-    return tuple((key, tuple(values)) for key, values in sorted(found.items()))
+                extra.setdefault(extra_key(valid_text(name)[len(prefix) :]), []).append(valid_text(value))
+    return tuple((key, tuple(values)) for key, values in sorted(extra.items()))

@@ -127,8 +127,10 @@ def in_subprotocol(headers: MultiMapping[str]) -> Token | None:
         return None
     if "Sec-WebSocket-Protocol" not in headers or not _is_websocket(headers):
         return None
-    given = headers.getall("Sec-WebSocket-Protocol")
-    encoded = [found[1].strip() for header in given if PROTOCOL_PREFIX in header for found in _TOKENS.finditer(header)]
+    protocols = headers.getall("Sec-WebSocket-Protocol")
+    encoded = [
+        match[1].strip() for header in protocols if PROTOCOL_PREFIX in header for match in _TOKENS.finditer(header)
+    ]
     if not encoded:
         return None
     if len(encoded) > 1:
@@ -142,7 +144,7 @@ def in_subprotocol(headers: MultiMapping[str]) -> Token | None:
         raise Rejected(f"invalid base64.bearer.authorization token{' encoding' if is_encoding else ''}") from None
     if not text:
         return None
-    if len(given) == 1 and "," not in given[0]:
+    if len(protocols) == 1 and "," not in protocols[0]:
         raise Rejected("missing additional subprotocol")
     return Token(text)
 

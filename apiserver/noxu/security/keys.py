@@ -117,10 +117,10 @@ def _has_signed(key: PublicKey, token: Parsed) -> bool:
 
 def read_public_keys(text: bytes) -> list[PublicKey]:
     """The public keys in PEM, in order. Raises ValueError."""
-    found = [public_key(key) for block in pem.blocks(text) if (key := _public_of(block)) is not None]
-    if not found:
+    public = [public_key(key) for block in pem.blocks(text) if (key := _public_of(block)) is not None]
+    if not public:
         raise ValueError(NO_PUBLIC_KEY)
-    return found
+    return public
 
 
 def read_signing_key(text: bytes) -> SigningKey:

@@ -149,13 +149,13 @@ class Reviews:
     async def rules(self, draft: Draft, spec: Object) -> Object:
         if not spec.get("namespace"):
             raise errors.bad_request("no namespace on request")
-        found = await offload_if_long(0, self.rules_of, draft.request.user, spec["namespace"])
+        listed = await offload_if_long(0, self.rules_of, draft.request.user, spec["namespace"])
         status: Object = {
-            "resourceRules": found.resources,
-            "nonResourceRules": found.paths,
-            "incomplete": found.incomplete,
+            "resourceRules": listed.resources,
+            "nonResourceRules": listed.paths,
+            "incomplete": listed.incomplete,
         }
-        return status | ({"evaluationError": found.error} if found.error else {})
+        return status | ({"evaluationError": listed.error} if listed.error else {})
 
     def own_user(self, draft: Draft, spec: Object) -> Object:
         """The answer is a new object (selfsubjectreview's REST storage): of the metadata that was sent nothing remains."""
