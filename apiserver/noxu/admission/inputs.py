@@ -1,4 +1,4 @@
-"""What expressions of policies and match conditions read about a request: objects, `request`, namespace and authorizer.
+"""The inputs of expressions in policies and match conditions: objects, `request`, namespace and authorizer.
 
 Upstream's plugin/cel and plugin/webhook/request, which build the same AdmissionRequest for both.
 """

@@ -1,4 +1,4 @@
-"""The numbers of admission (apiserver's pkg/admission/metrics, and those of the policies' plug-ins).
+"""The metrics of admission (apiserver's pkg/admission/metrics, and the metrics of the policies' plug-ins).
 
 A step is all of mutating or of validating admission. Durations are in seconds.
 """

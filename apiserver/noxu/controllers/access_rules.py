@@ -1,10 +1,10 @@
 """Keep the rules of access up to date with the roles and bindings.
 
-It starts before the first request, and a change acts before its writer is answered: the next request sees it. Large objects
-are compiled in a thread, and their writers wait for it. If the cache is reset, the rules of before hold until all objects are
-listed again; writers of roles and bindings wait for that, too.
+It starts before the first request, and a change acts before its writer is answered: the next request sees it. Large
+objects are compiled in a thread, and their writers wait for it. If the cache is reset, the former rules hold until all
+objects are listed again; writers of roles and bindings wait for that, too.
 
-Aggregated ClusterRoles: their rules are those of all ClusterRoles that their selectors match.
+Aggregated ClusterRoles have the rules of all ClusterRoles that their selectors match.
 
 Upstream's clusterrole-aggregation-controller (pkg/controller/clusterroleaggregation): for each selector in order, the rules
 of the roles that it matches, sorted by name and without the role itself; equal rules once. They are applied as the fields
@@ -122,12 +122,10 @@ def aggregated(role: Object, roles: Mapping[str, Object]) -> list[Json]:
     for terms in role["aggregationRule"].get("clusterRoleSelectors") or ():
         selector = label_selector(terms)
         for name in sorted(roles):
-            selected = roles[name]
-            if name == role["metadata"]["name"] or not selector.matches(selected["metadata"].get("labels") or {}):
+            added = roles[name]
+            if name == role["metadata"]["name"] or not selector.matches(added["metadata"].get("labels") or {}):
                 continue
-            rules += [
-                rule for rule in selected.get("rules") or () if not any(equal(rule, present) for present in rules)
-            ]
+            rules += [rule for rule in added.get("rules") or () if not any(equal(rule, kept) for kept in rules)]
     return rules
 
 

@@ -4,7 +4,7 @@ A Secret of the type `kubernetes.io/service-account-token` names its account in 
 never expires, the CA of the server and the namespace, and annotates the uid of the account. When the account does not
 exist, or is another one of the same name, the Secret is deleted.
 
-Records on which day the token of a Secret was last used: its label `kubernetes.io/legacy-token-last-used`
+The day on which the token of a Secret was last used is recorded in its label `kubernetes.io/legacy-token-last-used`
 (pkg/serviceaccount/legacy.go).
 
 Upstream writes the label while it authenticates the request. Here requests do not wait for it: the authenticator calls

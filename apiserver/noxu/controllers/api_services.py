@@ -1,12 +1,12 @@
-"""The APIServices of what definitions serve, and those that ask for another API server.
+"""The APIServices of definitions, and APIServices that ask for another API server.
 
 The rules are those of kube-aggregator's autoregister_controller.go and of pkg/controlplane/controller/crdregistration: every
 group version of a definition has an APIService with the label `automanaged: true`, which comes and goes with it, and whose
 changes are reverted. An APIService without the label belongs to a client. Those of built-in group versions are created by
 `bootstrap`, once.
 
-An APIService with a service asks for requests to be forwarded, which is not supported. The served resources have its group version, so
-that such requests are refused instead of not being found.
+An APIService with a service asks for requests to be forwarded, which is not supported. The served resources have its
+group version, so such requests are refused instead of not being found.
 """
 
 from __future__ import annotations

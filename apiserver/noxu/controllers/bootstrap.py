@@ -6,8 +6,8 @@ systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease
 extension-apiserver-authentication exists only if the server authenticates clients by certificates.) Identity leases that
 servers have left behind are deleted when they expire (controller/apiserverleasegc).
 
-The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together (`default_objects.create`);
-later they are created as clients do.
+The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together
+(`default_objects.create`); later they are created as clients do.
 
 No collection is loaded for this: an object is read by its key.
 

@@ -1,8 +1,9 @@
-"""Create the roles and bindings of `bootstrap_policy`, and restore at each start what is missing in them.
+"""Create the roles and bindings of `bootstrap_policy`, and complete them at each start.
 
-What upstream's post-start hook rbac/bootstrap-roles does (pkg/registry/rbac/rest, component-helpers' auth/rbac/
-reconciliation): rules, subjects, labels, annotations and selectors that an object lacks are added, and those that it has
-besides are kept. A binding to another role is replaced. Objects whose annotation says autoupdate "false" are left alone.
+As upstream's post-start hook rbac/bootstrap-roles (pkg/registry/rbac/rest, component-helpers' auth/rbac/
+reconciliation): rules, subjects, labels, annotations and selectors that an object lacks are added, and those that it
+has besides are kept. A binding to another role is replaced. Objects whose annotation says autoupdate "false" are left
+alone.
 
 It starts before the first request. New objects are stored directly, all in one commit, so that no webhook can refuse them.
 """
@@ -57,7 +58,7 @@ def reconciled(old: Object, wanted: Object) -> Object:
 
 def _extended(old: list[Object] | None, wanted: list[Object] | None) -> list[Object]:
     has = old or []
-    return [*has, *(item for item in wanted or () if not any(equal(item, present) for present in has))]
+    return [*has, *(item for item in wanted or () if not any(equal(item, kept) for kept in has))]
 
 
 def _rules(old: list[Object] | None, wanted: list[Object] | None) -> list[Object] | None:
@@ -97,9 +98,7 @@ class BootstrapRoleController(Controller[str]):
             yield FirstObject(_KEY, self.resources[name], manifest, first)
 
     async def reconcile(self, key: str) -> None:
-        await asyncio.gather(
-            *(self._ensure(self.resources[name], manifest) for name, manifest in bootstrap_policy.manifests())
-        )
+        await asyncio.gather(*(self._ensure(self.resources[name], row) for name, row in bootstrap_policy.manifests()))
 
     async def _ensure(self, resource: Resource, manifest: Object) -> None:
         metadata = manifest["metadata"]

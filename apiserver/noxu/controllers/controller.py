@@ -1,8 +1,9 @@
 """The engine of all controllers: follow a collection, and reconcile the keys that its changes affect.
 
-`Controller` follows one collection or several. `Reconciler` is the part of the engine that does not depend on what is followed. A
-controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
-(`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine does the rest:
+`Controller` follows one collection or several. `Reconciler` is the part of the engine that does not depend on the
+collections. A controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have
+been missed (`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine
+does the rest:
 
 - A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
 - When the watch cache is reset, or the controller fails to process a change, it synchronises again.

@@ -1,8 +1,8 @@
 """Definitions: names accepted, established, served, withdrawn (upstream's apiextensions controllers).
 
-A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and the
-served resources are replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
-definitions with the same name, the first one gets it.
+A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and
+the served resources are replaced before the answer is sent. One worker reconciles all definitions, in the order of
+their writes: of two definitions with the same name, the first one gets it.
 
 Status updates by the controllers of definitions, with the effect of upstream's updates through /status.
 

@@ -1,6 +1,7 @@
 """Controllers that keep one object in every active namespace: the ConfigMap `kube-root-ca.crt`, the account `default`.
 
-They create it, repair it, and create it again when it is deleted. They follow the namespaces and the collection of these objects. In a namespace that is being deleted they create nothing.
+They create it, repair it, and create it again when it is deleted. They follow the namespaces and the collection of
+these objects. In a namespace that is being deleted they create nothing.
 
 The ConfigMap `kube-root-ca.crt` of every namespace (upstream's root-ca-certificate-publisher-controller).
 

@@ -5,12 +5,13 @@ admission sees a deletion by the controller's user. When none is left, the final
 namespace. While objects remain, the status of the namespace reports them. The next round begins when a collection has
 become empty, or after some seconds.
 
-Upstream waits five seconds before the first round, for other servers to see the deletion. Here it begins at once: what was
-admitted before the deletion is stored before the controller's own writes, see `NamespaceLifecycle.check_again`.
+Upstream waits five seconds before the first round, for other servers to see the deletion. Here it begins at once:
+writes that were admitted before the deletion are stored before the controller's own, see
+`NamespaceLifecycle.check_again`.
 
 Watch whether collections become empty: a namespace or definition is deleted after the objects in it.
 
-The conditions of a terminating namespace: what it still contains, and what cannot be deleted.
+The conditions of a terminating namespace: its remaining content, and failed deletions.
 
 Types, reasons and messages are those of upstream's namespace controller (status_condition_utils.go).
 """

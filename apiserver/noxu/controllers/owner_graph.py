@@ -1,8 +1,8 @@
 """The graph of owners and dependents: metadata.ownerReferences of all objects, by the uids of the owners.
 
-It contains only objects that have owner references, and objects that are being deleted and have a finalizer of the garbage
-collector. All others cost a search in their bytes. `put` and `remove` follow the changes of the store, and return what
-the garbage collector has to reconcile:
+It contains only objects that have owner references, and objects that are being deleted and have a finalizer of the
+garbage collector. All others cost a search in their bytes. `put` and `remove` follow the changes of the store, and
+return the work of the garbage collector:
 
     a key of an object   whether it may stay, or, if it is being deleted, what its finalizer requires
     a uid of an owner    all of its dependents

@@ -1,4 +1,4 @@
-"""Keeps the status of ResourceQuotas: the limits, and what the objects of the namespace use (upstream's resourcequota-controller).
+"""Keeps the status of ResourceQuotas: limits, and usage in the namespace (upstream's resourcequota-controller).
 
 A quota is counted again when its spec changes, when objects of its namespace are deleted, when a pod ends, when a service or
 a claim changes, and every five minutes. Creations are not followed: the admission plug-in adds them to the status.
@@ -105,18 +105,12 @@ class ResourceQuotaController(Reconciler[Key]):
         for what, evaluator in usage.evaluators(limits).items():
             resources = self._resources(what)
             if resources:
-                counted[what] = (
-                    evaluator,
-                    [(resource, await self._in(entry.key.partition, resource)) for resource in resources],
-                )
+                counted[what] = (evaluator, [(kind, await self._in(entry.key.partition, kind)) for kind in resources])
         now = self.clock.now()
 
         def count() -> StoredObject | None:
             objects = {
-                what: (
-                    evaluator,
-                    (object_at(counted_entry, resource) for resource, entries in parts for counted_entry in entries),
-                )
+                what: (evaluator, (object_at(item, kind) for kind, entries in parts for item in entries))
                 for what, (evaluator, parts) in counted.items()
             }
             before = usage.used(quota)
@@ -129,8 +123,8 @@ class ResourceQuotaController(Reconciler[Key]):
             change = {"hard": usage.printed(limits), "used": usage.printed(after)}
             return resource_quotas.with_status(entry, self.resource, change, MANAGER, format_time(now))
 
-        entries = (counted_entry for _, parts in counted.values() for _, part in parts for counted_entry in part)
-        return await offload(sum(len(counted_entry.stored) for counted_entry in entries), count)
+        entries = (item for _, parts in counted.values() for _, part in parts for item in part)
+        return await offload(sum(len(item.stored) for item in entries), count)
 
     async def _in(self, partition: str, resource: Resource) -> list[StoredObject]:
         """The objects of a namespace."""
@@ -142,14 +136,8 @@ class ResourceQuotaController(Reconciler[Key]):
 
     def _resources(self, what: Qualified) -> list[Resource]:
         """The stored versions of a namespaced resource that is served: custom resources may have the names of a built-in one."""
-        resources = (
-            resource for resource in self.served_resources.current.resources if resource.group_resource == what
-        )
-        stored = {
-            resource.collection: resource.versions.storage
-            for resource in resources
-            if resource.is_stored and resource.namespaced
-        }
+        resources = (kind for kind in self.served_resources.current.resources if kind.group_resource == what)
+        stored = {kind.collection: kind.versions.storage for kind in resources if kind.is_stored and kind.namespaced}
         return list(stored.values())
 
 

@@ -1,4 +1,4 @@
-"""The text of /metrics, from families of numbers: Prometheus' text format, and OpenMetrics for those who accept it.
+"""The text of /metrics, from families of numbers: Prometheus' text format, and OpenMetrics for clients that accept it.
 
 The library is imported when something asks for metrics for the first time. `render` takes as long as there are series, so
 it belongs in a thread.

@@ -3,7 +3,7 @@
 The order of the fields is that of the Go struct. An event has no header but User-Agent, and bodies only at the levels
 Request and RequestResponse. Upstream: pkg/audit (request.go, format.go), apimachinery's util/net.SourceIPs.
 
-The audit log: what is recorded of a request, and the lines that its stages become.
+The audit log has a line for each stage of a request that is recorded.
 
     RequestReceived    the user is known, nothing else has happened
     ResponseStarted    a long-running request (a watch) is being answered; also a request that failed before its user was known

@@ -1,7 +1,7 @@
-"""Certificates: a CA of one's own, and what it issues to the server and to its users.
+"""Certificates: the server's own CA, and the certificates that it issues to the server and to its users.
 
-Keys are ECDSA P-256, which every client knows and which costs a tenth of RSA in a handshake. The CA lives for ten years,
-what it issues for one, as upstream's; both begin an hour early, because clocks differ. A user is the subject of a client
+Keys are ECDSA P-256: every client knows it, and it costs a tenth of RSA in a handshake. The CA lives for ten years, its
+certificates for one, as upstream's; both begin an hour early, because clocks differ. A user is the subject of a client
 certificate, as kube-apiserver reads it: CN is the name, each O a group.
 
 Keys are secrets: no `repr`, message or log contains them.

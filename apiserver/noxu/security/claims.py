@@ -1,8 +1,8 @@
 """The claims of service account tokens (RFC 7519), bound and legacy ones (pkg/serviceaccount/claims.go, legacy.go).
 
-A token is taken apart here and nowhere else: the keys get the algorithm and the signature that were read here. One whose header
-or payload has a key twice is none, as go-jose says, because readers differ about which of them counts. No key verifies one whose
-header names extensions that must be understood (`crit`).
+Only this module takes tokens apart: the keys get the algorithm and the signature that it has read. A text whose header
+or payload has a key twice is no token, as in go-jose, because readers differ about which value counts. A token whose
+header names extensions that must be understood (`crit`) is never verified.
 """
 
 from __future__ import annotations

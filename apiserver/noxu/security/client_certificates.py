@@ -2,10 +2,10 @@
 
 Users by client certificate: CN is the name, each O a group (pkg/authentication/request/x509).
 
-Subjects have one reader, `go.x509`, which the signers of requests for certificates and admission use, too: who is in a group
-here was in it there. TLS has verified the chain. What remains for each request is the time, because a connection may outlive
-the certificate, and which CA has certified it: those of clients and those of front proxies are separate. A certificate is read
-once.
+Subjects have one reader, `go.x509`, which the signers of requests for certificates and admission use, too: all three
+agree about the groups of a user. TLS has verified the chain. Each request checks the time, because a connection may
+outlive the certificate, and the CA that has certified it: clients and front proxies have separate ones. A certificate
+is read once.
 
 Users of a front proxy: it has a client certificate, and names its user in headers
 (pkg/authentication/request/headerrequest).
@@ -62,8 +62,8 @@ class ClientCertificates:
         self._authorities = authorities
         self._now = now
 
-    def __call__(self, presented: Credentials) -> User | None:
-        return verified(presented.chain, self._authorities(), self._now()).user
+    def __call__(self, sent: Credentials) -> User | None:
+        return verified(sent.chain, self._authorities(), self._now()).user
 
 
 def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> ClientCertificate:
@@ -153,18 +153,16 @@ class FrontProxy:
     extra_prefixes: Sequence[str]
     now: Callable[[], float] = time.time
 
-    def __call__(self, presented: Credentials) -> User | None:
+    def __call__(self, sent: Credentials) -> User | None:
         """None if the proxy names no user. Raises Rejected."""
-        name = verified(presented.chain, self.authorities(), self.now()).common_name
+        name = verified(sent.chain, self.authorities(), self.now()).common_name
         if self.names and name not in self.names:
             raise Rejected("x509: the subject is not in the allowed list")
-        user = _first(presented.headers, self.user_headers)
+        user = _first(sent.headers, self.user_headers)
         if not user:
             return None
-        groups = tuple(value for header in self.group_headers for value in _values(presented.headers, header) if value)
-        return User(
-            user, _first(presented.headers, self.uid_headers), groups, _extra(presented.headers, self.extra_prefixes)
-        )
+        groups = tuple(value for header in self.group_headers for value in _values(sent.headers, header) if value)
+        return User(user, _first(sent.headers, self.uid_headers), groups, _extra(sent.headers, self.extra_prefixes))
 
 
 def _values(headers: MultiMapping[str], name: str) -> Iterator[str]:

@@ -3,9 +3,10 @@
     ca.crt  ca.key                  the CA. The file ca.crt is what clients need to trust the server
     apiserver.crt  apiserver.key    the server's certificate, issued by the CA
 
-What is missing is made: first a key, then its certificate, each file completely or not at all. A certificate is made again
-from its key when it ends soon, the server's also when it lacks a name or an address. Another file is never replaced: one
-that cannot be used, or was not issued by the CA, is an error. Servers that start at the same time wait for each other.
+Missing files are made: first a key, then its certificate, each file completely or not at all. A certificate is made
+again from its key when it ends soon, the server's also when it lacks a name or an address. Another file is never
+replaced: one that cannot be used, or was not issued by the CA, is an error. Servers that start at the same time wait
+for each other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reviews: of access, of rules, of the own user, and of tokens (pkg/registry/authorization and authentication).
 
-Access is reviewed by asking what requests ask, so a review says what a request would be answered.
+A review asks the authorizers as a request does, so it gives the answer that a request would get.
 
 Access reviews: the question in a spec, and the status that answers it (pkg/registry/authorization/util).
 

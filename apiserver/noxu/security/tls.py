@@ -1,4 +1,4 @@
-"""TLS as kube-apiserver speaks it, as far as Python's ssl can: which certificate a client gets, and whose it may send.
+"""TLS as kube-apiserver speaks it, as far as Python's ssl can: the certificates of the server and of its clients.
 
 - TLS 1.2 or later; HTTP/1.1 is all that ALPN offers, which every client accepts.
 - A certificate is selected by the name in the handshake (SNI), without one by the address that the client has connected to:

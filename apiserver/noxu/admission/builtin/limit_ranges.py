@@ -1,4 +1,4 @@
-"""LimitRanger: what containers, pods and claims of a namespace may request (plugin/pkg/admission/limitranger).
+"""LimitRanger: bounds for containers, pods and claims in a namespace (plugin/pkg/admission/limitranger).
 
 A LimitRange has defaults for containers, and bounds. The errors of one LimitRange are reported together.
 """

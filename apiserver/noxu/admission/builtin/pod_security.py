@@ -138,10 +138,8 @@ async def _evaluate(request: Attributes, pod: Object, *, enforce: bool) -> None:
 
     def violated(standard: Standard) -> str:
         if standard not in results:
-            reasons_with_details = standard.violations(pod)
-            results[standard] = ", ".join(
-                f"{reason} ({detail})" if detail else reason for reason, detail in reasons_with_details
-            )
+            pairs = standard.violations(pod)
+            results[standard] = ", ".join(f"{reason} ({detail})" if detail else reason for reason, detail in pairs)
         return results[standard]
 
     if violation := violated(policy.audit):

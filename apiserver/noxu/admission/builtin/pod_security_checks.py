@@ -1,4 +1,4 @@
-"""The Pod Security Standards: what pods of the levels baseline and restricted must not do (k8s.io/pod-security-admission).
+"""The Pod Security Standards: the checks of the levels baseline and restricted (k8s.io/pod-security-admission).
 
 A check applies from a version of Kubernetes on; a namespace may ask for the checks of an older version. Each function
 takes the annotations and the spec of a pod, and returns (reason, detail), None if the pod passes.

@@ -5,7 +5,7 @@ The resources of a pod: the sums over its containers (pkg/api/v1/resource, PodRe
 Containers run at the same time, init containers one after another before them; an init container that is restarted
 always (a sidecar) runs beside all that follow it.
 
-Tolerations of pods: DefaultTolerationSeconds, and how those of a RuntimeClass are merged with a pod's own.
+Tolerations of pods: DefaultTolerationSeconds, and the merge of a RuntimeClass's with a pod's own.
 
 Sources: plugin/pkg/admission/defaulttolerationseconds, and MergeTolerations in pkg/util/tolerations.
 

@@ -1,8 +1,8 @@
 """ResourceQuota: a namespace does not use more than its quotas allow (k8s.io/apiserver's plugin/resourcequota).
 
-What is used is in the status of a quota, which the quota controller keeps. A write that uses more is added to it before it
-is stored; writes in one namespace wait for each other meanwhile. If such a write fails afterwards, the controller corrects
-the status later.
+The status of a quota says what is used; the quota controller keeps it. A write that uses more is added to it before it
+is stored; writes in one namespace wait for each other meanwhile. If such a write fails afterwards, the controller
+corrects the status later.
 """
 
 from __future__ import annotations

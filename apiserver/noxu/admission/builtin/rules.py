@@ -1,8 +1,8 @@
-"""What a plug-in about built-in kinds consists of, and what it reads besides the object of the request.
+"""The parts of a plug-in about built-in kinds, and the objects that it reads besides that of the request.
 
-What a plug-in consists of: a function for mutating admission, one for validating admission, or both.
+A plug-in consists of a function for mutating admission, one for validating admission, or both.
 
-What plug-ins read besides the object of the request: other objects, from the watch cache.
+Other objects are read from the watch cache.
 """
 
 from __future__ import annotations

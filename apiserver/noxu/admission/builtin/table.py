@@ -1,6 +1,6 @@
 """The plug-ins about built-in kinds: which resources each of them is consulted for, and in which order.
 
-No other write has anything to do with them. A plug-in is imported when the first object of one of its resources is
+They cost writes of other resources nothing. A plug-in is imported when the first object of one of its resources is
 written. ResourceQuota is not in the table: it counts objects of every kind.
 """
 

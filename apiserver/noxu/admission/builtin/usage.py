@@ -1,4 +1,4 @@
-"""What an object uses of a ResourceQuota (pkg/quota/v1/evaluator/core, and k8s.io/apiserver's pkg/quota/v1).
+"""The usage of a ResourceQuota by an object (pkg/quota/v1/evaluator/core, and k8s.io/apiserver's pkg/quota/v1).
 
 Pods use the sums of their containers' resources, claims their storage, services their node ports; every object is one of
 its kind: `count/PLURAL.GROUP`. A quota with scopes counts only the objects that are in all of them.
@@ -272,7 +272,7 @@ _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 def _counts_claims(name: str) -> bool:
     return name in (count_name(CLAIMS), *_CLAIM_NAMES) or name.endswith(
-        tuple(f"{_OF_CLASS}{claim_name}" for claim_name in _CLAIM_NAMES)
+        tuple(f"{_OF_CLASS}{item}" for item in _CLAIM_NAMES)
     )
 
 
@@ -284,11 +284,7 @@ def _claim_uses(claim: Object, _: float) -> Resources:
         larger = allocated if allocated is not None and compare(allocated, requested) > 0 else requested
         uses["requests.storage"] = _whole(larger)
     name = class_of(claim)
-    return uses | (
-        {f"{name}{_OF_CLASS}{claim_name}": uses[claim_name] for claim_name in _CLAIM_NAMES if claim_name in uses}
-        if name
-        else {}
-    )
+    return uses | ({f"{name}{_OF_CLASS}{item}": uses[item] for item in _CLAIM_NAMES if item in uses} if name else {})
 
 
 def _storage(value: Json, which: str) -> Quantity | None:

@@ -1,6 +1,6 @@
 """The plug-ins about claims, volumes and ingresses: protection, resizing and default classes.
 
-StorageObjectInUseProtection and PersistentVolumeClaimResize: what holds for claims and volumes.
+StorageObjectInUseProtection and PersistentVolumeClaimResize: rules for claims and volumes.
 
 Sources: plugin/pkg/admission/storage/storageobjectinuseprotection and plugin/pkg/admission/storage/persistentvolume/resize.
 
