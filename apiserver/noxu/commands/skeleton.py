@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "skeleton"))
     elif options.output == "json":
-        print(codec.pretty([_as_json(*each) for each in skeletons], sort_keys=False).decode())
+        print(codec.pretty([_as_json(*pair) for pair in skeletons], sort_keys=False).decode())
         reports.print_findings(outcome for outcome in checked if outcome.result == "unreadable")
     else:
         print("---\n".join(_as_yaml(item) for _, item in skeletons), end="")

@@ -68,7 +68,7 @@ class FileWatch:
         self._create_namespaces = create_namespaces
         self._every, self._settled = every, settled
         self._paths = WatchedPaths(self._files, self._kustomizations)
-        self._found = self._paths.signatures()
+        self._scanned = self._paths.signatures()
         self._applied: dict[Source, set[bytes]] = {}
         """The digests of the documents of each source that have been applied."""
         self._names: dict[Source, Origins] = {}
@@ -84,7 +84,7 @@ class FileWatch:
             await asyncio.sleep(pause)
             scanned, took = await asyncio.to_thread(self._scan)
             pause = max(self._every, SHARE * took)
-            if scanned != self._found:
+            if scanned != self._scanned:
                 with Contained("applying changed files"):
                     await self._apply(plane, served, await self._settle(scanned))
 
@@ -104,7 +104,7 @@ class FileWatch:
         return scanned
 
     async def _apply(self, plane: ControlPlane, served: ServedFiles, scanned: dict[Path, Signatures]) -> None:
-        former, self._found = self._found, scanned
+        former, self._scanned = self._scanned, scanned
         sources = await asyncio.to_thread(self._read, former, scanned)
         readable: dict[Source, list[Document]] = {}
         for source, inside in sources.items():
