@@ -419,8 +419,8 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
     added = sorted(set(new).difference(old))
     if not added:
         return []
-    found = "[]string{" + ", ".join(map(quote, added)) + "}"
-    why = f"no new finalizers can be added if the object is being deleted, found new finalizers {found}"
+    listed = "[]string{" + ", ".join(map(quote, added)) + "}"
+    why = f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}"
     return [forbidden(path, why)]
 
 
@@ -583,16 +583,16 @@ def drop_duplicate_owners(metadata: Object, *, after_admission: bool) -> list[st
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return []
-    kept: dict[tuple[Json, ...], Object] = {}
+    unique: dict[tuple[Json, ...], Object] = {}
     repeated: list[str] = []
     for reference in references:
         identity = tuple(reference.get(name) for name in OWNER_REFERENCE.fields)
-        if identity in kept:
+        if identity in unique:
             repeated.append(reference.get("uid", ""))
-        kept.setdefault(identity, reference)
+        unique.setdefault(identity, reference)
     if not repeated:
         return []
-    metadata["ownerReferences"] = list(kept.values())
+    metadata["ownerReferences"] = list(unique.values())
     return [_duplicate_owners(repeated, after_admission=after_admission)]
 
 

@@ -58,8 +58,8 @@ _PARTS: Final = (
 
 
 def _expected(rule: str, pattern: str, *examples: str) -> str:
-    given = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {given}regex used for validation is '{pattern}')"
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
 _NOT_A_LABEL: Final = _expected(
@@ -240,10 +240,10 @@ def split_host(authority: str) -> str:
     Anything else is returned whole, in lower case: a bare IPv6 address, and malformed text such as `[::1]evil.com` or
     `[localhost]`, which therefore never equals a known host.
     """
-    found = _AUTHORITY.fullmatch(authority)
-    if found is None:
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
         return authority.lower()
-    address, name, _ = found.groups()
+    address, name, _ = match.groups()
     return (name if address is None else address).lower()
 
 
@@ -253,17 +253,19 @@ def is_origin_of(origin: str, scheme: str, authority: str) -> bool:
     A port that is not given is that of the scheme: `http://localhost` is the origin of `localhost:80`. The opaque origin `null`,
     several origins and malformed text are never equal to one.
     """
-    given, separator, place = origin.partition("://")
+    origin_scheme, separator, place = origin.partition("://")
     return (
-        bool(separator) and given.lower() == scheme and _place(scheme, place) == _place(scheme, authority) != ("", "")
+        bool(separator)
+        and origin_scheme.lower() == scheme
+        and _place(scheme, place) == _place(scheme, authority) != ("", "")
     )
 
 
 def _place(scheme: str, authority: str) -> tuple[str, str]:
     """The host and the port of an authority, empty if it has no host or is malformed."""
-    found = _AUTHORITY.fullmatch(authority)
-    host = split_host(authority) if found is not None else ""
-    return (host, (found[3] or "").lstrip("0") or _PORTS[scheme]) if found is not None and host else ("", "")
+    match = _AUTHORITY.fullmatch(authority)
+    host = split_host(authority) if match is not None else ""
+    return (host, (match[3] or "").lstrip("0") or _PORTS[scheme]) if match is not None and host else ("", "")
 
 
 def is_loopback(authority: str) -> bool:

@@ -209,16 +209,16 @@ def members(regex: str) -> Ranges:
     if not program.ok():
         raise TooManyCharacters
     text, position = _all_characters(), 0
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     while True:
         start, end = program.Match(_re2.RE2.Anchor.UNANCHORED, text, position, len(text))[0]
         if start < 0:
-            return tuple(found)
+            return tuple(ranges)
         first, last = (
             text[start : start + 4].decode(errors="ignore")[0],
             text[end - 4 : end].decode(errors="ignore")[-1],
         )
-        found.append((ord(first), ord(last)))
+        ranges.append((ord(first), ord(last)))
         position = end
 
 
