@@ -261,10 +261,10 @@ _VALUES_PER_BYTE: Final = 4  # that are looked at in the time in which a byte of
 
 def _cell(path: jsonpath.Path, read: Reader, value: Object, budget: CellBudget) -> Json | Age:
     """A cell, null if the path finds nothing or the budget does not suffice."""
-    found = path.find(value, budget)
-    if not found:
+    results = path.find(value, budget)
+    if not results:
         return None
-    cell = read(found[0])
+    cell = read(results[0])
     if isinstance(cell, str):
         try:
             budget.take_cell(cell)
@@ -332,10 +332,10 @@ _ORDERED: Final = {
 
 def partial(value: Object, version: str) -> Object:
     """An object as PartialObjectMetadata: its metadata in the order of declaration, without empty fields."""
-    given = value["metadata"]
+    stored = value["metadata"]
     metadata: Object = {}
     for name in _OBJECT_META:
-        field = given.get(name)
+        field = stored.get(name)
         if not field and (field is None or name != "deletionGracePeriodSeconds"):
             continue
         order = _ORDERED.get(name)
@@ -492,10 +492,10 @@ class Ages:
         self._texts: dict[Age, bytes] = {}
 
     def text(self, age: Age) -> bytes:
-        found = self._texts.get(age)
-        if found is None:
-            found = self._texts[age] = codec.encode(age.at(self._now), sort_keys=False)[1:-1]
-        return found
+        text = self._texts.get(age)
+        if text is None:
+            text = self._texts[age] = codec.encode(age.at(self._now), sort_keys=False)[1:-1]
+        return text
 
 
 def metadata(summary: Summary, version: str) -> bytes:
@@ -505,9 +505,9 @@ def metadata(summary: Summary, version: str) -> bytes:
 
 def row_of_summary(summary: Summary, version: str, ages: Ages, include: str, body: bytes = b"") -> bytes:
     """A TableRow. `include` is one of `table.INCLUDE`; for Object, `body` is the object's JSON."""
-    first, *others = summary.pieces
+    first, *rest = summary.pieces
     parts = [b'{"cells":', first]
-    for age, piece in zip(summary.ages, others, strict=True):
+    for age, piece in zip(summary.ages, rest, strict=True):
         parts += ages.text(age), piece
     if include == "Object":
         parts += summary.conditions, b',"object":', body, b"}"
