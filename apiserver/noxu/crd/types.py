@@ -338,10 +338,10 @@ def _writer_of_struct(kind: Struct) -> _Writer:
         written = {}
         before, in_order = -1, True
         for name, item in value.items():
-            known = fields.get(name)
-            if known is None:
+            entry = fields.get(name)
+            if entry is None:
                 continue
-            place, write_item, is_omitted = known
+            place, write_item, is_omitted = entry
             in_order, before = in_order and before < place, place
             if item or not is_omitted(item):
                 written[name] = item if write_item is _unchanged else write_item(item)
@@ -399,9 +399,11 @@ def deprecation_warning(crd: Object, name: str) -> str:
     group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
     warning = f"{group}/{name} {kind} is deprecated"
     newer = [
-        other["name"]
-        for other in crd["spec"]["versions"]
-        if other["served"] and not other.get("deprecated") and version_priority(other["name"]) < version_priority(name)
+        candidate["name"]
+        for candidate in crd["spec"]["versions"]
+        if candidate["served"]
+        and not candidate.get("deprecated")
+        and version_priority(candidate["name"]) < version_priority(name)
     ]
     return f"{warning}; use {group}/{min(newer, key=version_priority)} {kind}" if newer else warning
 

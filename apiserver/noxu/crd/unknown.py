@@ -55,15 +55,15 @@ def _unknown(kind: Type, value: Json) -> Iterator[Unknown]:
         elif isinstance(kind, Map):
             todo += reversed([(kind.element, item, key(path, name)) for name, item in value.items()])
         else:
-            known = kind.fields
-            for name in (name for name in value if name not in known):
-                yield Unknown(child(path, name), nearest(name, list(known)))
-            todo += reversed([(known[name].type, value[name], child(path, name)) for name in value if name in known])
+            fields = kind.fields
+            for name in (name for name in value if name not in fields):
+                yield Unknown(child(path, name), nearest(name, list(fields)))
+            todo += reversed([(fields[name].type, value[name], child(path, name)) for name in value if name in fields])
 
 
-def nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, names: list[str]) -> str:
     """The known name that is nearest to another one, "" if none is near."""
-    folded = {each.lower(): each for each in known}
+    folded = {known_name.lower(): known_name for known_name in names}
     word = _WORDS.get(name.lower(), "")
-    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
-    return word if word in known else folded[found[0]] if found else ""
+    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
+    return word if word in names else folded[matches[0]] if matches else ""

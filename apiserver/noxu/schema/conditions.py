@@ -383,8 +383,8 @@ def _narrow(schema: Structural, functions: Functions, old: str) -> Iterator[str]
     if schema.preserve_unknown_fields or schema.embedded_resource:
         functions.inexact()
     if not schema.preserve_unknown_fields:
-        known = properties.keys() | META if schema.embedded_resource else properties.keys()
-        yield f"if not {functions.constant(frozenset(known).issuperset)}(x): return False"
+        names = properties.keys() | META if schema.embedded_resource else properties.keys()
+        yield f"if not {functions.constant(frozenset(names).issuperset)}(x): return False"
     if undeclared := frozenset(schema.validation.required) - properties.keys():
         yield f"if not x.keys() >= {functions.constant(undeclared)}: return False"
     for name, inner in properties.items():
@@ -427,16 +427,16 @@ def _wide(schema: Structural, functions: Functions, old: str) -> Iterator[str]:
         yield f"if not x.keys() >= {functions.constant(needed)}: return False"
     table = functions.table({**dict.fromkeys(META, ANYTHING), **properties} if schema.embedded_resource else properties)
     if isinstance(additional, Structural):
-        other = functions.function(additional)
+        fallback = functions.function(additional)
     else:
         undeclared = _undeclared(schema)
         if undeclared is not _never:
             functions.inexact()
-        other = functions.constant(undeclared)
+        fallback = functions.constant(undeclared)
     yield "for name, value in x.items():"
     if old:
         yield f"    if value is {old}.get(name, {functions.constant(_ABSENT)}): continue"
-    yield f"    if not {table}.get(name, {other})(value): return False"
+    yield f"    if not {table}.get(name, {fallback})(value): return False"
 
 
 def _has_clean_default(name: str, schema: Structural) -> bool:
