@@ -126,10 +126,10 @@ class Tracker:
         """(The names of whole fields of the object that writes through this endpoint do not change; whether they are all
         that such a write does not change).
         """
-        known = self._known_ignored.get(version)
-        if known is None:
-            known = self._known_ignored[version] = self._found_ignored(version)
-        return known
+        ignored = self._known_ignored.get(version)
+        if ignored is None:
+            ignored = self._known_ignored[version] = self._found_ignored(version)
+        return ignored
 
     def _found_ignored(self, version: str) -> tuple[frozenset[str], bool]:
         kind, resets = self.types[version], self.resets.get(version, EMPTY)
@@ -228,12 +228,12 @@ def path_of(json_path: str) -> Path:
 
 def to_scale(entries: Json, replicas: Mapping[str, Path | None]) -> list[Object]:
     """The managedFields of a Scale. `replicas` are the paths by apiVersion, None at a version without /scale."""
-    found: Managers = {}
+    managers: Managers = {}
     for manager, owned in decode(entries).items():
         path = replicas.get(owned.version)
         if path and contains(owned.fields, path):
-            found[manager] = Owned(of(REPLICAS), VERSION, owned.time)
-    return encode(found)
+            managers[manager] = Owned(of(REPLICAS), VERSION, owned.time)
+    return encode(managers)
 
 
 def to_parent(
@@ -249,21 +249,21 @@ def to_parent(
     """
     parents = decode(entries, recurring)
     scales = decode(scale_entries)
-    found: Managers = {}
+    managers: Managers = {}
     for manager, owned in parents.items():
         if owned.version not in replicas:
             continue  # the version does not exist any more
         path = replicas[owned.version]
         if not path or not contains(owned.fields, path):
-            found[manager] = owned
+            managers[manager] = owned
         elif manager in scales:
-            found[manager] = owned
+            managers[manager] = owned
             del scales[manager]
         elif fields := difference(owned.fields, of(path)):
-            found[manager] = Owned(fields, owned.version, owned.time)
+            managers[manager] = Owned(fields, owned.version, owned.time)
     written = replicas[version]
     for manager, owned in scales.items():
         if written and contains(owned.fields, REPLICAS):
             before = parents.get(manager)
-            found[manager] = Owned(of(written), version, before.time if before else "")
-    return encode(found, recurring)
+            managers[manager] = Owned(of(written), version, before.time if before else "")
+    return encode(managers, recurring)

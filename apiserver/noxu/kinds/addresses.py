@@ -32,9 +32,9 @@ def address_texts(text: str) -> list[str]:
     return [] if str(addr) == text else [f"must be in canonical form ({quote(str(addr))})"]
 
 
-def network(text: str, path: Path, *, known: Container[str] = (), strict: bool = False) -> Errors:
-    """A network in CIDR notation. `known` are values that the stored object has; `strict`: as Go prints it, too."""
-    if text in known:
+def network(text: str, path: Path, *, stored: Container[str] = (), strict: bool = False) -> Errors:
+    """A network in CIDR notation. `stored` are values that the stored object has; `strict`: as Go prints it, too."""
+    if text in stored:
         return
     if not is_cidr(text):
         yield field.invalid(path, text, _NOT_A_NETWORK)

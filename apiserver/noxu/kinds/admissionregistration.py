@@ -148,9 +148,9 @@ def _client_errors(config: Object, path: Path) -> list[FieldError]:
 
 
 def _version_errors(versions: list[str], path: Path, *, any_version: bool) -> list[FieldError]:
-    known = ", ".join(_REVIEW_VERSIONS)
+    review_versions = ", ".join(_REVIEW_VERSIONS)
     if not versions:
-        return [field.required(path, f"must specify one of {known}")]
+        return [field.required(path, f"must specify one of {review_versions}")]
     errors = []
     again = repeats(versions)
     for n, version in enumerate(versions):
@@ -160,7 +160,7 @@ def _version_errors(versions: list[str], path: Path, *, any_version: bool) -> li
         else:
             errors += [field.invalid(where, version, text) for text in dns1035_label(version)]
     if not any_version and not set(_REVIEW_VERSIONS) & set(versions):
-        errors.append(field.invalid(path, versions, f"must include at least one of {known}"))
+        errors.append(field.invalid(path, versions, f"must include at least one of {review_versions}"))
     return errors
 
 
@@ -294,10 +294,10 @@ class _PolicyValidator:
             where = field.child(path, field_name, "expression")
             use = self.use(kind, expression, set())
             errors += expression_errors(where, expression, use, self.check) if expression else [field.required(where)]
-        other = next(name for name in _PATCHES.values() if name != field_name)
-        if mutation.get(other) is not None:
+        other_field = next(name for name in _PATCHES.values() if name != field_name)
+        if mutation.get(other_field) is not None:
             rule = f"must not be specified when patchType is {kind}"
-            errors.append(field.invalid(field.child(path, other), f"{{{other}}}", rule))
+            errors.append(field.invalid(field.child(path, other_field), f"{{{other_field}}}", rule))
         return errors
 
 

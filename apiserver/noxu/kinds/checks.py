@@ -190,9 +190,9 @@ def _addr(text: str) -> Addr | None:
 def choices(type_: str, *, declared: bool = False) -> list[str]:
     """The values of a type such as `core/v1.PullPolicy`, sorted unless they are listed as declared."""
     part, _, name = type_.rpartition(".")
-    known = facts.types(part)[name]
-    found: list[str] = known.get("enum") or known["values"]
-    return list(found) if declared else sorted(found)
+    type_facts = facts.types(part)[name]
+    values: list[str] = type_facts.get("enum") or type_facts["values"]
+    return list(values) if declared else sorted(values)
 
 
 def choice(value: str | None, type_: str, path: Path, *, declared: bool = False) -> Errors:
@@ -229,24 +229,24 @@ def each(values: list[Json] | None, path: Path, check: Callable[[Json, Path], Er
 # -- paths ------------------------------------------------------------------------------------------------------------
 
 
-def no_backsteps(given: str, path: Path) -> Errors:
+def no_backsteps(text: str, path: Path) -> Errors:
     """No element is `..`."""
-    if ".." in given and ".." in given.split("/"):
-        yield field.invalid(path, given, "must not contain '..'")
+    if ".." in text and ".." in text.split("/"):
+        yield field.invalid(path, text, "must not contain '..'")
 
 
-def descending(given: str, path: Path) -> Errors:
+def descending(text: str, path: Path) -> Errors:
     """Relative, and below the directory where it begins."""
-    if given.startswith("/"):
-        yield field.invalid(path, given, "must be a relative path")
-    yield from no_backsteps(given, path)
+    if text.startswith("/"):
+        yield field.invalid(path, text, "must be a relative path")
+    yield from no_backsteps(text, path)
 
 
-def not_reserved(given: str, path: Path) -> Errors:
+def not_reserved(text: str, path: Path) -> Errors:
     """Descending, and not with the prefix of the files of atomic updates."""
-    yield from descending(given, path)
-    if given.startswith("..") and not given.startswith("../"):
-        yield field.invalid(path, given, "must not start with '..'")
+    yield from descending(text, path)
+    if text.startswith("..") and not text.startswith("../"):
+        yield field.invalid(path, text, "must not start with '..'")
 
 
 # -- conditions -------------------------------------------------------------------------------------------------------

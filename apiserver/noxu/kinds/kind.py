@@ -89,15 +89,15 @@ class Checker:
         return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
 
     def _composition(self, use: Use) -> Composition:
-        known = self._compositions.get(use.variables)
-        if known is None:
+        composition = self._compositions.get(use.variables)
+        if composition is None:
             before = self._compositions.get(use.variables[:-1]) if use.variables else None
             if before is None:
-                known = cel.Composition(use.variables, params=use.params)
+                composition = cel.Composition(use.variables, params=use.params)
             else:
-                known = before.extended(*use.variables[-1])
-            self._compositions[use.variables] = known
-        return known
+                composition = before.extended(*use.variables[-1])
+            self._compositions[use.variables] = composition
+        return composition
 
 
 class Unevaluable(FieldError):
@@ -314,10 +314,10 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
 
 def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
     """Undo the changes of fields that an update cannot change."""
-    found = kind.subresource(subresource)
-    if found is not None and found.only and not found.kept:
-        changed = {path: nested_field(new, path) for path in found.only if "[*]" not in path}
-        changed |= _changed_lists(new, old, found.only)
+    declared = kind.subresource(subresource)
+    if declared is not None and declared.only and not declared.kept:
+        changed = {path: nested_field(new, path) for path in declared.only if "[*]" not in path}
+        changed |= _changed_lists(new, old, declared.only)
         version = new["metadata"].get("resourceVersion")
         managed = new["metadata"].get("managedFields")
         new.clear()
@@ -325,7 +325,7 @@ def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
         for path, value in {**changed, "metadata.resourceVersion": version, "metadata.managedFields": managed}.items():
             _put(new, path, value)
         return
-    for path in kind.kept if found is None else found.kept:
+    for path in kind.kept if declared is None else declared.kept:
         _put(new, path, nested_field(old, path))
 
 
@@ -338,38 +338,38 @@ def _changed_lists(new: Object, old: Object, paths: tuple[str, ...]) -> dict[str
     lists: dict[str, Json] = {}
     for path in paths:
         outer, wildcard, inner = path.partition("[*].")
-        given = nested_field(new, outer)
-        if not wildcard or given is None:
+        items = nested_field(new, outer)
+        if not wildcard or items is None:
             continue
         stored = lists.get(outer) or copy(nested_field(old, outer) or [])
         lists[outer] = stored
-        if [item.get("name") for item in given] != [item.get("name") for item in stored]:
-            lists[outer] = given
+        if [item.get("name") for item in items] != [item.get("name") for item in stored]:
+            lists[outer] = items
             continue
-        for item, changed in zip(stored, given, strict=True):
+        for item, changed in zip(stored, items, strict=True):
             _put(item, inner, nested_field(changed, inner))
     return lists
 
 
 def reset_fields(kind: Kind, subresource: str) -> tuple[str, ...]:
     """The fields that apply does not own through a subresource, "" for the object itself."""
-    found = kind.subresource(subresource) or kind
-    return found.kept if found.reset is None else found.reset
+    declared = kind.subresource(subresource) or kind
+    return declared.kept if declared.reset is None else declared.reset
 
 
-def _put(value: Object, path: str, given: Json) -> None:
-    """Set a nested field, or remove it if `given` is None."""
+def _put(value: Object, path: str, content: Json) -> None:
+    """Set a nested field, or remove it if `content` is None."""
     *parents, name = path.split(".")
     for parent in parents:
         if value.get(parent) is None:
-            if given is None:
+            if content is None:
                 return
             value[parent] = {}
         value = value[parent]
-    if given is None:
+    if content is None:
         value.pop(name, None)
     else:
-        value[name] = given
+        value[name] = content
 
 
 def selected(kind: Kind, value: Object) -> dict[str, str]:
@@ -381,11 +381,11 @@ def _label_value(label: Label, value: Object) -> str:
     """`status.podIPs[*].ip` is that of the first item."""
     for path in label.paths:
         outer, wildcard, inner = path.partition("[*].")
-        found = nested_field(value, outer)
+        item = nested_field(value, outer)
         if wildcard:
-            found = nested_field(found[0], inner) if found else None
-        if found:
-            return "true" if found is True else str(found)
+            item = nested_field(item[0], inner) if item else None
+        if item:
+            return "true" if item is True else str(item)
     return label.missing
 
 

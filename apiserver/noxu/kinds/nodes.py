@@ -80,11 +80,11 @@ def _pod_cidrs(cidrs: list[str]) -> Errors:
 
 def _update(new: Object, old: Object) -> Errors:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    given: list[Object] = (new.get("status") or {}).get("addresses") or []
-    for n in sorted(repeats(f"{each.get('type', '')}/{each.get('address', '')}" for each in given)):
-        yield field.duplicate(f"status.addresses[{n}]", checks.struct_json("core/v1.NodeAddress", given[n]))
-    known = before.get("podCIDRs") or []
-    if known and known != (spec.get("podCIDRs") or []):
+    node_addresses: list[Object] = (new.get("status") or {}).get("addresses") or []
+    for n in sorted(repeats(f"{address.get('type', '')}/{address.get('address', '')}" for address in node_addresses)):
+        yield field.duplicate(f"status.addresses[{n}]", checks.struct_json("core/v1.NodeAddress", node_addresses[n]))
+    stored_cidrs = before.get("podCIDRs") or []
+    if stored_cidrs and stored_cidrs != (spec.get("podCIDRs") or []):
         yield field.forbidden("spec.podCIDRs", _POD_CIDRS)
     if before.get("providerID") and before["providerID"] != spec.get("providerID"):
         yield field.invalid("spec.providerID", None, "field cannot be modified once set")

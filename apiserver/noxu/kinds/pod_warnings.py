@@ -169,13 +169,13 @@ def _ports(spec: Object, path: str) -> Iterator[str]:
             if address and not host:
                 shown = f"Name:{port.get('name', '')} HostPort:0 ContainerPort:{number} Protocol:{protocol} HostIP:{address}"
                 yield f"{where}: hostIP set without hostPort: {{{shown}}}"
-            others = seen.setdefault((number, protocol), [])
-            for other_path, other in others:
-                kind = _conflict(address, host, other.get("hostIP", ""), other.get("hostPort", 0))
+            earlier = seen.setdefault((number, protocol), [])
+            for earlier_path, earlier_port in earlier:
+                kind = _conflict(address, host, earlier_port.get("hostIP", ""), earlier_port.get("hostPort", 0))
                 if kind:
-                    yield f"{where}: {kind} port definition with {other_path}"
-            if len(others) < _MAX_COMPARED:
-                others.append((where, port))
+                    yield f"{where}: {kind} port definition with {earlier_path}"
+            if len(earlier) < _MAX_COMPARED:
+                earlier.append((where, port))
 
 
 def _conflict(address: str, port: int, other_address: str, other_port: int) -> str:

@@ -170,12 +170,12 @@ def _update(new: Object, old: Object) -> Errors:
         yield field.forbidden("spec", f"{_UPDATABLE}\n{describe_change(before, allowed, '/spec')}")
 
 
-def _take(value: Object, other: Object, name: str) -> None:
+def _take(value: Object, source: Object, name: str) -> None:
     """Make a field that of another object."""
-    if other.get(name) is None:
+    if source.get(name) is None:
         value.pop(name, None)
     else:
-        value[name] = other[name]
+        value[name] = source[name]
 
 
 def describe_change(old: Json, new: Json, path: str) -> str:
@@ -285,7 +285,9 @@ def _ephemeral_update(new: Object, old: Object) -> Errors:
         return
     yield from _whole(new, old)
     yield from _changed_annotations(new, old)
-    after = {each.get("name", ""): each for each in (new.get("spec") or {}).get("ephemeralContainers") or ()}
+    after = {
+        container.get("name", ""): container for container in (new.get("spec") or {}).get("ephemeralContainers") or ()
+    }
     path = "spec.ephemeralContainers"
     for container in (old.get("spec") or {}).get("ephemeralContainers") or ():
         name = container.get("name", "")
@@ -320,7 +322,11 @@ def _resize(new: Object, old: Object) -> Errors:
     if quality != ((old.get("status") or {}).get("qosClass") or quality_of_service(before)):
         shown = (new.get("status") or {}).get("qosClass", "")
         yield field.invalid("spec", as_json(shown), "Pod QOS Class may not change as a result of resizing")
-    running = [each for each in (old.get("status") or {}).get("containerStatuses") or () if _is_running(each)]
+    running = [
+        container_status
+        for container_status in (old.get("status") or {}).get("containerStatuses") or ()
+        if _is_running(container_status)
+    ]
     if running and running[0].get("resources") is None:
         yield field.forbidden("spec", "Pod running on node without support for resize")
     yield from _resized_containers(spec, before)
@@ -357,8 +363,8 @@ def _but_computing(new: Object, old: Object) -> Object:
     for kind in ("limits", "requests"):
         before: dict[str, str] = old.get(kind) or {}
         if before:
-            other = {name: text for name, text in (new.get(kind) or {}).items() if name not in (CPU, MEMORY)}
-            kept[kind] = other | {name: before[name] for name in (CPU, MEMORY) if name in before}
+            rest = {name: text for name, text in (new.get(kind) or {}).items() if name not in (CPU, MEMORY)}
+            kept[kind] = rest | {name: before[name] for name in (CPU, MEMORY) if name in before}
     return kept
 
 
@@ -378,7 +384,7 @@ def _status_update(new: Object, old: Object) -> Errors:
     if status.get("qosClass", "") != before.get("qosClass", ""):
         yield field.invalid("status.qosClass", as_json(status.get("qosClass", "")), checks.IMMUTABLE)
     policy = spec.get("restartPolicy", "")
-    sidecars = {each.get("name") for each in spec.get("initContainers") or () if is_sidecar(each)}
+    sidecars = {container.get("name") for container in spec.get("initContainers") or () if is_sidecar(container)}
     for kind, restarts, excepted in (
         ("containerStatuses", policy, set()),
         ("initContainerStatuses", policy, sidecars),
@@ -407,17 +413,17 @@ def _transitions(new: list[Object], old: list[Object], policy: str, excepted: se
 
 def _addresses(status: Object, old: Object, kind: str) -> Errors:
     """One of each family at most."""
-    given = [each.get("ip", "") for each in status.get(kind) or ()]
-    accepted = {each.get("ip", "") for each in old.get(kind) or ()}
-    errors = [error for n, ip in enumerate(given) for error in checks.address(ip, f"status.{kind}[{n}]", accepted)]
+    ips = [address.get("ip", "") for address in status.get(kind) or ()]
+    accepted = {address.get("ip", "") for address in old.get(kind) or ()}
+    errors = [error for n, ip in enumerate(ips) for error in checks.address(ip, f"status.{kind}[{n}]", accepted)]
     yield from errors
-    if len(given) < 2 or errors:
+    if len(ips) < 2 or errors:
         return
-    if len(given) > 2 or len({_family(ip) for ip in given}) < 2:
+    if len(ips) > 2 or len({_family(ip) for ip in ips}) < 2:
         rule = "may specify no more than one IP for each IP family"
         yield field.invalid(f"status.{kind}", as_json(status[kind]), rule)
     seen: set[str] = set()
-    for n, ip in enumerate(given):
+    for n, ip in enumerate(ips):
         if ip in seen:
             yield field.duplicate(f"status.{kind}[{n}]", as_json(status[kind][n]))
         seen.add(ip)
