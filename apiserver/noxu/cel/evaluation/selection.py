@@ -102,15 +102,15 @@ def _begins_with_conditional(node: Expr) -> bool:
 def select(value: Value, key: Value, *, presence: bool) -> Value:
     """`value[key]` or `value.key`. Raises CelError if it does not exist; with `presence`, returns ABSENT instead."""
     if isinstance(value, MAPS):
-        found = value.find(key)
-        if found is ABSENT and not presence:
+        item = value.find(key)
+        if item is ABSENT and not presence:
             raise CelError(f"no such key: {go_value(key)}")
-        return found
+        return item
     if isinstance(value, LISTS):
         return _element(value, key, presence=presence)
-    found = value.field(key) if isinstance(value, Opaque) else ABSENT
-    if presence or found is not ABSENT:
-        return found
+    item = value.field(key) if isinstance(value, Opaque) else ABSENT
+    if presence or item is not ABSENT:
+        return item
     raise CelError(f"no such key: {go_value(key)}")
 
 

@@ -153,10 +153,10 @@ class _Generator:
     def value(self, node: Expr) -> str:
         return self.writer.as_value(self.expression(node))
 
-    def announce(self, size: int, each: int, count: int) -> None:
+    def announce(self, size: int, element_size: int, count: int) -> None:
         """Announce a literal of many elements. The number of small ones is limited by their cost."""
         if count > _SMALL:
-            self.writer.allocate(str(size + each * count))
+            self.writer.allocate(str(size + element_size * count))
 
     def map_literal(self, node: MapLiteral) -> Operand:
         self.announce(MAP, ENTRY, len(node.entries))
@@ -316,16 +316,16 @@ class _Generator:
         writer = self.writer
         args = [self.expression(arg) for arg in node.args]
         sign = "==" if node.function == "_==_" else "!="
-        found = equality(writer, args, sign)
-        if found is None:
+        operand = equality(writer, args, sign)
+        if operand is None:
             allocates = writer.allocates
-            found = self.charged_call(node, writer.name(equal), [writer.as_value(arg) for arg in args])
+            operand = self.charged_call(node, writer.name(equal), [writer.as_value(arg) for arg in args])
             if any(
                 arg.kind in SCALARS for arg in args
             ):  # then nothing but texts is compared, which costs what it takes
                 writer.allocates = allocates
-            found = Operand(found.code if sign == "==" else f"(not {found.code})", "bool")
-        return found
+            operand = Operand(operand.code if sign == "==" else f"(not {operand.code})", "bool")
+        return operand
 
     def membership(self, node: Call) -> Operand:
         writer = self.writer

@@ -110,8 +110,8 @@ class SourceWriter:
 
     def name(self, thing: object) -> str:
         """A global name for an object that cannot be written as code."""
-        for name, known in self.names.items():
-            if known is thing:
+        for name, named in self.names.items():
+            if named is thing:
                 return name
         name = f"k{len(self.names)}"
         self.names[name] = thing

@@ -208,10 +208,10 @@ class Expression:
             return EvaluationResult(None, _TOO_DEEP, PER_CALL_LIMIT)
 
 
-def _wrong_type(expected: tuple[Type, ...], given: Type) -> str:
+def _wrong_type(expected: tuple[Type, ...], actual: Type) -> str:
     if len(expected) == 1:
-        return f"must evaluate to {runtime_name(expected[0])} but got {runtime_name(given)}"
-    return f"must evaluate to one of [{' '.join(map(runtime_name, expected))}] but got {runtime_name(given)}"
+        return f"must evaluate to {runtime_name(expected[0])} but got {runtime_name(actual)}"
+    return f"must evaluate to one of [{' '.join(map(runtime_name, expected))}] but got {runtime_name(actual)}"
 
 
 class Composition:
@@ -291,7 +291,7 @@ def activation(
     `authorizer.requestResource` asks about: group, resource, subresource, namespace and name. `variables` compute those of
     the policy when they are first used; they may raise CelError.
     """
-    known: dict[str, Value] = {
+    values: dict[str, Value] = {
         OBJECT: untyped(object_),
         OLD_OBJECT: untyped(old_object),
         REQUEST: untyped(request),
@@ -299,11 +299,11 @@ def activation(
         PARAMS: untyped(params),
     }
     if authorize is not None:
-        known[AUTHORIZER] = Authorizer(authorize)
-        known[REQUEST_AUTHORIZER] = resource_check(authorize, *resource)
+        values[AUTHORIZER] = Authorizer(authorize)
+        values[REQUEST_AUTHORIZER] = resource_check(authorize, *resource)
     if variables is not None:
-        known[VARIABLES] = LazyMap(variables)
-    return known
+        values[VARIABLES] = LazyMap(variables)
+    return values
 
 
 _MAX_DEPTH: Final = 64  # of a struct's type: a type that contains itself has no schema

@@ -71,26 +71,26 @@ def _written(write: Callable[[], Json], cpu_budget: CpuBudget | None) -> Written
         raise PatchError(_TOO_DEEP) from None
 
 
-def _operation(given: Operation) -> Object:
+def _operation(operation: Operation) -> Object:
     allocate(MAP)
-    for text in (given.op, given.path, given.from_):
+    for text in (operation.op, operation.path, operation.from_):
         allocate_text(len(text), text)
-    operation: Object = {"op": given.op, "path": given.path}
-    if given.from_:
-        operation["from"] = given.from_
-    value = given.value
+    patch: Object = {"op": operation.op, "path": operation.path}
+    if operation.from_:
+        patch["from"] = operation.from_
+    value = operation.value
     if value is ABSENT:
-        return operation
+        return patch
     if isinstance(value, ObjectValue):
         _check_places(value)
     try:
-        operation["value"] = _patch_value(value)
+        patch["value"] = _patch_value(value)
     except _NotJson as error:
         why = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
         raise PatchError(f"{why}: {error}") from None
-    if given.op == "test" and value is None:
-        operation["value"] = _EQUALS_NOTHING
-    return operation
+    if operation.op == "test" and value is None:
+        patch["value"] = _EQUALS_NOTHING
+    return patch
 
 
 _EQUALS_NOTHING: Final = object()

@@ -88,10 +88,10 @@ _Operation = Callable[[go_quantity.Quantity, go_quantity.Quantity], go_quantity.
 
 def _arithmetic(operation: _Operation) -> Callable[[QuantityValue, QuantityValue | int], QuantityValue]:
     def run(left: QuantityValue, right: QuantityValue | int) -> QuantityValue:
-        other = go_quantity.Quantity(right) if isinstance(right, int) else right.amount
-        _announce(left.amount, other)
+        amount = go_quantity.Quantity(right) if isinstance(right, int) else right.amount
+        _announce(left.amount, amount)
         try:
-            return QuantityValue(operation(left.amount, other), computed=True)
+            return QuantityValue(operation(left.amount, amount), computed=True)
         except ValueError as error:
             raise CelError(str(error)) from None
 

@@ -188,18 +188,18 @@ def _extreme(name: str, sign: int) -> Implementation:
     """min (sign 1) and max (sign -1)."""
 
     def run(items: Value) -> Value:
-        found: Value = ABSENT
+        best: Value = ABSENT
         for item in items:
             _comparable(item)
             try:
-                better = found is ABSENT or compare(found, item) == sign
+                better = best is ABSENT or compare(best, item) == sign
             except CelError:
                 better = False
             if better:
-                found = item
-        if found is ABSENT:
+                best = item
+        if best is ABSENT:
             raise CelError(f"{name} called on empty list")
-        return found
+        return best
 
     return run
 
