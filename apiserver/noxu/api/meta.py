@@ -4,10 +4,9 @@ Coercion is apiextensions' objectmeta package, validation k8s.io/apimachinery's 
 of the custom resource strategy and of the request handlers; messages, order and repetitions are upstream's. Everything
 but `coerce` expects coerced metadata, a dict in which no field has the wrong type.
 
-Whether metadata already has the form that coercion (`meta.coerce`) gives it, which it nearly always has.
-
-A predicate per field, about the type and about what coercion would drop: empty texts and lists, zero. The order of fields
-does not matter: custom resources are written with sorted keys.
+`is_coerced` tells quickly whether metadata already has the form that coercion gives it, which it nearly always has. It
+has a predicate per field, about the type and about the values that coercion would drop: empty texts and lists, zero.
+The order of fields does not matter: custom resources are written with sorted keys.
 """
 
 from __future__ import annotations
@@ -305,7 +304,7 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
     """The fast path of `validate_object_meta`: True if one look shows that it would find nothing; False says nothing.
 
     It knows what most objects have: a name, a namespace, labels, annotations, finalizers, and managedFields as this server
-    writes them. What it accepts has no errors in an update, either, whose rule for names is weaker.
+    writes them. Metadata that it accepts has no errors in an update, either, whose rule for names is weaker.
     """
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if type(name) is not str or not SUBDOMAIN.fullmatch(name) or not _COMMON_METADATA.issuperset(metadata):

@@ -3,9 +3,9 @@
 Every rule returns error messages, an empty list for a valid name. The messages are those of k8s.io/apimachinery
 (util/validation, api/validate/content, api/validation). Lengths are counted in bytes of UTF-8.
 
-Host names in URLs and Host headers: which ones certainly mean this machine. Plain HTTP is allowed to loopback only, and a
-request from a web page may try to pass for one from this machine (DNS rebinding). So the answer depends on the text alone,
-never on a name server, and anything malformed is not loopback.
+Host names in URLs and Host headers: `is_loopback` accepts those that certainly mean this machine. Plain HTTP is allowed
+to loopback only, and a web page may imitate a request from this machine (DNS rebinding). So the answer depends on the
+text alone, never on a name server, and malformed text is not loopback.
 
 Labels are kept as one text, which has a quarter of the memory of a dict, and in which selectors search as fast:
 
@@ -16,9 +16,9 @@ Labels are kept as one text, which has a quarter of the memory of a dict, and in
     app!=web   "\\0app=web\\0" is not
     tier       "\\0tier=" is
 
-Neither names nor values of labels contain NUL or `=` (Kubernetes' syntax of labels), so nothing else is found. Labels that
-do, which other programs may store, those whose values are not text, and long ones, in which a search takes longer than in a
-dict, are not packed.
+Neither names nor values of labels contain NUL or `=` (Kubernetes' syntax of labels), so a search finds nothing else.
+Three sorts of labels are not packed: with these characters, which other programs may store; with values that are not
+text; and long ones, in which a search takes longer than in a dict.
 """
 
 from __future__ import annotations

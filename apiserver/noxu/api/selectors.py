@@ -1,7 +1,7 @@
 """Label and field selectors: parsed once, matched against many objects.
 
-A parsed selector takes up to fifty times the memory of its text, so all that parse the same text at the same time share
-one: it is kept as long as it is used.
+A parsed selector takes up to fifty times the memory of its text, so all users of a text share one selector: it is kept
+as long as it is used.
 
 The grammars, the canonical strings and the messages are those of k8s.io/apimachinery (labels, fields). A selector that
 does not parse raises ValueError with upstream's whole message; requests are answered with 400.
@@ -434,7 +434,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _plain_term(piece: str) -> Term | None:
-    """What `_term` makes of a piece without escapes; None if there are some, or it is not right."""
+    """The term of a piece without escapes, as `_term`; None if the piece has escapes or an error."""
     name, operator, value = piece.partition("=")
     value = value.removeprefix("=") if name[-1:] != "!" else value
     if not operator or "=" in value or "\\" in value:

@@ -102,7 +102,7 @@ def _differ(old: Json, new: Json, kind: Type, levels: int = 0, is_equal: Equalit
 
 
 def _both(left: _Nodes | None, right: _Nodes | None) -> _Nodes | None:
-    """The union of comparisons as a map and as a list: one has what is removed, the other what is added."""
+    """The union of comparisons as a map and as a list: one has the removed fields, the other the added ones."""
     if left is None or right is None:
         return left or right
     removed, modified, added = (b if a is None else a for a, b in zip(left, right, strict=True))

@@ -447,7 +447,7 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
 def matching(fields: FieldSet, pattern: FieldSet) -> FieldSet:
     """The members along the paths of a pattern and below them (FilterIncludeMatches).
 
-    ANY in a pattern stands for every element. Nothing is deeper than the pattern: what is below a path is kept as it is.
+    ANY in a pattern stands for every element. Fields below a path of the pattern are kept as they are.
     """
     frames: list[_Frame] = [(fields, pattern, {}, {}, "")]
     for ours, wanted, out, _, _ in frames:

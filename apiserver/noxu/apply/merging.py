@@ -4,10 +4,9 @@
 shared with the live object, not copied, so that identity shows what is unchanged. `remove` shares as well. Recursion
 follows the type; where types end, loops follow the data.
 
-The server's handling of kubectl's annotation kubectl.kubernetes.io/last-applied-configuration.
-
-It concerns only applies by the field manager `kubectl`: objects that were applied client-side before may be taken over
-without `--force-conflicts`, and the annotation is kept up to date for older clients.
+The annotation kubectl.kubernetes.io/last-applied-configuration is handled as well, for applies by the field manager
+`kubectl` only: objects that were applied client-side before may be taken over without `--force-conflicts`, and the
+annotation is kept up to date for older clients.
 """
 
 from __future__ import annotations

@@ -11,18 +11,18 @@ The jsonpatch library dispatches the operations; they are implemented here, beca
 without a limit. Neither the document nor the patch is changed; the result shares parts with both, those of the document in
 the same places. Nothing recurses on data.
 
-Three-way merges: what `kubectl apply` makes of an object, its last applied configuration, and a new configuration.
-
-The result is the live object, with the fields of the new configuration, and without those that only the last one had. So
-fields that others have set stay, unless the new configuration has them, too (kubectl's pkg/cmd/apply/patcher.go,
-apimachinery's CreateThreeWayMergePatch):
+Three-way merges, as `kubectl apply` makes them of an object, its last applied configuration and a new one (kubectl's
+pkg/cmd/apply/patcher.go, apimachinery's CreateThreeWayMergePatch): the result is the live object, with the fields of
+the new configuration, and without those that only the last one had. So fields of other writers stay, unless the new
+configuration has them, too:
 
     last    {size: 1, colour: red}     live    {size: 1, colour: red, owner: me}
     new     {size: 2}                  result  {size: 2, owner: me}
 
-Kinds with struct tables are merged as a strategic merge patch does it: lists of fields with `patchStrategy: merge` by their
-merge keys, or as sets. kubectl merges items whose merge key occurs twice into one; here such a list is replaced. Of all other
-kinds lists are replaced, and a null in the new configuration changes nothing, unless the last one had a value there.
+Kinds with struct tables are merged as a strategic merge patch does it: lists of fields with `patchStrategy: merge` by
+their merge keys, or as sets. kubectl merges items whose merge key occurs twice into one; here such a list is replaced.
+In all other kinds, lists are replaced, and a null in the new configuration changes nothing, unless the last one had a
+value there.
 
 Nothing is changed in place; the result shares parts with its arguments. Clients choose the depth of objects, so nothing
 recurses.

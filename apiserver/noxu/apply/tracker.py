@@ -4,12 +4,11 @@ Fields are owned at the version at which they were written, so objects are compa
 knows the versions in a CRD's spec; with an entry for another version it gives up (see `manager`). Built-in kinds drop
 such entries.
 
-Owners of a custom resource's replicas in its /scale subresource.
-
-In a Scale, a manager owns `.spec.replicas` of an autoscaling/v1 Scale; in the custom resource that is the field at
-specReplicasPath. (apimachinery's managedfields/scalehandler.go.) As there, an updater that owns the replicas in the
-custom resource is a different manager in the Scale, because the apiVersion is part of its identity: any write to /scale
-removes the field from its entry and, if it is still the owner, puts it into a new one without a time.
+`to_scale` and `to_parent` translate the owners of a custom resource's replicas in its /scale subresource: in a Scale, a
+manager owns `.spec.replicas` of an autoscaling/v1 Scale; in the custom resource that is the field at specReplicasPath
+(apimachinery's managedfields/scalehandler.go). As there, an updater that owns the replicas in the custom resource is a
+different manager in the Scale, because the apiVersion is part of its identity: any write to /scale removes the field
+from its entry and, if it is still the owner, puts it into a new one without a time.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ class Tracker:
         return fields if is_all else self.changeable(fields, self.version)
 
     def compared(self, old: Object, new: Object, version: str, *, exact: bool = False) -> Comparison:
-        """What a write through this endpoint changed, at a version. `exact`: as in `compare`.
+        """The changes of a write through this endpoint, at a version. `exact`: as in `compare`.
 
         Whole fields of the object that it does not change, such as its status, are not compared.
         """
@@ -150,7 +149,7 @@ def _whole_fields(reset: FieldSet) -> list[str]:
 
 
 def _without(value: Object, names: frozenset[str]) -> Object:
-    """The object without some of its fields; itself if it has none of them."""
+    """The object without some of its fields; the same object if it has none of them."""
     if names.isdisjoint(value):
         return value
     return {name: item for name, item in value.items() if name not in names}

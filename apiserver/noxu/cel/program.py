@@ -1,4 +1,4 @@
-"""A program: an expression that was parsed, checked and is ready to be evaluated.
+"""A program: a parsed and checked expression, ready to be evaluated.
 
 `observed_values` are the values that an expression used, which explain why a rule failed.
 

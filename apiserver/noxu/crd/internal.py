@@ -1,4 +1,4 @@
-"""The internal form of a CRD, which upstream validates, and which its messages print.
+"""The internal form of a CRD, which upstream validates and prints in its messages.
 
 Decoding v1 into the internal version (apiextensions/v1/conversion.go) moves schema, subresources, printer columns and
 selectable fields to the top if they are equal in all versions, as they always are if there is only one version. So field

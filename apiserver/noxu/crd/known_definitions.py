@@ -1,21 +1,19 @@
-"""What is known of definitions that were loaded before, so that a server that is started again repeats nothing.
+"""The definitions that were loaded before, so that a server that is started again repeats no validation.
 
-Specs of definitions that were valid when they were created before, so that their walks need not be repeated.
+`ValidSpecs` has the specs that were valid when they were created. A spec is kept by a digest of its decoded and
+defaulted form, in which 1 and 1.0 and the orders of fields differ, and of the features. It is kept, with its warnings,
+only if it is valid and if its validation did not change it (see `validation`). Metadata and status are not part of a
+spec, and are validated always.
 
-A spec is kept by a digest of its decoded and defaulted form, in which 1 and 1.0 and the orders of fields differ, and of the
-features. It is kept only if it is valid and if its validation did not change it (see `validation`). What is kept with it
-are its warnings. Its metadata and status are not part of it, and are validated always.
+`Unchanged` has the replacements that changed nothing: a server that is started again with the same files and data would
+decode, validate and compare each definition, and write nothing.
 
-The specs are valid for the code that has found them so: who keeps them longer than a process keeps the version, too.
+A replacement is kept by a digest of everything that its result depends on: the JSON that replaces the definition, the
+stored bytes, which have its uid and owners, and the features. It is kept only if it was accepted and wrote nothing.
+Admission is not part of the digest: the caller makes sure that none is configured.
 
-Replacements of definitions that changed nothing before, so that they need not be repeated: a server that is started again
-with the same files and data would decode, validate and compare each definition, and write nothing.
-
-A replacement is kept by a digest of everything that its result depends on: the JSON that replaces the definition, the bytes
-that are stored of it, which have its uid and owners, and the features. It is kept only if it was accepted and wrote nothing.
-Admission is not part of the digest: who asks knows that none is configured.
-
-The results are those of the code that has found them: who keeps them longer than a process keeps the version, too.
+Both kinds of results hold for the code that found them: a caller that keeps them longer than a process keeps the
+version of the code, too.
 """
 
 from __future__ import annotations

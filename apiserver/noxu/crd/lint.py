@@ -1,16 +1,17 @@
 """`noxu lint`: whether a server would accept a CRD, and automatic fixes for one that it would refuse.
 
-`narrowings`: what a new version of a CRD no longer serves, keeps or accepts: the findings of its upgrade.
+`narrowings` are the findings of an upgrade: what the new version of a CRD no longer serves, keeps or accepts.
 
-Both are CRDs of v1 as they are decoded. Servers accept most of these changes: it is stored objects and clients that break.
-Versions are compared by their names. What a server refuses by itself, such as another scope of a CRD that is established, is
-found as well.
+Both versions are decoded CRDs of v1. Servers accept most of these changes, but stored objects and clients break. The
+versions in a CRD are compared by their names. Changes that servers refuse, such as another scope of an established CRD,
+are findings, too.
 
-`advice_on_bounds` finds bounds that make a CEL rule affordable: which `maxItems`, `maxLength` or `maxProperties` would suffice.
+`advice_on_bounds` finds bounds that make a CEL rule affordable: a sufficient `maxItems`, `maxLength` or
+`maxProperties`.
 
-A rule's estimated cost grows with what is not bounded: the strings, lists and maps that it reads, and the lists and maps
+A rule's estimated cost grows with unbounded values: the strings, lists and maps that it reads, and the lists and maps
 that contain its node. So the estimate is repeated on a small CRD with this rule only, in which one of these nodes has a
-bound: the largest bound that suffices is found by bisection. If no node alone suffices, all get the same bound.
+bound: bisection finds the largest bound that suffices. If no node alone suffices, all get the same bound.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ def as_v1(crd: Json) -> Object | None:
 
 
 def upgrade(old: Json, new: Json) -> list[Narrowing]:
-    """What the new CRD no longer serves, keeps or accepts; nothing if one of them is unreadable."""
+    """The narrowings from the old to the new CRD; none if one of them is unreadable."""
     before, now = as_v1(old), as_v1(new)
     return [] if before is None or now is None else narrowings(before, now)
 
@@ -223,7 +224,7 @@ def remarks(crd: Json) -> list[Remark]:
 
 
 def _structural(crd: Json) -> list[tuple[Structural, Path]]:
-    """The structural schemas of a CRD with their paths, as written: of v1beta1 the one of all versions once."""
+    """The structural schemas of a CRD with their paths, as written; a schema for all versions (v1beta1) comes once."""
     decoded = _decode(crd)
     if _type_errors(crd) or decoded.error:
         return []

@@ -1,4 +1,4 @@
-"""The kinds that an OpenAPI document describes, as definitions: how the API of another server is served without it.
+"""The kinds that an OpenAPI document describes, as definitions, so that the API of another server is served without it.
 
 An aggregated API such as metrics.k8s.io has no CustomResourceDefinition, but its server publishes OpenAPI documents
 (`kubectl get --raw /openapi/v3/apis/metrics.k8s.io/v1beta1`). A path with the action "list" names a resource, its group,
@@ -7,8 +7,8 @@ version and kind, and the schema of its objects:
     /apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods   get: x-kubernetes-action list
                                                                x-kubernetes-group-version-kind PodMetrics
 
-Both versions of OpenAPI are read. Schemas are completed from their references; where a schema refers to itself, and where
-it says nothing, any value is allowed. All verbs are served, so that tests can create what a server would compute.
+Both versions of OpenAPI are read. Schemas are completed from their references; any value is allowed where a schema
+refers to itself or has no type. All verbs are served, so that tests can create the objects that a server would compute.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fields that a CRD has and its version does not know, everywhere in it, with the name that may have been meant.
+"""The unknown fields of a CRD, at any depth, with the known name that may have been meant.
 
 Servers drop unknown fields. Strict mode reports those outside of `items`, `additionalProperties` and `dependencies` only:
 upstream decodes these with methods of their own (see `go.structs.Union`). A dropped field may be a whole schema, so nothing
@@ -19,7 +19,7 @@ from noxu.values import Json
 UNKNOWN: Final = "unknown field"
 _CLOSE: Final = 0.7  # similarity; equal names have 1.0
 _WORDS: Final = {"jsonschema": "openAPIV3Schema", "schema": "openAPIV3Schema"}
-"""What is often written for a field of another name."""
+"""Words that are often written in place of a field's name."""
 
 
 class Unknown(NamedTuple):

@@ -71,7 +71,7 @@ def validate_update(
 ) -> list[FieldError]:
     """The errors in a CRD that is prepared to replace `old`.
 
-    `spec_is_valid`: it is known that the spec could be created. Then it is not looked at, as the rules of an update are among
+    `spec_is_valid`: the spec could be created. Then it is not checked again, because the rules of an update are a part of
     those of a creation, except the one about CA bundles (`Strictness`).
     """
     spec, before = internal(new["spec"]), internal(old["spec"])

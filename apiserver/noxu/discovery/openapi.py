@@ -1,19 +1,20 @@
 """The published OpenAPI documents: /openapi/v3, one document for each group version, and /openapi/v2 with everything.
 
 Upstream builds them in controllers, about a second after a definition is established; here they are built on request,
-from the current served resources. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
-every definition, the parts of each resource are cached as well, encoded, and near them nothing is compressed again (`GzipPieces`).
-What is cached is limited: MAX_KEPT bytes of documents, of which those that were used last remain, and MAX_PARTS of parts.
+from the current served resources. A document is cached as long as its resources are the same. /openapi/v2 changes with
+every definition, so the parts of each resource are cached as well, encoded, and unchanged parts are not compressed
+again (`GzipPieces`). The cache has limits: MAX_KEPT bytes of documents, of which those that were used last remain, and
+MAX_PARTS of parts.
 
-The index names each document by a hash. Upstream's is that of its JSON; this one is that of what the JSON is made of: the
-declarations of its resources, and the version of this program. So the index builds no document: with 6,000 group versions,
-each takes a millisecond, and 15 KB.
+The index names each document by a hash. Upstream's is that of its JSON; this one is that of the sources of the JSON:
+the declarations of its resources, and the version of this program. So the index builds no document: with 6,000 group
+versions, each takes a millisecond, and 15 KB.
 
 Building takes some 50 ms for a definition of 1 MB. `Published.kept` never builds, and `Published.build` may be called in
 a thread.
 
-The gzip of a document in pieces, most of which were in the document before a change: only what is near the new ones is
-compressed again.
+`GzipPieces` compresses a document in pieces, most of which were in the document before a change: only the neighbours of
+the new ones are compressed again.
 
 Pieces are compressed in groups. A group ends with a piece whose first bytes say so, whatever stands before it, so that
 a new piece changes one group:

@@ -154,7 +154,7 @@ def type_meta(data: bytes) -> tuple[str, str]:
 
 
 class KnownField(NamedTuple):
-    """A field of a Go struct: whether it is a pointer, and the fields of what it holds if that is a struct, too."""
+    """A field of a Go struct: whether it is a pointer, and the fields of its type if that is a struct, too."""
 
     is_pointer: bool
     fields: Mapping[str, KnownField] | None = None

@@ -105,7 +105,7 @@ _short = lru_cache(maxsize=4096)(_string)
 
 
 def _scalar(value: Json) -> bytes:
-    """null, a boolean or a number. What is beyond int64 is a float, in the shortest form that keeps its value."""
+    """null, a boolean or a number. A number beyond int64 is a float, in the shortest form that keeps its value."""
     if value is None or isinstance(value, bool):
         return _SIMPLE_VALUES[value]
     if isinstance(value, int) and MIN_INT64 <= value <= MAX_INT64:

@@ -27,7 +27,7 @@ _CHARSETS: Final = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 
 
 class _NoAddress(Exception):
-    """The text at the position is not what the method reads."""
+    """The text at the position does not have the form that the method reads."""
 
 
 def is_address(text: str) -> bool:

@@ -14,8 +14,8 @@ the pattern `^\\p{Lu}[a\\pL]{2}$` distinguishes three sorts of characters beyond
     pattern   ^[\\x41-\\x5A\\x81][\\x41-\\x5A\\x61-\\x7A\\x81-\\x82]{2}$      with RE2's encoding Latin-1
     Éa日      \\x81 a \\x82
 
-Which characters are members of a class, also one that ignores case, RE2 itself says: it finds them in a text of all
-characters. The flags `i` and `s` are resolved so; the others are left to RE2.
+RE2 itself tells the members of a class, also of one that ignores case: it finds them in a text of all characters. The
+flags `i` and `s` are resolved so; the others are left to RE2.
 """
 
 from __future__ import annotations

@@ -525,7 +525,7 @@ def arrange(kind: Struct, values: Object) -> Object:
 
 
 def zero(kind: Type) -> Json:
-    """What Go writes for an unset field without omitempty."""
+    """The value that Go writes for an unset field without omitempty."""
     if isinstance(kind, Scalar):
         return kind.zero
     return decode(kind, {}).value if isinstance(kind, Struct) else None

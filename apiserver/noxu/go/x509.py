@@ -1,18 +1,20 @@
-"""Certificates and requests for them (PKCS #10) as Go reads them (crypto/x509): what of them is judged, and nothing else.
+"""Certificates and certificate requests (PKCS #10) as Go reads them (crypto/x509), as far as the server judges them.
 
-The outline of the elements is checked, and the contents of those that are judged: the subject, the alternative names. Keys
-are left as they are, and no signatures are verified: whoever uses a key reads it from the DER that this module has split.
+The outline of the elements is checked, and the contents of those that are judged: the subject, the alternative names.
+Keys are left as they are, and no signatures are verified: the user of a key reads it from the DER that this module has
+split.
 
 DER is read as encoding/asn1 and x/crypto's cryptobyte read it. A length is written in the shortest form, a tag in one byte.
 Everything else (BER) is malformed, so that two readers cannot take the same bytes for different elements.
 
     02 01 05 04 00   is   (02, 05), (04, "")
 
-Distinguished names, the subjects, are read and written as in crypto/x509/pkix. There is one reader: what admission and
-signers check is what authentication sees. A name is a list of sets of attributes, which a reader flattens. Only the six
-types of strings that Go knows are read; a value of any other type makes the name malformed, because a reader that knows the
-type would see another user (Go ignores such a value in a request, and refuses it in a certificate). A name is written anew
-from the attributes that Go knows, each kind as one set: of others nothing remains.
+Distinguished names, the subjects, are read and written as in crypto/x509/pkix. There is one reader: admission and
+signers check the same name that authentication sees. A name is a list of sets of attributes, which a reader flattens.
+Only the six types of strings that Go knows are read; a value of any other type makes the name malformed, because a
+reader that knows the type would see another user (Go ignores such a value in a request, and refuses it in a
+certificate). A name is written anew from the attributes that Go knows, each kind as one set; other attributes are
+dropped.
 """
 
 from __future__ import annotations
@@ -144,7 +146,7 @@ def read_name(content: bytes) -> DistinguishedName:
 
 
 def write_name(name: DistinguishedName) -> bytes:
-    """The sequence of a name with what Go keeps of it (Name.ToRDNSequence)."""
+    """The sequence of a name with the attributes that Go keeps (Name.ToRDNSequence)."""
     sets = [_name_set(kind, name.values(kind)) for kind in _MANY]
     sets += [_name_set(kind, [name.last(kind)] if name.last(kind) else []) for kind in _ONE]
     return encode_element(SEQUENCE, *sets)
@@ -214,7 +216,7 @@ _NO_REQUEST: Final = "PEM block type must be CERTIFICATE REQUEST"
 
 
 class CertificateRequest(NamedTuple):
-    """A request for a certificate, with the names that it asks for. `der` is all of it. Other names of it do not count."""
+    """A certificate request (`der`), with the names of the kinds that count."""
 
     der: bytes
     subject: DistinguishedName

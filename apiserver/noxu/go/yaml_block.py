@@ -10,8 +10,8 @@ libyaml makes objects of each key, of each value and of the end of each collecti
         a              before a line that is indented less than its first one
         b
 
-Definitions repeat their lines (nine of ten are in another place, too), so what is in a line is kept. A scalar of several
-lines is found by one search in the text.
+Definitions repeat their lines (nine of ten occur more than once), so the results of lines are cached. A scalar of
+several lines is found by one search in the text.
 
 Nothing here refuses a document. With an alias, a tag, a merge, a key that is no text, equal keys, a tab, a flow collection
 of more than a few words, or anything else that is not described here, the document is left to `go.yaml`, which reads it

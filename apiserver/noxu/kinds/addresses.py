@@ -21,7 +21,7 @@ _NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:d
 
 
 def address_texts(text: str) -> list[str]:
-    """What is wrong with a strictly valid address: without leading zeros, and as Go prints it (IsValidIP)."""
+    """The errors of an address that must be strictly valid: without leading zeros, and as Go prints it (IsValidIP)."""
     if not (is_ipv4(text, sloppy=True) or is_ipv6(text, sloppy=True)):
         return [_NOT_AN_ADDRESS]
     addr = parsed(text)

@@ -1,20 +1,11 @@
-"""admissionregistration.k8s.io/v1: webhook configurations, and policies with their bindings.
+"""admissionregistration.k8s.io/v1: webhook configurations, admission policies and their bindings.
 
-admissionregistration.k8s.io/v1: the tables of webhook configurations, policies and bindings.
-
-Their rules are in `webhooks` and `policies`.
-
-The rules of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
-
-As upstream's (pkg/apis/admissionregistration/validation), with one extension: a URL may be plain `http`
-if its host is loopback, so that a test needs no certificate for its webhook.
+The rules are those of k8s.io/kubernetes pkg/apis/admissionregistration/{v1/defaults.go,validation}, with one extension:
+the URL of a webhook may be plain `http` if its host is loopback, so that a test needs no certificate for its webhook.
 
 Rules that were introduced later do not apply to an update of an object that violates them already.
 
-The rules of ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings.
-
-As upstream's (pkg/apis/admissionregistration/{v1/defaults.go,validation}). `Context.check` checks the CEL expressions;
-authorization for params is not checked.
+`Context.check` checks the CEL expressions of policies. Authorization for params is not checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """apiregistration.k8s.io/v1: APIService. Requests are not forwarded to other servers.
 
-The rules are those of k8s.io/kube-aggregator pkg/apis/apiregistration/validation; the condition is what its controllers
-write: a local APIService is always available, one with a service never is here.
+The rules are those of k8s.io/kube-aggregator pkg/apis/apiregistration/validation. The condition `Available` is the one
+that upstream's controllers write: a local APIService is always available; one with a service never is, here.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
 """authorization.k8s.io, authentication.k8s.io and rbac.authorization.k8s.io: reviews, roles and bindings.
 
-authorization.k8s.io/v1: access reviews. Virtual resources: answered to a POST, never stored.
+Reviews of authorization.k8s.io/v1 and authentication.k8s.io/v1 are virtual resources: answered to a POST, never stored.
+TokenRequest is the body of serviceaccounts/token.
 
-The rules are those of pkg/apis/authorization/validation. They do not decide who may do what.
-
-authentication.k8s.io/v1: virtual resources, and TokenRequest, the body of serviceaccounts/token.
-
-The rules are those of pkg/apis/authentication/validation.
-
-rbac.authorization.k8s.io/v1: roles and their bindings.
-
-The rules are those of k8s.io/kubernetes pkg/apis/rbac/validation. That users grant only what they hold is a matter of
-authorization.
+The rules are those of k8s.io/kubernetes pkg/apis/{authorization,authentication,rbac}/validation. They validate objects,
+and decide no request: also that users grant only what they hold is a matter of authorization.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
 """autoscaling/v2 and v1: HorizontalPodAutoscaler.
 
-The rules are those of k8s.io/kubernetes pkg/apis/autoscaling/validation. Objects of v1 are validated as v2, which they are
-stored as, so that errors name fields of v2.
+The rules are those of k8s.io/kubernetes pkg/apis/autoscaling/validation. Objects of v1 are stored and validated as v2,
+so that errors name fields of v2.
 
-HorizontalPodAutoscaler: conversion between autoscaling/v1 and v2, which is stored.
-
-v1 has one metric, the utilization of CPU. What else v2 has is in annotations of v1, as JSON: other metrics, the status of
-all metrics, conditions, behaviour. They exist in v1 only (k8s.io/kubernetes pkg/apis/autoscaling/v1/conversion.go).
+v1 has one metric, the utilization of CPU. Annotations of v1, which v2 does not have, hold the rest as JSON: other
+metrics, the status of all metrics, conditions, behaviour (k8s.io/kubernetes pkg/apis/autoscaling/v1/conversion.go).
 
     v2 spec.metrics [cpu 70%, memory 1Gi]   →   v1 spec.targetCPUUtilizationPercentage 70, and the annotation
                                                 autoscaling.alpha.kubernetes.io/metrics with memory
 
-The JSON of metrics has names of its own, flatter than v2. That of behaviour has Go's names, as upstream encodes its
-internal struct. An annotation that cannot be read is ignored.
+The JSON of metrics has its own names, flatter than those of v2; the JSON of behaviour has Go's names, because upstream
+encodes its internal struct. An annotation that cannot be read is ignored.
 """
 
 from __future__ import annotations

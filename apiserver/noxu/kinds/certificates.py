@@ -62,7 +62,7 @@ def _first_wrong(labels: list[str], check: Callable[[str], list[str]], shown: st
 
 
 def _complete_request(new: Object, old: Object | None, context: Context) -> None:
-    """The requester is the user who creates it; conditions have times; signers keep the decision of approvers."""
+    """Set the requester to the user, and the times of conditions; signers keep the decision of approvers."""
     spec: Object = new.setdefault("spec", {})
     if old is None:
         for name in ("username", "uid", "groups", "extra"):
@@ -148,7 +148,7 @@ def _request_error(content: bytes) -> str:
 
 
 def _certificates_error(content: bytes) -> str:
-    """What is wrong with issued certificates; none are fine."""
+    """The error of issued certificates, "" if there is none. No content has no error."""
     if not content:
         return ""
     blocks = list(pem.blocks(content))
@@ -164,7 +164,7 @@ def _certificates_error(content: bytes) -> str:
 
 
 def _conditions(conditions: list[Object], before: list[Object]) -> Errors:
-    """What the stored conditions do wrong is tolerated."""
+    """The errors of conditions; violations of the stored conditions are tolerated."""
     types = [condition.get("type", "") for condition in before]
     any_empty, any_duplicate = "" in types, len(set(types)) < len(types)
     any_both = {APPROVED, DENIED} <= set(types)

@@ -1,13 +1,8 @@
 """The checks that fields of many kinds share: signs, ranges, names of ports, addresses, paths, conditions, selectors.
 
-The texts are those of k8s.io/apimachinery: pkg/util/validation and pkg/api/validation. Every check yields the errors of one
-value; a value that is absent (None) has none.
-
-Paths of files in specs of pods: relative, without a way up, inside a volume (pkg/apis/core/validation).
-
-Conditions of meta/v1 in the status of objects (meta/v1/validation ValidateConditions).
-
-Label and field selectors in objects (meta/v1/validation).
+The texts are those of k8s.io/apimachinery: pkg/util/validation, pkg/api/validation and meta/v1/validation; for paths of
+files in pods, those of pkg/apis/core/validation: relative, without a way up, inside a volume. Every check yields the
+errors of one value, and none for an absent value (None).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from noxu.values import Json, Object
 
 
 class Pod(NamedTuple):
-    """What the checks of a container need to know of its pod."""
+    """The facts about a pod that the checks of its containers need."""
 
     volumes: Mapping[str, Object]
     claims: Collection[str]

@@ -290,7 +290,7 @@ def pull_policy(image: str) -> str:
 
 
 def _merge_missing(rule: Object) -> Callable[[Scope], Json]:
-    """What is missing comes from the first source that has it."""
+    """Missing members come from the first source that has them."""
 
     def find(scope: Scope) -> Json:
         merged: Object = {}

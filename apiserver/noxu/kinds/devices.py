@@ -1,7 +1,7 @@
 """resource.k8s.io/v1: DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceTaintRule.
 
-The main rules of k8s.io/kubernetes pkg/apis/resource/validation: names, numbers, what is required and what is immutable.
-Expressions in CEL are not compiled; counters, capacities and attributes of devices are not checked.
+The rules are the main ones of k8s.io/kubernetes pkg/apis/resource/validation: names, numbers, required and immutable
+fields. CEL expressions are not compiled; counters, capacities and attributes of devices are not checked.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ has the types of `core/v1`, one a line:
     "Volume":        {"fields": [["name", "string", 1, "always"], {"embed": "VolumeSource", "go": "VolumeSource", "number": 2}]}
     "Protocol":      {"is": "string", "enum": ["TCP", "UDP", "SCTP"]}
 
-A field has a name, a type, the number of protobuf, when it is written (`Write`), and what else is known. A type is a
-scalar, the name of a type of the same file, that of another one (`meta/v1.Time`), `[T]` for a list or `{"string": T}` for
-a map. Embedded structs are inlined; TypeMeta, which has no number, is not in protobuf.
+A field has a name, a type, its number in protobuf, the rule by which it is written (`Write`), and further facts. A type
+is a scalar, the name of a type of the same file, that of another file (`meta/v1.Time`), `[T]` for a list or `{"string":
+T}` for a map. Embedded structs are inlined; TypeMeta, which has no number, is not in protobuf.
 
 A file is read when a field of one of its structs is needed: nothing is read at start-up but `kinds.json`.
 """
@@ -151,7 +151,7 @@ def _fields(facts: Object, part: str, inline: str = "", within: tuple[int, ...] 
 
 
 class FieldFacts(NamedTuple):
-    """A field as the data has it; `part` is where the names in its type are looked up."""
+    """A field as the data has it; the names in its type are looked up in `part`."""
 
     name: str
     expression: Json

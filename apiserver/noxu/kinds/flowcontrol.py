@@ -1,6 +1,6 @@
 """flowcontrol.apiserver.k8s.io/v1: FlowSchema, PriorityLevelConfiguration.
 
-The rules are those of k8s.io/kubernetes pkg/apis/flowcontrol/validation. Requests are not queued by them.
+The rules are those of k8s.io/kubernetes pkg/apis/flowcontrol/validation. They do not queue requests.
 """
 
 from __future__ import annotations

@@ -416,7 +416,7 @@ def _spec_update(spec: Object, old: Object, status: Object) -> Errors:
 
 
 def _with_directives(old: Object, new: Object) -> Object:
-    """The old template with what may change while a Job is suspended: where its pods go, and what they use."""
+    """The old template with the fields that may change while a Job is suspended: scheduling, resources and metadata."""
     merged: Object = copy(old)
     spec, new_spec = merged.setdefault("spec", {}), new.get("spec") or {}
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
@@ -454,7 +454,7 @@ _STATUS_COUNTS: Final = ("active", "succeeded", "failed", "ready", "terminating"
 
 
 def _status_update(new: Object, old: Object) -> Errors:
-    """Most rules only hold for what changes, so that other changes of a status that breaks them are possible."""
+    """Most rules hold for changed fields only, so that a status that breaks them can still be changed elsewhere."""
     status, before, spec = new.get("status") or {}, old.get("status") or {}, new.get("spec") or {}
     now = {kind: _is_true(new, kind) for kind in _CONDITIONS}
     was = {kind: _is_true(old, kind) for kind in _CONDITIONS}

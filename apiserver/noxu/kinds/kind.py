@@ -1,14 +1,15 @@
 """A built-in kind as data: its names and verbs, the structs of its objects, and its few rules.
 
-Upstream has a strategy in Go for every kind; the differences between those of these kinds fit into the fields of `Kind`.
-There is no I/O and no clock. Objects are dicts as `noxu.go.structs` decodes them: types are right, fields that
-Go writes by value are present, empty optional fields are not.
+Upstream has a strategy in Go for every kind; the fields of `Kind` hold their differences. There is no I/O and no clock.
+Objects are dicts as `noxu.go.structs` decodes them: types are right, fields that Go writes by value are present, empty
+optional fields are not.
 
 Rules that write (`default`, `complete`, `prepare`) change objects in place, and ignore the order of keys; `written` sorts
 them in the order of declaration, as Go writes them. Rules that validate leave out what holds for every kind:
 `noxu.api.meta` validates metadata, with the kind's `name_rule`.
 
-CEL expressions in admission's configurations, checked when they are written (pkg/apis/admissionregistration/validation).
+`Checker` checks the CEL expressions of admission configurations when they are written
+(pkg/apis/admissionregistration/validation).
 
 Upstream refuses expressions that do not compile. Here only requests with `fieldValidation=Strict`, as kubectl sends them,
 are refused; others get a warning. (A stored expression that does not compile is an error of its policy in evaluation.)
@@ -123,7 +124,7 @@ Propagation = Literal["Background", "Orphan", "Unsupported"]
 
 
 class Context(NamedTuple):
-    """What the rules of a kind may need besides the objects. `now` is a time as objects show it.
+    """The context that the rules of a kind may need besides the objects. `now` is a time as objects show it.
 
     `user` is the user of the request in the form of authentication/v1's UserInfo.
     """
@@ -156,7 +157,7 @@ class Subresource:
 
 
 class Label(NamedTuple):
-    """A field label: the paths of its value, of which the first one that is set counts, and the value if none is."""
+    """A field label: the paths of its value, of which the first that is set counts, and the value without any of them."""
 
     paths: tuple[str, ...]
     missing: str = ""
@@ -178,7 +179,7 @@ def _no_warnings(new: Object, old: Object | None) -> list[str]:  # noqa: ARG001
 
 
 class Rules(NamedTuple):
-    """What the data cannot say about a kind.
+    """The rules of a kind that its data cannot express.
 
     `default`: fill in defaults besides those of the data; idempotent. `complete` (new, old, context): set fields that the
     server controls, besides those of the data. `validate` (new, old, context) → upstream's field errors, in upstream's
@@ -234,7 +235,7 @@ class Kind:
     lifetime: int = 0
     """Seconds after its last write when an object is deleted; 0: never."""
     propagation: Propagation = "Background"
-    """What a deletion without a propagation policy does with the dependents of an object (DefaultGarbageCollectionPolicy)."""
+    """The propagation policy of a deletion that names none (DefaultGarbageCollectionPolicy)."""
     returns_deleted: bool = False
     """Whether a DELETE that removes the object returns it instead of a Status."""
     metadata_labels: tuple[str, ...] = METADATA_LABELS

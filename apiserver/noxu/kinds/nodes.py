@@ -1,11 +1,7 @@
-"""Node, RuntimeClass and Lease.
+"""core/v1: Node; node.k8s.io/v1: RuntimeClass; coordination.k8s.io/v1: Lease, with which controllers elect a leader.
 
-core/v1: Node; node.k8s.io/v1: RuntimeClass.
-
-The rules are those of k8s.io/kubernetes: ValidateNode and ValidateNodeUpdate in pkg/apis/core/validation, and
-pkg/apis/node/validation.
-
-coordination.k8s.io/v1: Lease, with which controllers elect a leader (pkg/apis/coordination/validation).
+The rules are those of k8s.io/kubernetes: ValidateNode and ValidateNodeUpdate in pkg/apis/core/validation,
+pkg/apis/node/validation and pkg/apis/coordination/validation.
 """
 
 from __future__ import annotations

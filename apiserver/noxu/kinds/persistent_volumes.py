@@ -245,7 +245,7 @@ def _claim_update(new: Object, old: Object) -> Errors:
 
 
 def _class_update(new: Object, old: Object, spec: Object, before: Object) -> Errors:
-    """A claim without a class can get one: that of the old annotation, if it has it."""
+    """A claim without a class can get one; with the old annotation, only the class that it names."""
     annotation, annotation_before = (
         (value["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION) for value in (new, old)
     )

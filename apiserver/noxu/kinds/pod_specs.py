@@ -1,4 +1,4 @@
-"""The specs of pods, and templates of pods, which all workloads have.
+"""The specs of pods, and the pod templates of all workloads.
 
 The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidatePodSpec, ValidatePodTemplateSpec and
 ValidatePodSpecificAnnotations, with the feature gates that are on by default.

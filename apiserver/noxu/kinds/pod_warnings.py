@@ -1,4 +1,4 @@
-"""Warnings about pods and templates of pods: what is deprecated, without effect, or given twice.
+"""Warnings about pods and pod templates: fields that are deprecated, without effect, or repeated.
 
 The texts are those of k8s.io/kubernetes pkg/api/pod/warnings.go and pkg/api/node/util.go.
 """
@@ -127,7 +127,7 @@ def _twice(spec: Object, kind: str, name: str, path: str) -> Iterator[str]:
 
 
 def _profiles(spec: Object, annotations: dict[str, str], path: str) -> Iterator[str]:
-    """Annotations without the fields that replaced them, and what is wrong in single containers."""
+    """Annotations without the fields that replaced them, and warnings about single containers."""
     at = f"{path}." if path else ""
     of_pod: Object = spec.get("securityContext") or {}
     no_effect = 'non-functional in v1.27+; use the "seccompProfile" field instead'

@@ -400,7 +400,7 @@ def _status_update(new: Object, old: Object) -> Errors:
 
 
 def _transitions(new: list[Object], old: list[Object], policy: str, excepted: set[Json], path: Path) -> Errors:
-    """What has terminated, and is not restarted, stays so."""
+    """A container that has terminated, and is not restarted, stays terminated."""
     states = {status.get("name"): status.get("state") or {} for status in reversed(new)}
     for n, status in enumerate(old):
         ended = (status.get("state") or {}).get("terminated")

@@ -1,8 +1,11 @@
-"""Which permissions rules have that others do not (component-helpers' auth/rbac/validation, pkg/registry/rbac/validation).
+"""The permissions that some rules grant and others do not.
 
-Rules are compared permission by permission: one group, one resource, one verb, at most one name; or one path and one verb.
-Each permission has to be in one of the held rules. A rule that one held rule covers as a whole needs no such breakdown.
-Both are compared only with held rules about the same resource, and account for that work: a user may have written many.
+The sources are component-helpers' auth/rbac/validation and pkg/registry/rbac/validation.
+
+Rules are compared permission by permission: one group, one resource, one verb, at most one name; or one path and one
+verb. Each permission has to be in one of the held rules. A rule that one held rule covers as a whole needs no such
+breakdown. Both comparisons look only at held rules about the same resource, and account for that work: a user may have
+written many rules.
 """
 
 from __future__ import annotations

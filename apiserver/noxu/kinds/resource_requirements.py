@@ -1,11 +1,8 @@
-"""Requests and limits: names of resources, quantities, the quality of service of a pod.
+"""Requests and limits: names of resources, quantities, the quality of service of a pod; the specs of volume claims.
 
-The rules are those of k8s.io/kubernetes: validateResourceRequirements in pkg/apis/core/validation, the names in
-pkg/apis/core/helper, and pkg/apis/core/helper/qos. Upstream walks maps in any order; here names are sorted.
-
-The specs of PersistentVolumeClaims, and of the templates for claims in pods and StatefulSets.
-
-The rules are those of k8s.io/kubernetes: ValidatePersistentVolumeClaimSpec in pkg/apis/core/validation.
+The rules are those of k8s.io/kubernetes: validateResourceRequirements and ValidatePersistentVolumeClaimSpec in
+pkg/apis/core/validation, the names in pkg/apis/core/helper, and pkg/apis/core/helper/qos. Upstream walks maps in any
+order; here names are sorted. Templates in pods and StatefulSets have the spec of a PersistentVolumeClaim, too.
 """
 
 from __future__ import annotations
@@ -182,7 +179,7 @@ def _claims(claims: list[Object], declared: Collection[str], path: Path) -> Erro
 
 
 def pod_requirements(spec: Object, claims: Collection[str], path: Path) -> Errors:
-    """The resources of a pod: not less than what its containers request together, nor than the limit of each."""
+    """The errors of a pod's resources: they cover the sum of its containers' requests, and each container's limits."""
     resources = spec["resources"]
     if resources.get("claims"):
         yield field.forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level")
@@ -206,7 +203,7 @@ def is_sidecar(container: Object) -> bool:
 
 
 def _requested(spec: Object) -> dict[str, Quantity]:
-    """What the containers of a pod request together; init containers run one by one, beside earlier sidecars."""
+    """The requests of a pod's containers together; init containers run one by one, beside earlier sidecars."""
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
         _add(total, container["resources"].get("requests"))

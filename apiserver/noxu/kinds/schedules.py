@@ -41,7 +41,7 @@ _BOUNDS: Final = (
 
 
 def schedule_error(text: str) -> str:
-    """What is wrong with a schedule, "" if nothing is."""
+    """The error of a schedule, "" if it has none."""
     try:
         _parse(text)
     except ValueError as error:
@@ -136,7 +136,7 @@ def location_error(name: str) -> str:
 
 
 def zone_error(name: str) -> str:
-    """What is wrong with the `timeZone` of a CronJob, "" if nothing is."""
+    """The error of the `timeZone` of a CronJob, "" if it has none."""
     if not name:
         return "timeZone must be nil or non-empty string"
     for part in name.split("/"):

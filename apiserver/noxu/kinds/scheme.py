@@ -1,11 +1,10 @@
-"""The built-in kinds by name (upstream's runtime.Scheme): those that are served, and the structs of bodies.
+"""The built-in kinds by name (upstream's runtime.Scheme): the served ones, and the structs of bodies.
 
 `data/kinds.json` has the kinds; the modules beside this one have their rules in code.
 
-The names of objects that depend on more than their syntax: on the length, or on other fields.
-
-`data/kinds.json` has the conditions as `nameAlso`, beside the rule for the syntax (the ValidateName functions of the kinds
-in upstream's pkg/apis/*/validation).
+Names of objects may have conditions beyond their syntax: on the length, or on other fields. `data/kinds.json` has these
+as `nameAlso`, beside the rule for the syntax (the ValidateName functions of the kinds in upstream's
+pkg/apis/*/validation).
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ _RULES_OF_KINDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("", "ReplicationController"): ("workloads.CORE_RULES",),
     ("", "ResourceQuota"): ("quotas.RULES",),
 }
-"""Those of kinds whose modules are not needed by the rest of the group, of which the server itself writes objects."""
+"""The rules of kinds whose modules the rest of the group, of which the server itself writes objects, does not need."""
 _LONG: Final = "pods.RULES"  # takes longer to import than all others
 
 

@@ -1,7 +1,7 @@
-"""Security contexts of pods and containers: users, profiles, sysctls, and what Windows does not have.
+"""Security contexts of pods and containers: users, profiles, sysctls, and the fields that Windows does not have.
 
-The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidateSecurityContext, validatePodSpecSecurityContext,
-validateOS and what these call. Privileged containers are allowed.
+The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidateSecurityContext,
+validatePodSpecSecurityContext, validateOS and the functions below them. Privileged containers are allowed.
 """
 
 from __future__ import annotations

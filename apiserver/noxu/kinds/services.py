@@ -1,8 +1,8 @@
 """core/v1: Service. Services have addresses and node ports, but there is no network behind them.
 
-The rules are those of k8s.io/kubernetes: ValidateService in pkg/apis/core/validation, and pkg/registry/core/service for the
-fields that depend on the type. The cluster has one range of IPv4 addresses. `noxu.registry.service_addresses`
-allocates; here an update keeps what was allocated before, and drops what its type no longer needs.
+The rules are those of k8s.io/kubernetes: ValidateService in pkg/apis/core/validation, and pkg/registry/core/service for
+the fields that depend on the type. The cluster has one range of IPv4 addresses. `noxu.registry.service_addresses`
+allocates; here an update keeps the allocations of the stored object, and drops those that its type no longer needs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The rules are those of k8s.io/kubernetes pkg/apis/storage/validation.
 
-storagemigration.k8s.io/v1: StorageVersionMigration. A controller runs it (controllers.storage_migrations).
+storagemigration.k8s.io/v1: StorageVersionMigration, which a controller runs (controllers.storage_migrations).
 
 The rules are those of k8s.io/kubernetes pkg/apis/storagemigration/validation.
 """

@@ -1,4 +1,4 @@
-"""Volumes of pods: one source each, and what each source needs.
+"""Volumes of pods: one source per volume, and the fields that each source requires.
 
 The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidateVolumes and the functions for each source. The
 texts name some sources in their own way (`persistentDisk`, `cephfs`, `downwarAPI`).

@@ -330,7 +330,7 @@ _STATUS: Final[dict[str, tuple[tuple[str, ...], Limits]]] = {
         (),
     ),
 }  # fmt: skip
-"""The counters of a status, none of which is negative, and their limits; in upstream's order."""
+"""The counters of a status, which are never negative, and their limits; in upstream's order."""
 
 
 def _status(kind: str, new: Object, old: Object) -> Errors:

@@ -58,7 +58,7 @@ class Compiled:
     def accepts(self, value: Object, old: Object | None = None) -> bool:
         """Fill in the defaults of a whole object, in place; whether it is clean apart from its metadata.
 
-        `old` is an object that has been accepted. What the two share in the same places is not looked at again.
+        `old` is an object that has been accepted. Parts that the two share in the same places are not checked again.
         """
         if self._warm_up:
             self._warm_up -= 1

@@ -24,8 +24,8 @@ default 1) and args (a list of strings):
             if not (type(v) is list and c3(map(type, v))): return False             # c3: {str}.issuperset
         return True
 
-For an object that shares parts with an accepted one, `old`, there is a second function. It does not look at parts that are
-those of the old object in the same place, which it has been accepted with:
+For an object that shares parts with an accepted one, `old`, there is a second function. It skips each part that is the
+same object as the part of `old` in the same place, with which it has been accepted:
 
     def accepts(x, old):
         ...
@@ -103,7 +103,7 @@ def source(schema: Structural, functions: Functions) -> str:
 
 
 def change_source(schema: Structural, functions: Functions) -> str:
-    """The source of a function `accepts(x, old)` that does so for an object which shares parts with an accepted one."""
+    """The source of a function `accepts(x, old)` for an object that shares parts with an accepted one, `old`."""
     return _function("x, old", schema, functions, old="old")
 
 

@@ -26,7 +26,7 @@ class TooMuchAdded(ValueError):
 
 
 def default(value: Json, schema: Structural | None) -> None:
-    """Fill in `schema`'s defaults, in place. Raises TooMuchAdded; what was filled in until then remains."""
+    """Fill in `schema`'s defaults, in place. Raises TooMuchAdded; the defaults filled in until then remain."""
     if schema is not None:
         _default(value, schema, _Room())
 

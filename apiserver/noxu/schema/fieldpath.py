@@ -2,8 +2,8 @@
 
 selectableFields and the fieldPath of validation rules use them (upstream's cel.ValidFieldPath).
 
-The other way round, `declaration_at` finds the declaration of a location in an object, for hints such as "did you mean". A location is
-given as names and indexes, the steps of a JSON pointer.
+The other way round, `declaration_at` finds the declaration of a location in an object, for hints such as "did you
+mean". A location is a sequence of names and indexes, the steps of a JSON pointer.
 """
 
 from __future__ import annotations

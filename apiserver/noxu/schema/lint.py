@@ -8,8 +8,9 @@ A schema is structural if
 3. fields in those are declared by the spine, too (completeness; upstream checks it for the root's own validations);
 4. apiVersion, kind and metadata at the root and in embedded resources have the types that they have in every object.
 
-`structural_errors` reports violations with upstream's messages, `explain` gives advice about one. `incomplete` reports what
-upstream does not: violations of the third rule by nested validations. `remarks` are about what servers accept and few mean.
+`structural_errors` reports violations with upstream's messages, `explain` gives advice about one. `incomplete` reports
+what upstream does not: violations of the third rule by nested validations. `remarks` are about schemas that servers
+accept, and that few authors mean.
 """
 
 from __future__ import annotations

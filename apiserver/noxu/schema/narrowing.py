@@ -1,9 +1,10 @@
-"""What a schema refuses, drops or fills in that its former version did not: the findings of an upgrade.
+"""Narrowings of a schema: the values that it refuses, drops or fills in, unlike its former version.
 
-Both are schemas of OpenAPI v3 as JSON, structural ones. The promise is one-sided: if nothing is found, an object that the
-former schema accepts is kept and accepted as it is. So what cannot be compared, such as two patterns, counts as narrower.
-What is wider, and texts for people, are not mentioned. Objects are compared as they are after pruning and defaulting by the
-former schema, without the former versions of rules: a rule that has not changed is assumed to say the same.
+Both versions are structural schemas, as JSON. The promise is one-sided: without a narrowing, an object that the former
+schema accepts is kept and accepted as it is. So keywords that cannot be compared, such as two patterns, count as
+narrower. Wider keywords, and texts for people, are not mentioned. Objects are compared as they are after pruning and
+defaulting by the former schema, without the former versions of rules: a rule that has not changed is assumed to say the
+same.
 
     old  {type: integer, maximum: 10}      new  {type: integer, maximum: 5}
          maximum: the maximum was 10, and is 5 now

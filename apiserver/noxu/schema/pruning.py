@@ -7,9 +7,10 @@ lists. apiVersion, kind and metadata are known at the root and in embedded resou
 not pruned (see `embedded`). A value of the wrong type is pruned by the same schema: if an object is declared, objects in
 a list lose the fields that it does not list.
 
-Defaults are pruned, too (`prune_defaults`; upstream's apiserver/schema/defaulting/prune.go). A served schema has only defaults that a write would keep: each one is put into an otherwise empty object, which is
-coerced and pruned as objects are. So unknown fields in a stored default are not filled in, neither is a default of a
-field that the metadata of an embedded resource does not have:
+Defaults are pruned, too (`prune_defaults`; upstream's apiserver/schema/defaulting/prune.go). A served schema has only
+defaults that a write would keep: each default is put into an otherwise empty object, which is coerced and pruned as
+objects are. So unknown fields in a stored default are not filled in, neither is a default of a field that the metadata
+of an embedded resource does not have:
 
     {a: {x-kubernetes-embedded-resource: true, properties: {metadata: {properties: {other: {default: 1}}}}}}
 

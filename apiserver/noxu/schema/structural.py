@@ -11,11 +11,13 @@ is a skeleton. The junctors anyOf, allOf, oneOf and not belong to the validation
 `parse` takes an openAPIV3Schema as decoded JSON, and does not check whether it is structural; `lint` does. A junctor may
 contain value validations only; anything else in it is kept in `NestedValueValidation.forbidden` for lint to report.
 
-Equal schemas share one node while any of them is in use: nine of ten nodes of real CRDs are repeated, because many of them
-contain pod templates, references to secrets and conditions. What is computed of a node (`of_schema`) is computed once, too.
+Equal schemas share one node while any of them is in use: nine of ten nodes of real CRDs are repeated, because many of
+them contain pod templates, references to secrets and conditions. Results of functions of a node (`of_schema`) are
+computed once, too.
 
-Digests of their JSON identify equal parts, of those that are not large. To encode each part on its own would encode a byte as often as parts are nested around it. So of the parts of a large one,
-all but the one that seems heaviest are encoded, and that one is known to be large by the bytes that the others leave:
+Digests of their JSON identify equal parts; large parts have none. If each part were encoded by itself, a byte would be
+encoded once for each part around it. So of the children of a large part, all but the seemingly heaviest are encoded,
+and the bytes that remain show that this one is large:
 
     spec, 90 KB     replicas 1 KB, selector 2 KB    encoded
                     template                        87 KB remain: large, and not encoded; its parts are next
@@ -57,7 +59,7 @@ class Digests:
         return None
 
     def _divide(self, schema: Object, size: int) -> None:
-        """Find the digests of the parts of a large one of which `size` bytes are not encoded yet."""
+        """Find the digests of the parts of a large schema, `size` bytes of which are not encoded yet."""
         large = [(schema, size)]
         while large:
             part, size = large.pop()

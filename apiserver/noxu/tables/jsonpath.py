@@ -87,7 +87,7 @@ class CellBudget:
         self._of_row = MAX_OF_ROW
 
     def take(self, values: int) -> None:
-        """Raises Spent, and what the CPU budget raises."""
+        """Raises Spent, and the errors of the CPU budget."""
         self._of_row -= values
         self._of_request -= values
         self._unchecked += values

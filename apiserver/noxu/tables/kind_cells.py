@@ -2,9 +2,9 @@
 
 `cells` has the rest (upstream's pkg/printers/internalversion/printers.go).
 
-Of a pod they say how many containers are ready, why it is in its state, and how often containers were restarted. It is
-initializing until all its init containers are finished; those with restartPolicy Always count as finished when they are
-started, and then run beside the containers (upstream's printPod).
+The cells of a pod show how many containers are ready, the reason for its state, and how often containers were
+restarted. A pod is initializing until all its init containers are finished; those with restartPolicy Always count as
+finished when they are started, and then run beside the containers (upstream's printPod).
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ def readiness_gates(pod: Object) -> str:
 
 
 class _Initialization(NamedTuple):
-    """`reason` why it is not finished, "" if it is; `ready` sidecars; `last`: the status that it stopped at."""
+    """The state of a pod's init containers: `reason` why they are not finished, "" if they are; the number of `ready` sidecars.
+
+    `last` is the status at which the initialization stopped.
+    """
 
     reason: str
     ready: int
@@ -405,7 +408,7 @@ def claim_state(claim: Object) -> str:
 
 
 def quota(computation: Object) -> Cell:
-    """`cpu: 1/2, pods: 3/10`: what is used of each limit; requests and limits have a column each."""
+    """`cpu: 1/2, pods: 3/10`: the used amount of each limit; requests and limits have a column each."""
 
     def show(value: Object) -> str:
         hard, used = (nested_field(value, f"status.{name}") or {} for name in ("hard", "used"))

@@ -4,11 +4,11 @@ The columns of a kind are data (`kinds/data/columns.json`); `cells` makes functi
 `-o wide`. Some kinds have the columns of upstream's kinds without a printer: name and creation time. Definitions of custom
 resources have a printer in apiextensions, whose `rows` are null without objects.
 
-An event of events.k8s.io is shown as the event of core/v1 that it is stored as, an autoscaler of v1 as one of v2. Of the storage classes that are marked as
-default a list shows only the newest as such: that is the one which counts.
+An event of events.k8s.io is shown as the event of core/v1 that it is stored as, an autoscaler of v1 as one of v2.
+Several storage classes may be marked as default: a list shows only the newest as such, because that one is used.
 
-What columns show is described in the definitions of tables. The texts are ours, except those of metadata. A column is found
-by its kind and name (`Pod/Ready`), or by its name if all kinds with such a column share the text.
+The definitions of tables describe their columns. The texts are ours, except those of metadata. A column is found by its
+kind and name (`Pod/Ready`), or by its name if all kinds with such a column share the text.
 """
 
 from __future__ import annotations
@@ -290,17 +290,13 @@ def _marks_default(columns: list[Object]) -> bool:
 
 
 def _default_class_marked(cells: Cells) -> Callable[[Iterable[Object]], Cells]:
-    """The cells of a list's rows, of which that of the default class is marked."""
+    """The cells of a list's rows; the row of the default class is marked."""
 
     def of_list(items: Iterable[Object]) -> Cells:
         metadata = [item["metadata"] for item in items]
-        candidates = [item_metadata for item_metadata in metadata if _is_default(item_metadata)]
-        newest = max((item_metadata.get("creationTimestamp") or "" for item_metadata in candidates), default="")
-        names = (
-            item_metadata["name"]
-            for item_metadata in candidates
-            if (item_metadata.get("creationTimestamp") or "") == newest
-        )
+        candidates = [candidate for candidate in metadata if _is_default(candidate)]
+        newest = max((candidate.get("creationTimestamp") or "" for candidate in candidates), default="")
+        names = (candidate["name"] for candidate in candidates if (candidate.get("creationTimestamp") or "") == newest)
         marked = min(names, default=None)
 
         def shown(value: Object) -> list[Json | Age]:

@@ -11,9 +11,9 @@ that follow are left out (as upstream does, which only logs it).
 There is no clock: a cell may be an `Age`, which is completed by the parameter `now`. Lists are converted row by row (`row`),
 so that the server can pause in long ones.
 
-The summary of an object: its metadata, and the cells of its row in a table, as JSON.
+A `Summary` of an object is its metadata, and the cells of its row in a table, as JSON.
 
-It holds for as long as the object does, except for ages, which are inserted when it is sent. The cells ["a",<age>] of a
+It is valid as long as the object is, except for ages, which are inserted when it is sent. The cells ["a",<age>] of a
 custom resource are the pieces
 
     ["a","  and  "]

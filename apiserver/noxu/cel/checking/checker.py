@@ -38,7 +38,7 @@ class CheckedExpr:
 
 
 def check(tree: Expr, environment: Environment) -> tuple[CheckedExpr, list[SourceProblem]]:
-    """The checked expression, and what is wrong with it. Changes the nodes of `tree`."""
+    """The checked expression, and its problems. Changes the nodes of `tree`."""
     checker = _Checker(environment)
     tree = checker.check(tree)
     for node in checker.generic:
@@ -271,7 +271,7 @@ class _Checker:
         return most_general(joined, added) if self.substitution.assignable(joined, added) else types.DYN
 
     def unwrapped(self, node: Expr) -> Type:
-        """The type that a `?element` contributes: what the optional holds."""
+        """The type that a `?element` contributes: that of the value in the optional."""
         if is_optional(node.type):
             return node.type.params[0]
         if node.type.kind is not TypeKind.DYN:

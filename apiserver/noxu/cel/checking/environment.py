@@ -1,4 +1,4 @@
-"""What an expression may refer to: variables, functions and types.
+"""The names that an expression may refer to: variables, functions and types.
 
 `KUBERNETES` is the environment that upstream builds for compatibility version 1.36, without variables; `extend` adds
 them. `self` and `oldSelf` are typed by a schema, the variables of admission are mostly dyn.
@@ -38,7 +38,7 @@ class Resolution(NamedTuple):
 
 
 class Environment:
-    """What the checker looks up.
+    """The names that the checker looks up.
 
     `functions` by name, their overloads in upstream's order; `variables` by name; `type_names` that are values;
     `unusable_type_names` that are not. `messages` finds the types that can be constructed as `Name{field: value}`.

@@ -63,7 +63,7 @@ class _EntrySizes(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """What is known of a variable of a comprehension."""
+    """The path and the sizes of a variable of a comprehension."""
 
     path: tuple[str, ...]
     size: Range | None

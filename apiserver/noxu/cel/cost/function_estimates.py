@@ -91,7 +91,7 @@ class Estimate(NamedTuple):
 
 
 class OperandSizes(Protocol):
-    """What the estimates of Kubernetes' functions ask about operands: `noxu.cel.cost.estimate` answers."""
+    """The questions of Kubernetes' functions about their operands, which `noxu.cel.cost.estimate` answers."""
 
     def known_size(self, operand: CostedOperand) -> Range:
         """The size of an operand; if it is not known, what the schema says of its path."""

@@ -1,7 +1,8 @@
-"""What is known before an expression runs: literal arguments that are wrong, and constant sub-expressions.
+"""The constant parts of an expression, judged before it runs: wrong literal arguments, and constant sub-expressions.
 
-`literal_problems` are cel-go's validators of literals, a part of compiling. `fold` evaluates what cel-go's planner evaluates
-ahead: conversions of constants, and lists and maps of constants. It fails if a conversion fails or a pattern is wrong.
+`literal_problems` are cel-go's validators of literals, a part of compiling. `fold` evaluates ahead what cel-go's
+planner does: conversions of constants, and lists and maps of constants. It fails if a conversion fails or a pattern is
+wrong.
 
     self.name in ['a', 'b'] && self.time > timestamp('2024-01-01T00:00:00Z')
     →   the members 'a' and 'b' of a list, and a timestamp
@@ -48,7 +49,7 @@ _PRINTABLE: Final = {  # the kinds of arguments that each verb of string.format 
 
 
 def literal_problems(tree: Expr) -> list[SourceProblem]:
-    """What is wrong with the literals in a checked expression: arguments, and elements of different types."""
+    """The problems of the literals in a checked expression: wrong arguments, and elements of different types."""
     return list(_literal_problems(tree))
 
 
@@ -164,7 +165,7 @@ def check_qualifier(key: Value) -> None:
 
 
 class Constants:
-    """What is known of a tree before it is evaluated.
+    """The constants of a tree, known before it is evaluated.
 
     `values` are those of folded nodes, `members` the elements of constant lists to the right of `in`. `call_plans` and
     `attribute_plans` are filled by the interpreter.

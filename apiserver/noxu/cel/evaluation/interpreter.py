@@ -101,7 +101,7 @@ _NO_CONSTANT: Final = object()
 
 
 class _Interpreter:
-    """One evaluation. `cost` is what it has cost so far; `next_check` the cost at which limits are checked again."""
+    """One evaluation. `cost` is its cost so far, `next_check` the cost at which limits are checked again."""
 
     def __init__(
         self,
@@ -446,7 +446,7 @@ def _untraced(error: E) -> E:
 
 
 def _unwrap(value: Value, place: str) -> Value:
-    """What a `?element` adds to a literal: the value of an optional, ABSENT if it is empty."""
+    """The value that a `?element` adds to a literal: that of the optional, ABSENT if it is empty."""
     if not isinstance(value, Optional):
         raise CelError(f"cannot initialize optional {place} from non-optional value {go_value(value)}")
     return value.value

@@ -1,4 +1,4 @@
-"""Selections: what `a.b[0]` is, and the elements of lists and maps, by index, by key, and one after the other.
+"""Selections: the value of `a.b[0]`, and the elements of lists and maps, by index, by key, and in order.
 
 An attribute is an operand with all its selections and indices, which cel-go resolves and charges as one:
 
@@ -139,7 +139,7 @@ def _position(key: Value) -> int:
 
 
 def entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
-    """What a comprehension runs over, as the values of its two variables.
+    """The iterations of a comprehension, as the values of its two variables.
 
         one variable    ['a']  →  ('a', None)     {'k': 1}  →  ('k', None)
         two variables   ['a']  →  (0, 'a')        {'k': 1}  →  ('k', 1)

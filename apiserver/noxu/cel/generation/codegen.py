@@ -3,9 +3,9 @@
 A generated function takes the raw JSON of `self` and `oldSelf` and returns the cost of the rule: `cost` if the rule holds,
 `~cost` if it does not. When the cost exceeds `limit`, it calls `more(cost)` for a new limit, which may raise.
 
-It raises one of `FALLBACK_ERRORS` at anything unusual: a missing key, a null, a value of another type than the schema says,
-an overflow. Then the interpreter evaluates the rule, and finds the exact error. So code is generated only for what has the
-same meaning in CEL and in Python, for expressions in everyday use.
+It raises one of `FALLBACK_ERRORS` at anything unusual: a missing key, a null, a value of another type than the schema
+says, an overflow. Then the interpreter evaluates the rule, and finds the exact error. So code is generated only for
+expressions in everyday use, if they have the same meaning in CEL and in Python.
 
     self.items.all(i, i.weight >= 0)   →   def rule(s, o, limit, more):      (the comments are not generated)
                                             c = 0
@@ -469,7 +469,7 @@ _MACROS: Final[dict[str, Callable[[_Generator, Comprehension, Operand], Operand]
 
 
 def _step_into(container: Operand, step: object) -> Path:
-    """The path of what a step leads to."""
+    """The path to which a step leads."""
     return (*(container.path or (container.code,)), step)
 
 

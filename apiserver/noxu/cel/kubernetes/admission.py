@@ -1,16 +1,17 @@
 """Expressions of admission: match conditions of webhooks, and the expressions of policies.
 
-Their variables are those that upstream declares (apiserver/pkg/admission/plugin/cel): `object`, `oldObject` and `params` are
-dyn, `request` and `namespaceObject` have fields, `variables` has the variables of the policy, `authorizer` asks questions
-(their values: `activation`). An error of compilation is kept with the expression and reported
-when it is evaluated, as an expression may have been stored by a newer server.
+Their variables are those that upstream declares (apiserver/pkg/admission/plugin/cel): `object`, `oldObject` and
+`params` are dyn, `request` and `namespaceObject` have fields, `variables` has the variables of the policy, `authorizer`
+asks questions (their values: `activation`). An error of compilation is kept with the expression and reported when it is
+evaluated, as an expression may have been stored by a newer server.
 
 A `TypeChecker` checks expressions of a policy with the types of the objects that it applies to (upstream's
-policy/validating/typechecking.go). When a policy is evaluated, its objects are dyn. There `object`, `oldObject` and `params`
-have the types of their schemas.
+policy/validating/typechecking.go): `object`, `oldObject` and `params`, which are dyn in an evaluation, have the types
+of their schemas.
 
-An `AwaitedCondition` is for those who wait until an object satisfies it: `self.status.readyReplicas == self.spec.replicas`.
-`self` is the object, without types. A field that does not exist yet is an error of the evaluation, as everywhere in CEL.
+An `AwaitedCondition` is an expression that a client waits for: `self.status.readyReplicas == self.spec.replicas`.
+`self` is the object, without types. A field that does not exist yet is an error of the evaluation, as everywhere in
+CEL.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ _VARIABLES_TYPE: Final = "kubernetes.variables"
 
 
 class Purpose(Enum):
-    """What an expression is for. The value is the types it may have; () for any type."""
+    """The purpose of an expression. The value is the types it may have; () for any type."""
 
     VARIABLE = ()
     CONDITION = (types.BOOL,)
@@ -139,7 +140,7 @@ class Purpose(Enum):
 
 
 class DeclaredVariables(NamedTuple):
-    """What an expression may refer to besides the variables that are always declared.
+    """The variables of an expression besides those that are always declared.
 
     `mutation`: the types of patches and apply configurations.
     """
@@ -416,5 +417,5 @@ def _compiled(text: str) -> Expression:
 
 
 def compilation_error(text: str, type_: Type) -> str:
-    """What the compiler says about a condition on an object of a type, "" if it compiles."""
+    """The compiler's error for a condition on an object of a type, "" if it compiles."""
     return Expression(text, KUBERNETES.extend({SELF: type_})).error

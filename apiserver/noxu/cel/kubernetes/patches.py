@@ -1,10 +1,11 @@
 """JSON patches and apply configurations that expressions return, as JSON (upstream's cel/mutation and policy/mutating/patch).
 
-Upstream writes the values of a JSON patch as protobuf does: all numbers are doubles, and larger integers become strings. An
-apply configuration it converts to Go's values. There it leaves null, and lists and maps within other lists and maps, as
-values of cel-go, which fit no schema: here they are `GoValue`s, which know how Go prints them.
+Upstream writes the values of a JSON patch as protobuf does: all numbers are doubles, and larger integers become
+strings. It converts an apply configuration to Go's values, except null, and lists and maps within other lists and maps:
+these stay values of cel-go, which fit no schema. Here they are `GoValue`s, which print as in Go.
 
-What is written counts as memory of an evaluation of its own: a list that other lists share is written as often as they are.
+The written JSON counts as memory of a separate evaluation: a list that other lists share is written once for each of
+them.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def _patch_value(value: Value) -> Json:
 
 
 def _shared(raw: Json) -> Json:
-    """A part of an object. It is announced as what it will be when the patched object is written."""
+    """A part of an object. Its size is announced as that of the JSON which the patched object will have there."""
     todo = [raw]
     while todo:
         value = todo.pop()

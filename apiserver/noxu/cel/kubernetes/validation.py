@@ -41,7 +41,7 @@ from noxu.schema.structural import Structural, ValidationRule, has_rules
 from noxu.values import Json, cached_property
 
 BUDGET: Final = 10_000_000
-"""What all rules may cost together on one object."""
+"""The limit of the cost of all rules together on one object."""
 
 _MAX_TRIAL_COST: Final = 5_000
 """What interpreting a rule may cost before code is generated for it."""
@@ -172,7 +172,7 @@ def _property(name: str, schema: Structural, parent: DeclType | None) -> _Node |
 
 
 _Location: TypeAlias = tuple[object, ...]
-"""Where a value is in the object: a linked list, of which only the locations of errors are written out as paths.
+"""The location of a value in the object: a linked list, which is written out as a path for an error only.
 
 (path,), or (location of the parent, name or index, whether it is the name of a field):
 
@@ -337,7 +337,7 @@ class _NodeRun:
         return {**self.variables, OLD_SELF: NONE if old_self is None else Optional(old_self)}
 
     def rule(self, rule: CompiledRule, outcome: int | Exception | None) -> None:
-        """Handle a rule: `outcome` is what its generated function returned or raised, None if there is none."""
+        """Handle a rule: `outcome` is the result or the error of its generated function, None if there is none."""
         match outcome:
             case int():
                 self.settle(rule, outcome)

@@ -1,8 +1,8 @@
 """The functions of CEL: the language's own, its extensions, and those that Kubernetes adds.
 
 Each module of this package ends with tables of `Overload`s: id, signature, implementation. An environment
-(`noxu.cel.checking.environment`) consists of some of them. Here is how they are declared, and which implementation a call
-runs; and message types, which `Name{field: value}` makes.
+(`noxu.cel.checking.environment`) consists of some of them. This module declares them, and chooses the implementation
+that a call runs; it also has the message types, whose values `Name{field: value}` makes.
 
 Signatures are written as in documentation: `string.charAt(int) -> string`, `size(list(A)) -> int`. A single capital letter
 is a type parameter; `optional::of` is a function of a namespace (called `optional.of`).
@@ -65,7 +65,7 @@ class Function:
     guarded: bool = True
 
     def implementation(self, overloads: Sequence[str]) -> Implementation:
-        """What a call runs for which the checker found these overloads."""
+        """The implementation that a call runs if the checker found these overloads."""
         if self.singleton is not None:
             return self.singleton if self.traits is None else self._with_trait(self.singleton, self.traits)
         if len(overloads) == 1:

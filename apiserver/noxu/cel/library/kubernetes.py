@@ -4,8 +4,8 @@
     semver('1.2.3').isLessThan(semver('2.0.0'))          as github.com/blang/semver/v4 reads them, error messages included
     authorizer.group('apps').resource('deployments').namespace('x').check('get').allowed()
 
-Each call on an authorizer but the last adds an attribute to a question; `check` adds the verb and asks. This module only
-builds the questions: the function that the `authorizer` variable was made with decides.
+Each call on an authorizer but the last adds an attribute to a question; `check` adds the verb and asks. This module
+only builds the questions: the function behind the `authorizer` variable decides them.
 """
 
 from __future__ import annotations

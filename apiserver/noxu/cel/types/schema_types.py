@@ -1,4 +1,4 @@
-"""Types made from structural schemas (upstream's SchemaDeclType): what a rule may refer to in an object.
+"""Types of the values that a rule may refer to, made from structural schemas (upstream's SchemaDeclType).
 
 A `DeclType` holds the type of a value, its largest possible size, and its smallest possible size in JSON. Cost estimates
 use these sizes. A schema that has no type (no `type`, or an array or map of such) gives None: rules cannot refer to it.

@@ -2,7 +2,8 @@
 
 Types are compared by value. An object type is identified by its name; its fields are in its `Declaration`.
 
-`Substitution` says which types may stand for which, and what type parameters stand for (its checker/types.go and mapping.go).
+`Substitution` decides which types are assignable to which, and binds type parameters to types (cel-go's
+checker/types.go and mapping.go).
 """
 
 from __future__ import annotations
