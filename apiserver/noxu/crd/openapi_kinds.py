@@ -39,7 +39,7 @@ _KEPT: Final = frozenset(
 )  # fmt: skip
 
 
-class _Found(NamedTuple):
+class _ResourceVersion(NamedTuple):
     """A resource in one version."""
 
     group: str
@@ -56,14 +56,14 @@ def definitions(documents: Iterable[Json]) -> list[Object]:
 
     A resource with several versions is stored in the first one.
     """
-    by_name: dict[tuple[str, str], list[_Found]] = {}
+    by_name: dict[tuple[str, str], list[_ResourceVersion]] = {}
     for document in documents:
         for resource in _resources(document):
             by_name.setdefault((resource.group, resource.plural), []).append(resource)
     return [_definition(versions) for versions in by_name.values()]
 
 
-def _definition(resource_versions: list[_Found]) -> Object:
+def _definition(resource_versions: list[_ResourceVersion]) -> Object:
     first = resource_versions[0]
     names = {
         "plural": first.plural,
@@ -95,7 +95,7 @@ def _definition(resource_versions: list[_Found]) -> Object:
     }
 
 
-def _resources(document: Json) -> Iterator[_Found]:
+def _resources(document: Json) -> Iterator[_ResourceVersion]:
     components = document.get("components") if isinstance(document, dict) else None
     schemas = isinstance(document, dict) and (
         document.get("definitions") or (isinstance(components, dict) and components.get("schemas"))
@@ -118,7 +118,7 @@ def _resources(document: Json) -> Iterator[_Found]:
             raise ValueError(f"{path} has no schema with the group, version and kind of its objects")
         object_path = f"{path}/{{name}}"
         any_found = True
-        yield _Found(
+        yield _ResourceVersion(
             group,
             version,
             plural,

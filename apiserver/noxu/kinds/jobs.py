@@ -313,8 +313,8 @@ def _success_policy(policy: Object, completions: int, path: Path) -> Errors:
                 rule = f"must be less than or equal to {completions} (the number of specified completions)"
                 yield field.invalid(where, count, rule)
             if indexes is not None and count > total:
-                what = "the number of indexes in the specified succeededIndexes field"
-                yield field.invalid(where, count, f"must be less than or equal to {total} ({what})")
+                bound = "the number of indexes in the specified succeededIndexes field"
+                yield field.invalid(where, count, f"must be less than or equal to {total} ({bound})")
 
 
 # -- indexes ----------------------------------------------------------------------------------------------------------

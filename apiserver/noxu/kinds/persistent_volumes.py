@@ -240,8 +240,10 @@ def _claim_update(new: Object, old: Object) -> Errors:
     yield from checks.immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
     attributes, attributes_before = ((value.get("spec") or {}).get("volumeAttributesClassName") for value in (new, old))
     if attributes_before is not None and not attributes:
-        what = "nil" if attributes is None else "an empty string"
-        yield field.forbidden("spec.volumeAttributesClassName", f"update from non-nil value to {what} is forbidden")
+        new_value = "nil" if attributes is None else "an empty string"
+        yield field.forbidden(
+            "spec.volumeAttributesClassName", f"update from non-nil value to {new_value} is forbidden"
+        )
 
 
 def _class_update(new: Object, old: Object, spec: Object, before: Object) -> Errors:

@@ -284,15 +284,17 @@ def profiles_match(notes: dict[str, str], spec: Object, path: Path) -> Errors:
 _NOTED: Final = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default")}
 
 
-def _same_profile(what: str, note: str | None, profile: Object | None, path: Path) -> Errors:
+def _same_profile(profile_kind: str, note: str | None, profile: Object | None, path: Path) -> Errors:
     if note is None or profile is None:
         return
     kind = profile.get("type", "")
     rule = "type in annotation and field must match"
     if kind == "Localhost":
         if not note.startswith("localhost/"):
-            yield field.forbidden(f"{path}.type", f"{what} {rule}")
+            yield field.forbidden(f"{path}.type", f"{profile_kind} {rule}")
         elif note.removeprefix("localhost/") != profile.get("localhostProfile"):
-            yield field.forbidden(f"{path}.localhostProfile", f"{what} profile in annotation and field must match")
+            yield field.forbidden(
+                f"{path}.localhostProfile", f"{profile_kind} profile in annotation and field must match"
+            )
     elif kind in _NOTED and note not in _NOTED[kind]:
-        yield field.forbidden(f"{path}.type", f"{what} {rule}")
+        yield field.forbidden(f"{path}.type", f"{profile_kind} {rule}")

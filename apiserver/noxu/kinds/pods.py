@@ -123,9 +123,9 @@ def _changed_annotations(new: Object, old: Object) -> Errors:
         ("add", [name for name in after if name not in before]),
     ):
         for name in names:
-            what = "AppArmor annotations" if name.startswith(APP_ARMOR) else "mirror pod annotation"
+            subject = "AppArmor annotations" if name.startswith(APP_ARMOR) else "mirror pod annotation"
             if name.startswith(APP_ARMOR) or name == MIRROR:
-                yield field.forbidden(f"metadata.annotations[{name}]", f"may not {verb} {what}")
+                yield field.forbidden(f"metadata.annotations[{name}]", f"may not {verb} {subject}")
     if after:
         yield from pod_annotations(after, new.get("spec") or {}, "metadata.annotations")
 
@@ -291,12 +291,12 @@ def _ephemeral_update(new: Object, old: Object) -> Errors:
     path = "spec.ephemeralContainers"
     for container in (old.get("spec") or {}).get("ephemeralContainers") or ():
         name = container.get("name", "")
-        what = f"existing ephemeral containers {quote(name)}"
+        subject = f"existing ephemeral containers {quote(name)}"
         if name not in after:
-            yield field.forbidden(path, f"{what} may not be removed\n")
+            yield field.forbidden(path, f"{subject} may not be removed\n")
         elif not equal(container, after[name]):
             change = describe_change(container, after[name], "")
-            yield field.forbidden(path, f"{what} may not be changed\n{change}")
+            yield field.forbidden(path, f"{subject} may not be changed\n{change}")
 
 
 def _resize(new: Object, old: Object) -> Errors:
@@ -337,7 +337,7 @@ def _is_running(status: Object) -> bool:
 
 
 def _resized_containers(spec: Object, old: Object) -> Errors:
-    for kind, what in (("initContainers", "sidecar containers "), ("containers", "")):
+    for kind, subject in (("initContainers", "sidecar containers "), ("containers", "")):
         pairs = list(zip(spec.get(kind) or (), old.get(kind) or (), strict=True))
         for n, (new, before) in enumerate(pairs):
             if kind == "containers" or is_sidecar(before):
@@ -347,7 +347,7 @@ def _resized_containers(spec: Object, old: Object) -> Errors:
                 if not equal(new, before):
                     yield field.forbidden("spec", "resources for non-sidecar init containers are immutable")
             elif not equal({**new, "resources": _but_computing(new["resources"], before["resources"])}, before):
-                of = f" for {what.strip()}" if what else ""
+                of = f" for {subject.strip()}" if subject else ""
                 yield field.forbidden("spec", f"only cpu and memory resources{of} are mutable")
 
 

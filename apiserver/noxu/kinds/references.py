@@ -79,7 +79,7 @@ def resource_of_container(reference: Object, path: Path, *, needs_container: boo
     is_huge = resource.startswith(_HUGE_PAGES)
     allowed = _BYTES if is_huge else _DIVISORS.get(name) if resource in _RESOURCES else None
     if allowed is not None and divisor not in allowed:
-        what = "hugepages" if is_huge else _DIVIDED.get(name, name)
+        resource_name = "hugepages" if is_huge else _DIVIDED.get(name, name)
         values = "1m and 1" if name == "cpu" else ", ".join(_BYTES)
-        rule = f"only divisor's values {values} are supported with the {what} resource"
+        rule = f"only divisor's values {values} are supported with the {resource_name} resource"
         yield field.invalid(f"{path}.divisor", resource, rule)
