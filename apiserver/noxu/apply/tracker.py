@@ -60,12 +60,13 @@ class Tracker:
     """One resource (or subresource) at the version of the request.
 
     `types` and `resets` are by apiVersion, for every version; `resets` are the fields that writes through this endpoint
-    do not change. `only`, if it is set, is the pattern of those that they can change instead. `convert` gives an object at another
-    version; it raises MissingVersion for one that does not exist, and ApiError if it fails. `empty` is the object that a
-    create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with sorted keys.
-    `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives an object without
-    the empty fields that Go leaves out, which have no owner. `created` does so for an object that is created, of which whole
-    atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of the resource share.
+    do not change. `only`, if it is set, is the pattern of those that they can change instead. `convert` gives an object
+    at another version; it raises MissingVersion for one that does not exist, and ApiError if it fails. `empty` is the
+    object that a create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with
+    sorted keys. `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives
+    an object without the empty fields that Go leaves out, which have no owner. `created` does so for an object that is
+    created, of which whole atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of
+    the resource share.
     """
 
     version: str

@@ -1,8 +1,8 @@
 """The paths of a resource and their operations (kube-openapi's builders, given the routes of the API server).
 
-A route is a path, a verb of a served resource and the kinds of its bodies; `PathAction` describes the verb. Parameters are the
-fields of its options in meta/v1; those of all operations on a path belong to the path. In v2, parameters that are equal
-everywhere are defined once, and referred to.
+A route is a path, a verb of a served resource and the kinds of its bodies; `PathAction` describes the verb. Parameters
+are the fields of its options in meta/v1; those of all operations on a path belong to the path. In v2, parameters that
+are equal everywhere are defined once, and referred to.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ BLOCKING: Final = frozenset({
     "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
 })  # fmt: skip
 
-Found: TypeAlias = list[FieldError]
-Check: TypeAlias = Callable[[Json, Location, Found, Correlated | None], int]
+Errors: TypeAlias = list[FieldError]
+Check: TypeAlias = Callable[[Json, Location, Errors, Correlated | None], int]
 """(value, location, errors found so far, correlated old value when ratcheting) → matches beyond the certain ones."""
 
 
@@ -95,7 +95,7 @@ class Validator:
 
     def validate(self, value: Json, *, path: Path = "", old: Correlated | None = None) -> list[FieldError]:
         """All errors; with `old`, the value correlated with the stored one, except those of unchanged nodes."""
-        errors: Found = []
+        errors: Errors = []
         _walk(self._root, value, None, errors, old)
         return _reported(errors, path) if errors else errors
 
@@ -129,7 +129,7 @@ def validator(schema: Structural) -> Validator:
     return Validator(schema)
 
 
-def _reported(errors: Found, prefix: Path) -> list[FieldError]:
+def _reported(errors: Errors, prefix: Path) -> list[FieldError]:
     """The errors with equal texts once, and with fields below the prefix.
 
     A leading dot comes from a name under the empty root. An error without a field is about the prefix.
@@ -192,7 +192,7 @@ def _types(schema: Structural | NestedValueValidation, *, for_default: bool) -> 
     return (type_,) if type_ else ()
 
 
-def _walk(node: _Node, value: Json, location: Location, errors: Found, old: Correlated | None) -> int:
+def _walk(node: _Node, value: Json, location: Location, errors: Errors, old: Correlated | None) -> int:
     """Check a value and the values in it; returns the number of matches."""
     matches, checks = node[type(value)]
     if old is not None and old.equal():
@@ -202,7 +202,7 @@ def _walk(node: _Node, value: Json, location: Location, errors: Found, old: Corr
     return matches
 
 
-def is_enough(errors: Found) -> bool:
+def is_enough(errors: Errors) -> bool:
     """Whether to stop: enough errors were found."""
     last = errors[-1]
     return len(errors) >= MAX_FOUND or len(errors) * (len(last.field) + len(last.detail)) >= MAX_FOUND_TEXT
@@ -276,7 +276,7 @@ def _type_check(node: _Node, kind: type) -> Check | None:
 def _fails_with(expected: str, actual: str) -> Check:
     """A check that always fails, for a type that is known to be wrong."""
 
-    def check(_value: Json, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(_value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         errors.append(_type_error(path_of(location), expected, actual))
         return -1
 
@@ -298,11 +298,11 @@ def _junctor_checks(node: _Node) -> list[Check]:
 
 
 def _any_of(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         spend(len(branches))
         best, best_errors = -1, errors[:0]
         for branch in branches:
-            branch_errors: Found = []
+            branch_errors: Errors = []
             matches = _walk(branch, value, location, branch_errors, None)
             if not branch_errors:
                 return matches
@@ -316,12 +316,12 @@ def _any_of(branches: list[_Node]) -> Check:
 
 
 def _one_of(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         spend(len(branches))
         valid, valid_matches = 0, 0
         best, best_errors = -1, errors[:0]
         for branch in branches:
-            branch_errors: Found = []
+            branch_errors: Errors = []
             matches = _walk(branch, value, location, branch_errors, None)
             if not branch_errors:
                 valid += 1
@@ -343,7 +343,7 @@ def _one_of(branches: list[_Node]) -> Check:
 
 
 def _all_of(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         spend(len(branches))
         matches, valid = 0, 0
         for branch in branches:
@@ -359,8 +359,8 @@ def _all_of(branches: list[_Node]) -> Check:
 
 
 def _not(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, errors: Found, _old: Correlated | None) -> int:
-        branch_errors: Found = []
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
+        branch_errors: Errors = []
         _walk(branches[0], value, location, branch_errors, None)
         if not branch_errors:
             errors.append(_without_field(f"{quote(path_of(location))} must not validate the schema (not)"))
@@ -384,7 +384,7 @@ def _string_check(node: _Node) -> Check | None:
         return None
     compiled = patterns.compile(pattern) if pattern else None
 
-    def check(value: str, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(value: str, location: Location, errors: Errors, _old: Correlated | None) -> int:
         if longest is not None and len(value) > longest:
             errors.append(too_long(path_of(location), longest))
         elif shortest is not None and len(value) < shortest:
@@ -399,7 +399,7 @@ def _string_check(node: _Node) -> Check | None:
 
 
 def _format_check(format_: str, is_valid: formats.Check) -> Check:
-    def check(value: str, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(value: str, location: Location, errors: Errors, _old: Correlated | None) -> int:
         if not is_valid(value):
             errors.append(_type_error(path_of(location), format_, value))
         return 0
@@ -414,7 +414,7 @@ def _number_check(node: _Node, kind: type) -> Check | None:
     if not tests:
         return None
 
-    def check(value: float, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(value: float, location: Location, errors: Errors, _old: Correlated | None) -> int:
         for test in tests:
             if error := test(value, location):
                 errors.append(error)
@@ -432,7 +432,7 @@ def _array_check(node: _Node) -> Check | None:
     if items is None and fewest is None and most is None:
         return None
 
-    def check(value: list[Json], location: Location, errors: Found, old: Correlated | None) -> int:
+    def check(value: list[Json], location: Location, errors: Errors, old: Correlated | None) -> int:
         matches = 0
         if items is not None:
             before = len(errors)
@@ -466,7 +466,7 @@ def _object_check(node: _Node) -> Check | None:
     if unbounded and not properties and not needed:
         return None
 
-    def check(value: Object, location: Location, errors: Found, old: Correlated | None) -> int:
+    def check(value: Object, location: Location, errors: Errors, old: Correlated | None) -> int:
         spend(len(value))
         matches, before = 0, len(errors)
         if fewest is not None and len(value) < fewest:
@@ -520,7 +520,7 @@ def _enum_check(node: _Node, kind: type) -> Check:
     is_member = membership(kind, members)
     comparisons = len(members) if kind in (dict, list) else 0
 
-    def check(value: Json, location: Location, errors: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         if comparisons:
             spend(comparisons)
         if not is_member(value):

@@ -107,9 +107,10 @@ def readiness_gates(pod: Object) -> str:
 
 
 class _Initialization(NamedTuple):
-    """The state of a pod's init containers: `reason` why they are not finished, "" if they are; the number of `ready` sidecars.
+    """The state of a pod's init containers.
 
-    `last` is the status at which the initialization stopped.
+    `reason`: why they are not finished, "" if they are. `ready`: the number of ready sidecars. `last`: the status at which
+    the initialization stopped.
     """
 
     reason: str

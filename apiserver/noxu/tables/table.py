@@ -18,7 +18,8 @@ custom resource are the pieces
 
     ["a","  and  "]
 
-between which the text of an `Age` belongs; `Ages` makes it. From them and the metadata, `row_of_summary` makes what `row` does.
+between which the text of an `Age` belongs; `Ages` makes it. From them and the metadata, `row_of_summary` makes what
+`row` does.
 
 Ages are for people (upstream's k8s.io/apimachinery/pkg/util/duration), with two or three significant figures: `42s`, `5m`,
 `5m30s`, `3h5m`, `26h`, `3d4h`, `200d`, `6y325d`, `11y`; `<invalid>` for a time two seconds or more in the future, `<unknown>`
