@@ -8,7 +8,7 @@ Counting colons finds repeated keys, because only one of several equal keys is i
     body    {"a": 1, "b": ":", "a": 2}      4 colons
     value   {"a": 2, "b": ":"}              3 colons when it is encoded: read again by `go.json`
 
-Writing: what encoding/json writes. orjson writes the same, except for HTML characters and some floats.
+Writing: the bytes of encoding/json. orjson writes the same, except for HTML characters and some floats.
 
 Errors are upstream's, word for word. Decoding is slow for large bodies: callers decode more than some 100 KB, above all
 YAML, in a thread.

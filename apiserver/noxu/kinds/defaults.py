@@ -1,8 +1,8 @@
 """The defaults of built-in kinds: the rules in `data/defaults.json` and the defaults that fields declare, as functions.
 
-The rules of a type hold wherever a value of the type is; outer values come first (upstream's generated defaulters). A rule
-fills in `path` if it is unset: with `value`, with what is at `from`, or with what `compute` finds. In a path, `[*]` stands
-for every item of a list, and the other paths of the rule that begin alike mean the same item:
+The rules of a type hold wherever a value of the type is; outer values come first (upstream's generated defaulters). A
+rule fills in `path` if it is unset: with `value`, with the value at `from`, or with the result of `compute`. In a path,
+`[*]` stands for every item of a list, and the other paths of the rule that begin alike mean the same item:
 
     {"path": "spec.ports[*].targetPort", "from": "spec.ports[*].port", "zero": [0, ""]}
 

@@ -1,4 +1,4 @@
-"""Estimates of what an expression may cost at worst, from its types (cel-go's checker/cost.go).
+"""Estimates of the highest cost of an expression, from its types (cel-go's checker/cost.go).
 
 An estimate is a range. Sizes come from literals, from the schema (along the path by which a value is reached from `self`)
 and from the results of functions; an unknown size may be any. The upper end of the range decides whether a rule is
