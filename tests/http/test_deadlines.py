@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.http.deadlines import Deadlines
+from tests.rows import rows
 from tests.timing import hang_guard
 
 PAST, SOON, LATER, NEVER = -1.0, 0.02, 1000.0, math.inf  # seconds from now
@@ -111,7 +112,7 @@ BODIES: Final[list[tuple[str, float, Callable[[], Awaitable[str]], str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("when", "body", "expected"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
+@rows(("when", "body", "expected"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
 async def test_a_body_that(when: float, body: Callable[[], Awaitable[str]], expected: str) -> None:
     found = await ended(Deadlines(), when, body)
     assert found[0] == expected

@@ -26,6 +26,7 @@ from noxu_storage.types import (
     Unavailable,
 )
 from tests.faults.flaky import FlakyStore
+from tests.rows import rows
 from tests.timing import loop_turns
 
 THINGS: Final = "example.com/things"
@@ -195,7 +196,7 @@ SELECTIONS: Final[dict[str, tuple[str | None, Key | None, list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("partition", "after", "expected"), SELECTIONS.values(), ids=SELECTIONS)
+@rows(("partition", "after", "expected"), SELECTIONS.values(), ids=SELECTIONS)
 def test_the_keys_of_a_partition_after_a_key(partition: str | None, after: Key | None, expected: list[str]) -> None:
     things = Collection(THINGS)
     for revision, (where, name) in enumerate([("b/", "x"), ("a/", "y"), ("a-b/", "x"), ("a/", "x")], 2):

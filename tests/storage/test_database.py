@@ -24,6 +24,7 @@ from noxu_storage.database import (
 )
 from noxu_storage.rows import decode_text, row
 from noxu_storage.types import EVERYTHING, Corrupt, Key, Prefix, Revision, Unavailable
+from tests.rows import rows
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +141,7 @@ def an_error(code: int) -> sqlite3.Error:
 DECODING = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("error", "message"),
     [
         (an_error(sqlite3.SQLITE_BUSY), "f.db is in use by another process; stop that one, or name another data directory"),

@@ -10,6 +10,7 @@ import pytest
 from noxu.registry.conversion import review as conversion_review
 from noxu.registry.conversion.review import REVIEWS, ConversionFailed, encode, new_request, version_of
 from noxu.webhook.client import CallFailed, WebhookReply, read_review
+from tests.rows import rows
 
 UID = "5f2d3c6e-0000-4000-8000-000000000000"
 ORIGINAL = {
@@ -265,7 +266,7 @@ FAILED = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "message"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
+@rows(("sent", "message"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
 def test_an_answer_is_refused(sent: Any, message: str) -> None:
     assert outcome(sent) == f"{FROM} {message}"
 
