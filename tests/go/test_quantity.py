@@ -35,8 +35,7 @@ PARSED: list[tuple[str, int, int, Format]] = [  # text, digits and exponent of a
 # fmt: on
 
 
-@pytest.mark.parametrize(("text", "digits", "exponent", "format_"), PARSED, ids=[row[0] for row in PARSED])
-@pytest.mark.parametrize("sign", ["", "-"], ids=["positive", "negative"])
+@rows("sign, text, digits, exponent, format_", [(sign, *row) for sign in ("", "-") for row in PARSED])
 def test_a_quantity_is_parsed(sign: str, text: str, digits: int, exponent: int, format_: Format) -> None:
     found = parse(sign + text.removeprefix("+") if sign else text)
     assert compare(found, Quantity(-digits if sign else digits, exponent)) == 0

@@ -40,7 +40,7 @@ def collection(kind: Kind) -> str:
 
 
 @needs_data("kinds")
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if golden(kind).exists()], ids=lambda kind: golden(kind).stem)
+@rows("kind", [kind for kind in KINDS if golden(kind).exists()], ids=lambda kind: golden(kind).stem)
 def test_the_bytes_are_those_of_kubernetes(kind: Kind) -> None:
     value = as_written(kind, json.loads(golden(kind).with_suffix(".json").read_bytes()))
     stored = golden(kind).read_bytes()

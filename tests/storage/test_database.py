@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,11 @@ def test_no_query_sorts(connection: sqlite3.Connection) -> None:
             assert not [step for step in steps if "B-TREE" in step]
 
 
-@pytest.mark.parametrize(
-    "after", [None, Key("g/c0", "p2/", "n250"), Key("g/c1", "", ""), Key("a", "", ""), Key("z", "", "")]
-)
-@pytest.mark.parametrize(
-    "prefix", [EVERYTHING, Prefix("g/c1"), Prefix("g/c0", "p2/"), Prefix(None, "p0/"), Prefix("g")]
-)
-@pytest.mark.parametrize("revision", [1, 2, 700, 2001])
+PREFIXES = [EVERYTHING, Prefix("g/c1"), Prefix("g/c0", "p2/"), Prefix(None, "p0/"), Prefix("g")]
+POSITIONS = [None, Key("g/c0", "p2/", "n250"), Key("g/c1", "", ""), Key("a", "", ""), Key("z", "", "")]
+
+
+@rows("prefix, after, revision", product(PREFIXES, POSITIONS, [1, 2, 700, 2001]))
 def test_queries_select_the_keys_of_the_prefix(
     connection: sqlite3.Connection, prefix: Prefix, after: Key | None, revision: Revision
 ) -> None:
