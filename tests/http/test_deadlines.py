@@ -145,17 +145,10 @@ async def test_the_timer_serves_a_body_that_begins_after_the_one_for_which_it_wa
 
 async def test_bodies_that_end_in_time_set_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, timers = asyncio.get_running_loop(), []
-    monkeypatch.setattr(Deadlines, "_set_timer", recording(Deadlines._set_timer, timers))
+    call_at = loop.call_at
+    monkeypatch.setattr(loop, "call_at", lambda when, *what: timers.append(when) or call_at(when, *what))
     deadlines = Deadlines()
     for n in range(100):
         with deadlines.until(loop.time() + LATER + n):
             await asyncio.sleep(0)
     assert len(timers) == 1
-
-
-def recording(function: Callable[..., None], calls: list[Any]) -> Callable[..., None]:
-    def call(*args: Any) -> None:
-        calls.append(args)
-        function(*args)
-
-    return call
