@@ -224,6 +224,7 @@ def test_documents_with_another_content_have_another_hash(*, terminating: bool) 
     assert len(bodies) > len(VARIANTS)
 
 
+@pytest.mark.slow
 def test_the_index_of_thousands_of_versions_is_cheap(published: Published) -> None:
     """It needed 0.8 ms, and 30 KB, for each: it built all documents."""
     served_resources = catalog_of(

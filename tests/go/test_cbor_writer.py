@@ -49,6 +49,7 @@ def test_items(value: Json, data: str) -> None:
     assert write(value) == b"\xd9\xd9\xf7" + bytes.fromhex(data)
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit() -> None:
     deep: Json = 1
     for _ in range(20_000):

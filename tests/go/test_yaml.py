@@ -200,6 +200,7 @@ def test_bytes_that_are_no_utf_8_are_refused() -> None:
         go_yaml.read(b"a: \xff\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("- ", "")], ids=["brackets", "dashes"])
 def test_nesting_goes_as_deep_as_go_yaml_goes(opening: str, closing: str) -> None:
     value = go_yaml.read((opening * 3000 + "x" + closing * 3000).encode()).value

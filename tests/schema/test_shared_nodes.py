@@ -53,12 +53,14 @@ def test_what_differs_in_json_differs(left: Object, right: Object) -> None:
     assert first is not second
 
 
+@pytest.mark.slow
 def test_a_node_lives_as_long_as_it_is_used() -> None:
     found = ref(parse({"type": "string", "description": "not used"}))
     gc.collect()
     assert found() is None
 
 
+@pytest.mark.slow
 def test_nodes_that_are_kept_are_found_again() -> None:
     part = {"type": "string", "description": "kept"}
     with keeping():
