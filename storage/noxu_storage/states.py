@@ -20,10 +20,10 @@ class KeyOrder(list[Key]):
 
     __slots__ = ()
 
-    def select(self, known: Collection[Key], partition: str | None, after: Key | None) -> list[Key]:
-        """Those of the dict `known` in a partition, or in all, after a key, in order."""
-        if len(self) != len(known):
-            self[:] = known
+    def select(self, existing: Collection[Key], partition: str | None, after: Key | None) -> list[Key]:
+        """Those of the dict `existing` in a partition, or in all, after a key, in order."""
+        if len(self) != len(existing):
+            self[:] = existing
         self.sort()  # in place: all of this is the order
         low, high = 0, len(self)
         if partition is not None:

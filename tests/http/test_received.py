@@ -12,6 +12,7 @@ from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError
 from noxu.http.request import Received, answer_to_malformed, read_body
 from tests.http.wire import connected
+from tests.rows import rows
 from tests.timing import eventually_async
 
 
@@ -61,7 +62,7 @@ async def requests_of(sent: bytes) -> list[Received]:
     return found
 
 
-@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@rows("head", HEADS.values(), ids=HEADS)
 async def test_the_attributes_of(head: Head) -> None:
     [request] = await requests_of(head.sent)
     assert (request.method, request.raw_path, request.version) == (head.method, head.raw_path, head.version)

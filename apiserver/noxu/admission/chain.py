@@ -318,8 +318,8 @@ class Chain:
         """What plug-ins see of a write; one object for all of them."""
         from noxu.admission.attributes import Attributes  # with the first write, not at the start
 
-        known = draft.admission
-        return known if isinstance(known, Attributes) else Attributes(draft, self.metrics)
+        attributes = draft.admission
+        return attributes if isinstance(attributes, Attributes) else Attributes(draft, self.metrics)
 
     def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""

@@ -65,8 +65,8 @@ class PolicyStatusController(Controller[Key]):
         require_imported("noxu.admission.expressions", "warnings")
         from noxu.admission.expressions import warnings  # large, and rarely needed
 
-        found = warnings(policy, self.served_resources.current)
-        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
+        messages = warnings(policy, self.served_resources.current)
+        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": messages}}
         new = {**policy, "status": {**status, **checked}}
         from noxu.apply import manager  # with the first policy
         from noxu.registry import ownership
