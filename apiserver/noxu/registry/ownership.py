@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.apply.fieldset import ANY, FieldSet, Path, field, of
+from noxu.apply.manager import update
 from noxu.apply.tracker import TRACKER, Tracker, path_of, relabel, to_scale, unchanged
 from noxu.apply.types import Type, is_implied_by, of_schema, of_struct
 from noxu.crd import types
@@ -31,6 +32,11 @@ def tracker(resource: Resource, subresource: str) -> Tracker:
     if subresource not in resource.trackers:
         resource.trackers[subresource] = _new_tracker(resource, subresource)
     return resource.trackers[subresource]
+
+
+def update_status(live: Object, new: Object, resource: Resource, *, manager: str, now: str) -> Object:
+    """The new object with managedFields after `manager` has changed its status at the time `now`; see `apply.manager.update`."""
+    return update(live, new, tracker(resource, "status"), manager=manager, now=now)
 
 
 async def run_with_tracker(resource: Resource, subresource: str, compute: Callable[[Tracker], T], weight: int) -> T:

@@ -123,9 +123,7 @@ def new_entry(
         value = {**value, "metadata": metadata}  # a new object: the draft keeps its own
     stored, offset = _encode(storage, value, exact=exact)
     if as_protobuf and storage.type == BUILT_IN:
-        from noxu.registry import etcd_built_in  # few servers store protobuf
-
-        read = etcd_built_in.as_read(key.collection, stored)
+        read = as_read_from_protobuf(key.collection, stored)
         if read != stored:
             stored, offset = _encode(storage, codec.decode_stored(read))
     entry = StoredObject(key, stored, 0)
@@ -137,6 +135,13 @@ def new_entry(
     if served_as_stored:
         entry.rendering = _as_stored(storage, offset, valid=valid)
     return entry
+
+
+def as_read_from_protobuf(collection: str, stored: bytes) -> bytes:
+    """The JSON of a built-in object as it is read after it was stored as protobuf, in which an empty list is none."""
+    from noxu.registry import etcd_built_in  # few servers store protobuf
+
+    return etcd_built_in.as_read(collection, stored)
 
 
 def new_entry_with_spec(entry: StoredObject, live: Object, storage: Resource, value: Object) -> StoredObject:
