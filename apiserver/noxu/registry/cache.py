@@ -334,7 +334,7 @@ class Collection:
 
     def fill(self, entries: Iterable[StoredObject]) -> None:
         for entry in entries:
-            self.entries[entry.key] = entry
+            self.entries[entry.key] = entry  # in place: no one else has this collection yet
         self.keys = sorted(self.entries)  # a new list, sorted once
 
     def corrupt_in(self, partition: str | None) -> dict[Key, Revision]:

@@ -30,6 +30,7 @@ _types: WeakKeyDictionary[Resource, Type] = WeakKeyDictionary()
 def tracker(resource: Resource, subresource: str) -> Tracker:
     """The tracker of a subresource, created by the first write."""
     if subresource not in resource.trackers:
+        # it goes with the resource: a changed definition has another one
         resource.trackers[subresource] = _new_tracker(resource, subresource)
     return resource.trackers[subresource]
 
@@ -99,7 +100,7 @@ class _Conversions:
             [self._results[needed.key]], weight = await convert_one(needed.value, target, weight)
             self.weight = max(self.weight, weight)
         except ApiError as error:
-            self._results[needed.key] = error
+            self._results[needed.key] = error  # the next attempt raises it where it needs the result
 
 
 def _new_tracker(resource: Resource, subresource: str) -> Tracker:

@@ -224,7 +224,7 @@ def object_at(entry: StoredObject, resource: Resource) -> Object:
     """
     rendering = render(entry, resource.versions)
     value = _decode(rendering.resource, entry.stored if rendering.body is None else rendering.body)
-    value["metadata"]["resourceVersion"] = str(entry.revision)
+    value["metadata"]["resourceVersion"] = str(entry.revision)  # of this copy: the bytes have none
     return value if rendering.resource is resource else resource.codec.convert(resource, value)
 
 
@@ -236,7 +236,7 @@ def shared_object_at(entry: StoredObject, resource: Resource) -> Object:
     )
     if value is None:
         return object_at(entry, resource)
-    value["metadata"]["resourceVersion"] = str(entry.revision)
+    value["metadata"]["resourceVersion"] = str(entry.revision)  # of this copy; only sets of fields are shared
     return value
 
 
