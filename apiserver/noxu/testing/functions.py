@@ -12,10 +12,9 @@ import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from noxu.admission.matching import AdmissionRule, Criteria
-from noxu.admission.reviews import Hook
 from noxu.api import codec
 from noxu.api.json_patches import difference
 from noxu.containment import Contained
@@ -24,6 +23,9 @@ from noxu.http.recent_requests import hook_errors
 from noxu.testing import addresses
 from noxu.values import Json, Object, copy
 from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, WebhookEndpoint, WebhookReply
+
+if TYPE_CHECKING:
+    from noxu.admission.reviews import Hook
 
 Function = Callable[..., Any]
 
@@ -89,6 +91,8 @@ def hook(
     reinvoke: bool = False,
 ) -> Hook:
     """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
+    from noxu.admission.reviews import Hook  # knows the engine of CEL, which few tests need
+
     plural, group, subresource = addresses.parts(resource)
     rule = AdmissionRule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
     name = name or getattr(function, "__name__", "function")
