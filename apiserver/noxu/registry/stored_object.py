@@ -220,7 +220,7 @@ def taken_object(entry: StoredObject, resource: Resource) -> Object:
 def object_at(entry: StoredObject, resource: Resource) -> Object:
     """A new copy of the object at `resource`'s version, with its resourceVersion.
 
-    If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
+    If a webhook converts the resource, the entry must be the result of `conversion.converters.entry_at`.
     """
     rendering = render(entry, resource.versions)
     value = _decode(rendering.resource, entry.stored if rendering.body is None else rendering.body)
