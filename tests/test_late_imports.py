@@ -111,6 +111,7 @@ def imported_in_the_loop() -> frozenset[str]:
     return frozenset(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", IN_A_THREAD.values(), ids=IN_A_THREAD)
 def test_a_large_room_is_imported_in_a_thread(imported_in_the_loop: frozenset[str], module: str) -> None:
     assert "noxu.kinds.admissionregistration" in imported_in_the_loop, "a small module"

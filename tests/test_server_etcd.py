@@ -30,6 +30,8 @@ CRD = widgets(version({"type": "object", "x-kubernetes-preserve-unknown-fields":
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 
+pytestmark = pytest.mark.slow(every=4)
+
 ADDRESSES = ("192.0.2.7", "192.0.2.10")
 """Those of the servers, of which they tell others; they listen on loopback."""
 

@@ -82,6 +82,7 @@ def widget(name: str, size: int) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "size": size}
 
 
+@pytest.mark.slow
 async def test_a_changed_schema(two: Two) -> None:
     code, current = await two.at_first("POST", DEFINITIONS, definition())
     assert code == 201
@@ -160,6 +161,7 @@ async def test_reads_and_watches_without_a_version_begin_with_the_newest_state(t
     assert "new" not in {event["object"]["metadata"]["name"] for event in events}
 
 
+@pytest.mark.slow
 async def test_a_read_from_a_version_does_not_wait(two: Two) -> None:
     """An informer reads with resourceVersion=0: what this server has."""
     await two.at_first("POST", MAPS, {"metadata": {"name": "new"}})

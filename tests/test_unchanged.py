@@ -13,6 +13,7 @@ from tests import unchanged
 from tests.rows import rows
 
 
+@pytest.mark.slow
 @rows(
     ("change", "fails"),
     [

@@ -43,6 +43,7 @@ def test_values_of_variables_count_together() -> None:
     assert last.endswith(LIMITED)
 
 
+@pytest.mark.slow
 def test_what_only_one_expression_needs_does_not_count_for_the_next() -> None:
     assert evaluation([("v", "lists.range(20000).size()")], *["lists.range(200000).size() > 0"] * 40) == [True] * 40
 

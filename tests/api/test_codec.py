@@ -50,7 +50,7 @@ def test_json_is_decoded(body: bytes, value: Json) -> None:
     assert codec.encode(codec.decode_stored(body), sort_keys=False) == codec.encode(decoded.value, sort_keys=False)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("body", "duplicates"),
     [
         (b'{"a":1,"a":2}', ['duplicate field "a"']),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.api.field import Location, path_of
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("location", "path"),
     [
         (None, ""),

@@ -43,7 +43,7 @@ def test_malformed_patches_are_refused(form: str, body: bytes, strict: bool, cod
     assert (raised.value.code, raised.value.message) == (code, message)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("body", "operations", "strict_errors"),
     [
         (b"null", [], []),

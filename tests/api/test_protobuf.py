@@ -322,7 +322,7 @@ BAD_ENVELOPES = [
 ]
 
 
-@pytest.mark.parametrize(("body", "error"), [row[1:] for row in BAD_ENVELOPES], ids=[row[0] for row in BAD_ENVELOPES])
+@rows(("body", "error"), [row[1:] for row in BAD_ENVELOPES], ids=[row[0] for row in BAD_ENVELOPES])
 def test_bad_envelopes(body: bytes, error: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - compared whole
         decode(body, the_thing)

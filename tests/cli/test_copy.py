@@ -160,6 +160,7 @@ def test_from_a_directory_to_etcd_and_back(data: Path, place: str, run: Run, her
     assert run("check back.db").status == 0
 
 
+@pytest.mark.slow
 def test_a_server_reads_the_copy_in_etcd(data: Path, place: str, run: Run, here: Path) -> None:
     run(f"copy --from data --to {place}")
     url, _, prefix = place.partition("/registry/")

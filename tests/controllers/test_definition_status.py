@@ -158,6 +158,7 @@ def test_metadata_of_any_form(metadata: Object) -> None:
     check_law(stored(definition(SPECS["a uid"], **metadata)))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(values, values, st.text(max_size=8))
 def test_any_defaults_and_texts(value: Json, example: Json, text: str) -> None:

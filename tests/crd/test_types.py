@@ -205,6 +205,7 @@ def nested(depth: int) -> Object:
     return schema
 
 
+@pytest.mark.slow
 def test_schemas_may_be_deep_but_not_bottomless() -> None:
     assert decode_struct(SCHEMA, nested(MAX_DEPTH - 1)).error == ""
     assert decode_struct(SCHEMA, nested(MAX_DEPTH)).error == "exceeded max depth"

@@ -21,6 +21,7 @@ from noxu.go import protobuf
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
 from noxu.registry.served_resources import ServedResources
+from tests.discovery.test_openapi_gzip_pieces import groups_compressed
 from tests.optional import SHARED, skip_without_data
 from tests.timing import cpu_seconds
 
@@ -223,6 +224,7 @@ def test_documents_with_another_content_have_another_hash(*, terminating: bool) 
     assert len(bodies) > len(VARIANTS)
 
 
+@pytest.mark.slow
 def test_the_index_of_thousands_of_versions_is_cheap(published: Published) -> None:
     """It needed 0.8 ms, and 30 KB, for each: it built all documents."""
     served_resources = catalog_of(
@@ -363,9 +365,7 @@ def test_only_the_changed_parts_of_v2_are_rebuilt(published: Published, monkeypa
 def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
     published: Published, monkeypatch: pytest.MonkeyPatch, form: DocumentForm
 ) -> None:
-    compressed: list[int] = []
-    blocks = openapi._blocks
-    monkeypatch.setattr(openapi, "_blocks", lambda group: compressed.append(len(group)) or blocks(group))
+    compressed = groups_compressed(monkeypatch)
     key, old = DocumentKey(V2, form=form), catalog_of(crd(), crd("Gadget", "other.com"))
     counts = []
     for served_resources in (old, old.with_definition("gadgets.other.com", versions_of(crd("Gadget", "new.com"), 0))):
@@ -373,7 +373,7 @@ def test_the_gzip_of_v2_is_made_of_what_was_compressed_before(
         document = published.build(served_resources, key)
         assert document.compress is not None
         assert gzip.decompress(document.compress()) == document.body
-        counts.append(sum(compressed))
+        counts.append(sum(map(len, compressed)))
     assert 0 < counts[1] < counts[0] / 5
     assert published.build(old, at("example.com/v1")).compress is None
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noxu.discovery import openapi
 from noxu.discovery.openapi import GzipPieces
 
 
@@ -55,13 +54,32 @@ CHANGES: dict[str, list[bytes]] = {
 }  # fmt: skip
 
 
+def groups_compressed(monkeypatch: pytest.MonkeyPatch) -> list[list[bytes]]:
+    """The pieces of each group that is compressed from now on."""
+    groups: list[list[bytes]] = []
+    new_compressor = zlib.compressobj
+
+    class Recorded:
+        def __init__(self, level: int, method: int, wbits: int) -> None:
+            self._compressor = new_compressor(level, method, wbits)
+            groups.append([])
+
+        def compress(self, piece: bytes) -> bytes:
+            groups[-1].append(piece)
+            return self._compressor.compress(piece)
+
+        def flush(self, mode: int) -> bytes:
+            return self._compressor.flush(mode)
+
+    monkeypatch.setattr(zlib, "compressobj", Recorded)
+    return groups
+
+
 @pytest.mark.parametrize("pieces", CHANGES.values(), ids=CHANGES)
 def test_after_a_change_few_groups_are_compressed(pieces: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     compressed = GzipPieces()
     compressed.of(MANY)
-    new: list[tuple[bytes, ...]] = []
-    blocks = openapi._blocks
-    monkeypatch.setattr(openapi, "_blocks", lambda group: new.append(group) or blocks(group))
+    new = groups_compressed(monkeypatch)
     assert zlib.decompress(compressed.of(pieces), 31) == b"".join(pieces)
     assert 1 <= len(new) <= 2
     assert sum(map(len, new)) < len(pieces) / 2

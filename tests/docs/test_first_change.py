@@ -111,6 +111,7 @@ def test_a_change_applies_to_the_code_as_it_is(title: str) -> None:
         compile(applied(edit, ROOT), edit.path, "exec")
 
 
+@pytest.mark.slow
 def test_the_changed_code_does_what_the_page_says(tmp_path: Path) -> None:
     for package in ("apiserver", "storage"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -293,6 +293,7 @@ def test_another_etcd_keeps_the_objects(make: Make, tmp_path: Path) -> None:
     assert not any(file.suffix == ".db" for each in (environment, second) for file in each.folder.rglob("*"))
 
 
+@pytest.mark.slow
 def test_an_etcd_that_syncs_has_a_durable_store(make: Make) -> None:
     environment = make()
     environment.start()
@@ -342,6 +343,7 @@ def test_it_starts_with(make: Make, tmp_path: Path, flags: dict[str, list[str]])
         eventually(lambda: '"kind":"Event"' in (tmp_path / "audit.log").read_text())
 
 
+@pytest.mark.slow
 def test_runtime_config_hides_a_group_version(make: Make) -> None:
     environment = make(runtime_config=["policy/v1=false,autoscaling/v1=false"])
     environment.start()
@@ -353,6 +355,7 @@ def test_runtime_config_hides_a_group_version(make: Make) -> None:
     assert "v1.policy" not in {each["metadata"]["name"] for each in services}
 
 
+@pytest.mark.slow
 def test_services_have_addresses_and_ports_of_their_ranges(make: Make) -> None:
     environment = make(service_cluster_ip_range=["192.168.100.0/29"], service_node_port_range=["31000+1"])
     environment.start()
@@ -367,6 +370,7 @@ def test_services_have_addresses_and_ports_of_their_ranges(make: Make) -> None:
     assert spec["ports"][0]["nodePort"] in (31000, 31001)
 
 
+@pytest.mark.slow
 def test_the_environment_selects_controllers(make: Make, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     environment = make(variables={"NOXU_PROFILE": "cluster", "NOXU_LOG": str(log)})

@@ -5,6 +5,7 @@ import pytest
 from noxu.go.base64 import canonical, decode, decoded_length, encode
 from noxu.go.structs import BYTES, Field, Presence, Struct
 from noxu.go.structs import decode as decode_struct
+from tests.rows import rows
 
 ACCEPTED = [
     ("nothing at all", "", ""),
@@ -38,7 +39,7 @@ def test_accepted_base64_is_written_in_canonical_form(text: str, written: str) -
     assert canonical(text) == written
 
 
-@pytest.mark.parametrize(("text", "position"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@rows(("text", "position"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_invalid_base64_is_refused_at_the_same_byte_as_in_go(text: str, position: int) -> None:
     with pytest.raises(ValueError, match=rf"^illegal base64 data at input byte {position}$"):
         decode(text)
@@ -88,9 +89,7 @@ IN_STRUCTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("given", "value", "error"), [row[1:] for row in IN_STRUCTS], ids=[row[0] for row in IN_STRUCTS]
-)
+@rows(("given", "value", "error"), [row[1:] for row in IN_STRUCTS], ids=[row[0] for row in IN_STRUCTS])
 def test_bytes_in_structs(given: dict[str, object], value: dict[str, object], error: str) -> None:
     decoded = decode_struct(HOLDER, given)
     assert (decoded.value, decoded.error) == (value, error)

@@ -8,6 +8,7 @@ import pytest
 
 from noxu.go.cbor import CborError, KnownField, read, read_map, read_struct, type_meta
 from noxu.values import Json
+from tests.rows import rows
 
 VALUES: Final[list[tuple[str, str, Json]]] = [
     ("an integer in the head", "17", 23),
@@ -64,7 +65,7 @@ VALUES: Final[list[tuple[str, str, Json]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+@rows(("data", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
 def test_values(data: str, value: Json) -> None:
     found = read(bytes.fromhex(data))
     while type(found) is list and type(value) is not list:
@@ -134,7 +135,7 @@ ERRORS: Final = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "why"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+@rows(("data", "why"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_errors(data: str, why: str) -> None:
     with pytest.raises(CborError) as raised:
         read(bytes.fromhex(data))
@@ -155,7 +156,7 @@ MAPS: Final = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "expected"), [row[1:] for row in MAPS], ids=[row[0] for row in MAPS])
+@rows(("data", "expected"), [row[1:] for row in MAPS], ids=[row[0] for row in MAPS])
 def test_maps(data: str, expected: Json) -> None:
     if not isinstance(expected, str):
         assert read_map(bytes.fromhex(data)) == expected
@@ -204,7 +205,7 @@ STRUCTS: Final[list[tuple[str, str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "expected"), [row[1:] for row in STRUCTS], ids=[row[0] for row in STRUCTS])
+@rows(("data", "expected"), [row[1:] for row in STRUCTS], ids=[row[0] for row in STRUCTS])
 def test_a_struct_has_its_fields_only(data: str, expected: Any) -> None:
     if not isinstance(expected, str):
         assert read_struct(bytes.fromhex(data), FIELDS) == expected
@@ -214,7 +215,7 @@ def test_a_struct_has_its_fields_only(data: str, expected: Any) -> None:
     assert str(raised.value) == expected
 
 
-@pytest.mark.parametrize(("data", "expected"), [row[1:] for row in KINDS], ids=[row[0] for row in KINDS])
+@rows(("data", "expected"), [row[1:] for row in KINDS], ids=[row[0] for row in KINDS])
 def test_what_an_object_says_it_is(data: str, expected: tuple[str, str] | str) -> None:
     if isinstance(expected, tuple):
         assert type_meta(bytes.fromhex(data)) == expected

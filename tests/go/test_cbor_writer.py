@@ -9,6 +9,7 @@ import pytest
 from noxu.go.cbor import read
 from noxu.go.cbor_writer import around_elements, item, watch_event, write
 from noxu.values import Json
+from tests.rows import rows
 
 ITEMS: Final[list[tuple[Json, str]]] = [
     (0, "00"),
@@ -42,12 +43,13 @@ ITEMS: Final[list[tuple[Json, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "data"), ITEMS, ids=[str(value)[:20] for value, _ in ITEMS])
+@rows(("value", "data"), ITEMS, ids=[str(value)[:20] for value, _ in ITEMS])
 def test_items(value: Json, data: str) -> None:
     assert item(value) == bytes.fromhex(data)
     assert write(value) == b"\xd9\xd9\xf7" + bytes.fromhex(data)
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit() -> None:
     deep: Json = 1
     for _ in range(20_000):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
 from noxu.go.cbor_writer import diagnose
+from tests.rows import rows
 
 NOTATIONS: Final = [
     ("00", "0"),
@@ -37,7 +36,7 @@ NOTATIONS: Final = [
 ]
 
 
-@pytest.mark.parametrize(("data", "text"), NOTATIONS)
+@rows(("data", "text"), NOTATIONS)
 def test_notations(data: str, text: str) -> None:
     assert diagnose(bytes.fromhex(data)) == text
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.go.csv import BARE_QUOTE, QUOTE, read
+from tests.rows import rows
 
 RECORDS: list[tuple[str, str, list[list[str]]]] = [
     ("nothing", "", []),
@@ -27,7 +28,7 @@ RECORDS: list[tuple[str, str, list[list[str]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "records"), [row[1:] for row in RECORDS], ids=[row[0] for row in RECORDS])
+@rows(("text", "records"), [row[1:] for row in RECORDS], ids=[row[0] for row in RECORDS])
 def test_records(text: str, records: list[list[str]]) -> None:
     assert read(text) == records
 

@@ -7,6 +7,7 @@ import pytest
 from noxu.api import codec
 from noxu.go.json import MAX_DEPTH, JsonSyntaxError, drop_overridden, read, string_of
 from noxu.values import Json
+from tests.rows import rows
 
 VALUES: list[tuple[str, bytes, Json]] = [
     ("null", b"null", None),
@@ -36,7 +37,7 @@ VALUES: list[tuple[str, bytes, Json]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+@rows(("body", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
 def test_a_value_is_read(body: bytes, value: Json) -> None:
     document = read(body)
     assert (document.value, type(document.value), document.error) == (value, type(value), "")
@@ -80,7 +81,7 @@ DUPLICATES = [
 ]
 
 
-@pytest.mark.parametrize(("body", "paths"), [row[1:] for row in DUPLICATES], ids=[row[0] for row in DUPLICATES])
+@rows(("body", "paths"), [row[1:] for row in DUPLICATES], ids=[row[0] for row in DUPLICATES])
 def test_repeated_keys_are_reported_by_their_paths(body: bytes, paths: list[str]) -> None:
     assert read(body).duplicates == paths
 
@@ -166,7 +167,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("body", "message"), ERRORS)
+@rows(("body", "message"), ERRORS)
 def test_invalid_json_is_refused_with_the_messages_of_go(body: bytes, message: str) -> None:
     with pytest.raises(JsonSyntaxError) as raised:
         read(body)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.go.mail import is_address
+from tests.rows import rows
 
 # fmt: off
 TABLE: dict[str, tuple[list[str], list[str]]] = {
@@ -29,17 +28,17 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {
 ACCEPTED, REFUSED = TABLE["email"]
 
 
-@pytest.mark.parametrize("text", ACCEPTED)
+@rows("text", ACCEPTED)
 def test_accepts(text: str) -> None:
     assert is_address(text)
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@rows("text", REFUSED)
 def test_refuses(text: str) -> None:
     assert not is_address(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("why", "text", "accepted"),
     [
         ("an empty encoded word is no word", "=?utf-8?q??= <a@b>", False),

@@ -6,6 +6,7 @@ import pytest
 
 from noxu.go.net import is_ipv4, is_ipv6, parse_sloppy
 from noxu.schema import formats
+from tests.rows import rows
 
 # fmt: off
 TABLE: dict[str, tuple[list[str], list[str]]] = {  # format → (accepted, refused)
@@ -53,21 +54,21 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {  # format → (accepted, refus
 # fmt: on
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, (good, _) in TABLE.items() for text in good])
+@rows(("name", "text"), [(name, text) for name, (good, _) in TABLE.items() for text in good])
 def test_accepts(name: str, text: str) -> None:
     check = formats.checker(name)
     assert check is not None
     assert check(text)
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, (_, bad) in TABLE.items() for text in bad])
+@rows(("name", "text"), [(name, text) for name, (_, bad) in TABLE.items() for text in bad])
 def test_refuses(name: str, text: str) -> None:
     check = formats.checker(name)
     assert check is not None
     assert not check(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "strict", "sloppy"),
     [
         ("1.2.3.4", True, True),
@@ -102,7 +103,7 @@ def test_leading_zeros_of_a_group_are_for_the_sloppy(text: str, strict: bool, sl
     assert (is_ipv6(text), is_ipv6(text, sloppy=True)) == (strict, sloppy)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "printed"),
     [
         ("10.0.0.1", "10.0.0.1"),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.go.net import Addr, is_ipv4, is_ipv6, parse_addr, parse_prefix
+from tests.rows import rows
 
 PRINTED = [  # text, how it is printed
     ("1.2.3.4", "1.2.3.4"),
@@ -33,7 +34,7 @@ PRINTED = [  # text, how it is printed
 ]
 
 
-@pytest.mark.parametrize(("text", "printed"), PRINTED, ids=[row[0] for row in PRINTED])
+@rows(("text", "printed"), PRINTED, ids=[row[0] for row in PRINTED])
 def test_an_address_is_printed(text: str, printed: str) -> None:
     assert str(parse_addr(text)) == printed
 
@@ -80,7 +81,7 @@ REFUSED = [  # text, why
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), REFUSED, ids=[row[0] or "no text" for row in REFUSED])
+@rows(("text", "why"), REFUSED, ids=[row[0] or "no text" for row in REFUSED])
 def test_an_address_is_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared whole
         parse_addr(text)
@@ -101,7 +102,7 @@ NO_PREFIX = [
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), [row[1:] for row in NO_PREFIX], ids=[row[0] for row in NO_PREFIX])
+@rows(("text", "why"), [row[1:] for row in NO_PREFIX], ids=[row[0] for row in NO_PREFIX])
 def test_a_prefix_is_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared whole
         parse_prefix(text)
@@ -162,7 +163,7 @@ KINDS = [  # address, the properties that it has
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), KINDS, ids=[row[0] for row in KINDS])
+@rows(("text", "expected"), KINDS, ids=[row[0] for row in KINDS])
 def test_kinds_of_addresses(text: str, expected: set[str]) -> None:
     addr = parse_addr(text)
     assert {name for name in PROPERTIES if getattr(addr, f"is_{name}")} == expected

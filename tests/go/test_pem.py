@@ -7,6 +7,7 @@ import time
 import pytest
 
 from noxu.go.pem import blocks, certificates, private_keys
+from tests.rows import rows
 
 A = "-----BEGIN A-----\nQUJD\n-----END A-----\n"
 B = A.replace("A-----", "B-----")
@@ -39,7 +40,7 @@ BLOCKS: list[tuple[str, str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in BLOCKS], ids=[row[0] for row in BLOCKS])
+@rows(("text", "expected"), [row[1:] for row in BLOCKS], ids=[row[0] for row in BLOCKS])
 def test_the_blocks_of(text: str, expected: list[str]) -> None:
     found = list(blocks(text.encode()))
     assert [f"{block.type} with headers" if block.has_headers else block.type for block in found] == expected

@@ -29,6 +29,7 @@ from noxu.go.structs import (
     Union,
 )
 from noxu.values import Object
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 # A message to take apart
@@ -157,7 +158,7 @@ MESSAGES: list[tuple[str, bytes, Object]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "value"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
+@rows(("data", "value"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
 def test_messages(data: bytes, value: Object) -> None:
     assert read(THING, data) == ZERO | value
 
@@ -204,7 +205,7 @@ MALFORMED: list[tuple[str, bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "error"), [row[1:] for row in MALFORMED], ids=[row[0] for row in MALFORMED])
+@rows(("data", "error"), [row[1:] for row in MALFORMED], ids=[row[0] for row in MALFORMED])
 def test_malformed_messages(data: bytes, error: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - compared whole
         read(THING, data)
@@ -242,7 +243,7 @@ WRITTEN: list[tuple[str, Object, int, bytes]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "number", "data"), [row[1:] for row in WRITTEN], ids=[row[0] for row in WRITTEN])
+@rows(("value", "number", "data"), [row[1:] for row in WRITTEN], ids=[row[0] for row in WRITTEN])
 def test_written_fields(value: Object, number: int, data: bytes) -> None:
     assert data in write(THING, value)
     assert data not in write(THING, {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from noxu.go.protobuf import (
@@ -19,6 +21,7 @@ from noxu.go.protobuf import (
     tag_bytes,
     varint_bytes,
 )
+from tests.rows import rows
 
 VARINTS = [
     (0, "00"),
@@ -59,8 +62,7 @@ def test_a_varint_ends_with_its_message() -> None:
         read_varint(b"\x96\x01", 0, 1)
 
 
-@pytest.mark.parametrize("number", [1, 15, 16, 2047, 2**29 - 1])
-@pytest.mark.parametrize("wire_type", [VARINT, FIXED64, BYTES, START_GROUP, FIXED32])
+@rows("number, wire_type", product([1, 15, 16, 2047, 2**29 - 1], [VARINT, FIXED64, BYTES, START_GROUP, FIXED32]))
 def test_tags(number: int, wire_type: int) -> None:
     data = tag_bytes(number, wire_type)
     assert read_tag(data, 0, len(data)) == (number, wire_type, len(data))

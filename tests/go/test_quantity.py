@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from noxu.go import quantity
 from noxu.go.quantity import Format, Quantity, add, approximate_float, as_int64, compare, parse, subtract
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 SI, BINARY, EXPONENT = Format.DECIMAL_SI, Format.BINARY_SI, Format.DECIMAL_EXPONENT
@@ -34,8 +35,7 @@ PARSED: list[tuple[str, int, int, Format]] = [  # text, digits and exponent of a
 # fmt: on
 
 
-@pytest.mark.parametrize(("text", "digits", "exponent", "format_"), PARSED, ids=[row[0] for row in PARSED])
-@pytest.mark.parametrize("sign", ["", "-"], ids=["positive", "negative"])
+@rows("sign, text, digits, exponent, format_", [(sign, *row) for sign in ("", "-") for row in PARSED])
 def test_a_quantity_is_parsed(sign: str, text: str, digits: int, exponent: int, format_: Format) -> None:
     found = parse(sign + text.removeprefix("+") if sign else text)
     assert compare(found, Quantity(-digits if sign else digits, exponent)) == 0
@@ -62,7 +62,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@rows(("text", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_text_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared whole
         parse(text)
@@ -83,7 +83,7 @@ PRINTED = [  # text, canonical form
 # fmt: on
 
 
-@pytest.mark.parametrize(("text", "canonical"), PRINTED, ids=[row[0] for row in PRINTED])
+@rows(("text", "canonical"), PRINTED, ids=[row[0] for row in PRINTED])
 def test_a_quantity_is_printed(text: str, canonical: str) -> None:
     assert str(parse(text)) == canonical
 
@@ -110,7 +110,7 @@ def test_a_quantity_of_many_digits_is_printed_and_compared() -> None:
     assert compare(total, parse("2e9999")) == -1
 
 
-@pytest.mark.parametrize(
+@rows(
     ("left", "right", "order"),
     [
         ("0", "0", 0), ("100m", "50m", 1), ("50m", "100m", -1), ("10000T", "100Gi", 1), ("1Ki", "1024", 0),
@@ -137,7 +137,7 @@ INTEGERS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "integer"), [row[1:] for row in INTEGERS], ids=[row[0] for row in INTEGERS])
+@rows(("text", "integer"), [row[1:] for row in INTEGERS], ids=[row[0] for row in INTEGERS])
 def test_an_integer_is_what_upstream_can_convert(text: str, integer: int | None) -> None:
     assert as_int64(parse(text)) == integer
 
@@ -185,7 +185,7 @@ def test_digits_are_counted(number: int) -> None:
     assert quantity.digit_count(number) == len(str(number))
 
 
-@pytest.mark.parametrize("power", [1, 2, 3, 17, 18, 19, 4000, 10_000, 100_000])
+@rows("power", [1, 2, 3, 17, 18, 19, 4000, 10_000, 100_000])
 def test_digits_are_counted_around_powers_of_ten(power: int) -> None:
     assert [quantity.digit_count(10**power + n) for n in (-1, 0, 1)] == [power, power + 1, power + 1]
 

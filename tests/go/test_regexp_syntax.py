@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.go.regexp_syntax import PatternError, to_re2
+from tests.rows import rows
 
 CLASS = "invalid character class"
 RANGE = "invalid character class range"
@@ -20,7 +21,7 @@ BACKSLASH = "trailing backslash at end of expression"
 UNEXPECTED = "unexpected )"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "code", "fragment"),
     [
         # parentheses
@@ -126,7 +127,7 @@ def test_is_refused_in_go_s_words(pattern: str, code: str, fragment: str) -> Non
     assert str(caught.value) == f"error parsing regexp: {code}: `{fragment}`"
 
 
-@pytest.mark.parametrize(
+@rows(
     "pattern",
     [
         "", "a", "a|", "|", "()", "(?:)", "(|a)*", "a{,2}", "a{", "a{1", "a{01}", "a{1,", "{", "}", "]", "a(?i)*",
@@ -141,7 +142,7 @@ def test_is_unchanged(pattern: str) -> None:
     assert taken == pattern or "\\p" in pattern.lower()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "rewritten"),
     [
         (r"\pL", r"[\p{L}]"),
@@ -171,7 +172,7 @@ def nested(depth: int, inner: str = "a") -> str:
     return "(" * depth + inner + ")" * depth
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "code"),
     [
         (nested(999), ""),

@@ -32,6 +32,7 @@ from noxu.go.structs import (
     zero,
 )
 from noxu.values import Json, Object
+from tests.rows import rows
 
 INNER = Struct("Inner").define(Field("name", STRING), Field("count", INT32))
 EITHER = Union(
@@ -86,7 +87,7 @@ VALUES: list[tuple[str, Object, Object]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+@rows(("given", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
 def test_values_are_decoded(given: Object, value: Object) -> None:
     assert decode(OUTER, given) == (value, "", [])
 
@@ -119,7 +120,7 @@ ERRORS: list[tuple[str, Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "message"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
+@rows(("given", "message"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_errors_are_those_of_go(given: Json, message: str) -> None:
     assert decode(OUTER, given).error == message
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pytest
-
 from noxu.go.text import compact_json, float_json, plain, quote, quote_list
+from tests.rows import rows
 
 QUOTED = {
     "plain ASCII": ("abc", '"abc"'),
@@ -24,7 +23,7 @@ QUOTED = {
 }
 
 
-@pytest.mark.parametrize(("text", "quoted"), QUOTED.values(), ids=QUOTED)
+@rows(("text", "quoted"), QUOTED.values(), ids=QUOTED)
 def test_strings_are_quoted(text: str, quoted: str) -> None:
     assert quote(text) == quoted
 
@@ -55,7 +54,7 @@ PLAIN: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), PLAIN)
+@rows(("value", "text"), PLAIN)
 def test_scalars_are_printed(value: Any, text: str) -> None:
     assert plain(value) == text
 
@@ -73,7 +72,7 @@ FLOATS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), FLOATS)
+@rows(("value", "text"), FLOATS)
 def test_floats_in_json_have_exponents_below_1e_minus_6_and_from_1e21(value: float, text: str) -> None:
     assert float_json(value) == text
 
@@ -91,7 +90,7 @@ WRITTEN: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("value", "text"), WRITTEN.values(), ids=WRITTEN)
+@rows(("value", "text"), WRITTEN.values(), ids=WRITTEN)
 def test_values_are_written_as_json(value: Any, text: str) -> None:
     assert compact_json(value) == text
 

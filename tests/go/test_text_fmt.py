@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from noxu.go.text import default_format, go_syntax, go_type, yaml_go_syntax
+from tests.rows import rows
 
 PRINTED: list[tuple[Any, str, str, str]] = [
     (None, "<nil>", "interface {}(nil)", "<nil>"),
@@ -30,7 +31,7 @@ PRINTED: list[tuple[Any, str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "plain", "syntax", "kind"), PRINTED)
+@rows(("value", "plain", "syntax", "kind"), PRINTED)
 def test_values_are_printed_as_by_go(value: Any, plain: str, syntax: str, kind: str) -> None:
     assert default_format(value) == plain
     assert go_syntax(value) == syntax

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from noxu.go.text import Notation, render
+from tests.rows import rows
 
 NOTATION = Notation(
     map=("<", "; ", ">"), list=("(", " | ", ")"), key=lambda name: f"{name}~", scalar=lambda value: f"{value!r}"
@@ -30,7 +29,7 @@ ROWS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("value", "text"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_a_value_is_printed_in_its_notation(value: Any, text: str) -> None:
     assert render(value, NOTATION) == text
 

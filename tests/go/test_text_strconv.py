@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.go.text import parse_int, parse_uint
+from tests.rows import rows
 
 LONG = "9" * 5000
 NUMBERS: list[tuple[str, int | str, int | str]] = [
@@ -29,7 +30,7 @@ NUMBERS: list[tuple[str, int | str, int | str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "signed", "unsigned"), NUMBERS, ids=[row[0][:25] for row in NUMBERS])
+@rows(("text", "signed", "unsigned"), NUMBERS, ids=[row[0][:25] for row in NUMBERS])
 def test_an_integer(text: str, signed: int | str, unsigned: int | str) -> None:
     for name, parse, expected in (("ParseInt", parse_int, signed), ("ParseUint", parse_uint, unsigned)):
         if isinstance(expected, int):

@@ -14,6 +14,7 @@ from noxu.go.time import (
     parse_time,
     unix_nanos,
 )
+from tests.rows import rows
 
 MOMENT = datetime(2024, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
 
@@ -73,7 +74,7 @@ MALFORMED_TIMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "message"), MALFORMED_TIMES)
+@rows(("text", "message"), MALFORMED_TIMES)
 def test_malformed_times(text: str, message: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared whole
         parse_time(text)

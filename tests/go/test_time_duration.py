@@ -7,6 +7,7 @@ import contextlib
 import pytest
 
 from noxu.go.time import format_duration, parse_duration, parse_schema_duration
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 S, M, H, D = 10**9, 60 * 10**9, 3600 * 10**9, 86400 * 10**9
@@ -22,7 +23,7 @@ DURATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "nanos"), DURATIONS, ids=[row[0] for row in DURATIONS])
+@rows(("text", "nanos"), DURATIONS, ids=[row[0] for row in DURATIONS])
 def test_durations(text: str, nanos: int) -> None:
     assert parse_duration(text) == nanos
 
@@ -43,7 +44,7 @@ LOOSE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "nanos"), [row[1:] for row in LOOSE], ids=[row[0] for row in LOOSE])
+@rows(("text", "nanos"), [row[1:] for row in LOOSE], ids=[row[0] for row in LOOSE])
 def test_a_duration_is_parsed_as_formats_do(text: str, nanos: int) -> None:
     assert parse_schema_duration(text) == nanos
 
@@ -63,7 +64,7 @@ def test_text_is_no_duration_of_a_format(text: str, error: str) -> None:
     assert str(caught.value) == error
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "why"),
     [
         ("", 'invalid duration ""'),
@@ -99,7 +100,7 @@ PRINTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("nanos", "text"), PRINTED, ids=[row[1] for row in PRINTED])
+@rows(("nanos", "text"), PRINTED, ids=[row[1] for row in PRINTED])
 def test_durations_are_printed_as_go_does(nanos: int, text: str) -> None:
     assert format_duration(nanos) == text
 

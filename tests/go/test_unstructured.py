@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from noxu.api.meta import OBJECT_META
 from noxu.crd.types import CLIENT_CONFIG, COLUMN, SCHEMA
 from noxu.go.structs import Type
 from noxu.go.unstructured import mismatch
 from noxu.values import Json
+from tests.rows import rows
 
 WRONG = [
     ('{"name":5}', "cannot convert int64 to string"),
@@ -53,12 +52,12 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("metadata", "why"), WRONG)
+@rows(("metadata", "why"), WRONG)
 def test_mistyped_metadata_is_reported(metadata: str, why: str) -> None:
     assert mismatch(OBJECT_META, json.loads(metadata)) == why
 
 
-@pytest.mark.parametrize(
+@rows(
     "metadata",
     [
         "{}",
@@ -95,8 +94,6 @@ OTHER_TYPES: list[tuple[str, Type, Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "why"), [row[1:] for row in OTHER_TYPES], ids=[row[0] for row in OTHER_TYPES]
-)
+@rows(("kind", "value", "why"), [row[1:] for row in OTHER_TYPES], ids=[row[0] for row in OTHER_TYPES])
 def test_other_types(kind: Type, value: Json, why: str) -> None:
     assert mismatch(kind, value) == why

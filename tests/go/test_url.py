@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.go.url import Url, decoded, has_bad_escape, parse, parse_request_uri
+from tests.rows import rows
 
 PARSED: list[tuple[str, Url]] = [
     ("", Url()),
@@ -67,12 +68,12 @@ REQUESTS: list[tuple[str, str | Url]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "url"), PARSED)
+@rows(("text", "url"), PARSED)
 def test_urls_are_parsed_into_their_parts(text: str, url: Url) -> None:
     assert parse(text) == url
 
 
-@pytest.mark.parametrize(("text", "why"), WRONG)
+@rows(("text", "why"), WRONG)
 def test_malformed_urls_are_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
         parse(text)

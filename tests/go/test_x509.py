@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 
-import pytest
-
 from noxu.go.pem import certificates
 from noxu.go.x509 import load_error
+from tests.rows import rows
 
 
 def der(tag: int, *parts: bytes) -> bytes:
@@ -51,7 +50,7 @@ BUNDLES: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("bundle", "message"), [row[1:] for row in BUNDLES], ids=[row[0] for row in BUNDLES])
+@rows(("bundle", "message"), [row[1:] for row in BUNDLES], ids=[row[0] for row in BUNDLES])
 def test_why_a_bundle_cannot_be_loaded(bundle: str, message: str) -> None:
     assert load_error(bundle.encode()) == (PREFIX + message if message else "")
 

@@ -21,6 +21,7 @@ from noxu.go.x509 import (
     read_name,
     write_name,
 )
+from tests.rows import rows
 
 MAIL = bytes.fromhex("2a864886f70d010901")
 TYPES: list[tuple[str, int, bytes, str | None]] = [
@@ -56,7 +57,7 @@ def name_of(*attributes: tuple[bytes, int, bytes]) -> bytes:
     )
 
 
-@pytest.mark.parametrize(("tag", "value", "text"), [row[1:] for row in TYPES], ids=[row[0] for row in TYPES])
+@rows(("tag", "value", "text"), [row[1:] for row in TYPES], ids=[row[0] for row in TYPES])
 def test_a_value_is(tag: int, value: bytes, text: str | None) -> None:
     name = name_of((ORGANIZATION, tag, value))
     if text is None:

@@ -8,6 +8,7 @@ import pytest
 from noxu.go import yaml as go_yaml
 from noxu.go.json import JsonSyntaxError
 from noxu.values import Json
+from tests.rows import rows
 
 VALUES: list[tuple[str, str, Json]] = [
     ("nothing", "", None),
@@ -64,7 +65,7 @@ VALUES: list[tuple[str, str, Json]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+@rows(("text", "value"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
 def test_a_document_is_read(text: str, value: Json) -> None:
     for read in (go_yaml.read, go_yaml.read_events):
         found = read(text.encode()).value
@@ -103,9 +104,7 @@ REPEATED_KEYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "messages"), [row[1:] for row in REPEATED_KEYS], ids=[row[0] for row in REPEATED_KEYS]
-)
+@rows(("text", "messages"), [row[1:] for row in REPEATED_KEYS], ids=[row[0] for row in REPEATED_KEYS])
 def test_repeated_keys_are_reported_with_their_lines(text: str, messages: list[str]) -> None:
     assert go_yaml.read(text.encode()).duplicates == messages
 
@@ -174,7 +173,7 @@ def test_an_infinity_that_a_later_key_replaces_is_no_error(text: str, value: Jso
     assert go_yaml.read(text.encode()).value == value
 
 
-@pytest.mark.parametrize(("text", "message"), ERRORS)
+@rows(("text", "message"), ERRORS)
 def test_invalid_yaml_is_refused_with_the_messages_of_go_yaml(text: str, message: str) -> None:
     with pytest.raises(go_yaml.YamlError) as raised:
         go_yaml.read(text.encode())
@@ -201,6 +200,7 @@ def test_bytes_that_are_no_utf_8_are_refused() -> None:
         go_yaml.read(b"a: \xff\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("- ", "")], ids=["brackets", "dashes"])
 def test_nesting_goes_as_deep_as_go_yaml_goes(opening: str, closing: str) -> None:
     value = go_yaml.read((opening * 3000 + "x" + closing * 3000).encode()).value

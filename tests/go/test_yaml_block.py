@@ -10,6 +10,7 @@ from noxu.go import yaml_block
 from noxu.manifests import documents as manifests
 from noxu.values import Json
 from tests.optional import SHARED, needs_data
+from tests.rows import rows
 from tests.timing import cpu_seconds
 
 READ: list[tuple[str, str, Json]] = [
@@ -39,7 +40,7 @@ READ: list[tuple[str, str, Json]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "value"), [row[1:] for row in READ], ids=[row[0] for row in READ])
+@rows(("text", "value"), [row[1:] for row in READ], ids=[row[0] for row in READ])
 def test_block_style_is_read(text: str, value: Json) -> None:
     """None: it is left to the slow path."""
     read = yaml_block.read(text.encode())
@@ -91,7 +92,7 @@ LEFT = [
 ]
 
 
-@pytest.mark.parametrize("text", [row[1] for row in LEFT], ids=[row[0] for row in LEFT])
+@rows("text", [row[1] for row in LEFT], ids=[row[0] for row in LEFT])
 def test_anything_else_is_left_to_the_slow_path(text: str) -> None:
     assert yaml_block.read(text.encode()) is None
 

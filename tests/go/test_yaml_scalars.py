@@ -7,14 +7,15 @@ import pytest
 from noxu.go.text import float_json
 from noxu.go.yaml_scalars import as_json, float_key, is_timestamp, resolve, resolve_tagged
 from noxu.values import Json
+from tests.rows import rows
 
 
-@pytest.mark.parametrize("word", ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
+@rows("word", ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
 def test_words_for_true(word: str) -> None:
     assert resolve(word) is True
 
 
-@pytest.mark.parametrize("word", ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
+@rows("word", ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
 def test_words_for_false(word: str) -> None:
     assert resolve(word) is False
 
@@ -24,7 +25,7 @@ def test_words_for_null(word: str) -> None:
     assert resolve(word) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "number"),
     [
         ("0", 0),
@@ -72,7 +73,7 @@ def test_words_for_not_a_number(word: str) -> None:
     assert math.isnan(resolve(word))
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         *[
@@ -104,7 +105,7 @@ def test_other_scalars_are_strings(text: str) -> None:
 TAG = "tag:yaml.org,2002:"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tag", "text", "value"),
     [
         (f"{TAG}str", "1", "1"),
@@ -144,7 +145,7 @@ def test_a_tag_that_does_not_fit_is_an_error(tag: str, text: str, message: str) 
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "yes"),
     [
         ("2001-01-01", True),

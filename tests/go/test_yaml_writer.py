@@ -5,6 +5,7 @@ import pytest
 from noxu.go.yaml import read
 from noxu.go.yaml_writer import compare_keys, write
 from noxu.values import Json
+from tests.rows import rows
 
 WORDS = "word " * 17  # 85 characters, the last of them a space
 
@@ -51,7 +52,7 @@ DOCUMENTS: list[tuple[str, Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "text"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS])
+@rows(("value", "text"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS])
 def test_a_value_is_written(value: Json, text: str) -> None:
     assert write(value).decode() == text
 
@@ -59,7 +60,7 @@ def test_a_value_is_written(value: Json, text: str) -> None:
 READABLE = [row for row in DOCUMENTS if row[0] not in ("a line separator", "floats")]
 
 
-@pytest.mark.parametrize(("value", "text"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE])
+@rows(("value", "text"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE])
 def test_written_yaml_reads_back_as_the_same_value(value: Json, text: str) -> None:
     assert read(write(value)).value == value
 

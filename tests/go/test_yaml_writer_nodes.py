@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.go.yaml_writer import write_nodes
 from noxu.values import Json
+from tests.rows import rows
 
 WORDS = "word " * 40
 
@@ -43,7 +42,7 @@ DOCUMENTS: list[tuple[str, Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "text"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS])
+@rows(("value", "text"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS])
 def test_a_value_is_written(value: Json, text: str) -> None:
     assert write_nodes(value).decode() == text
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.http.deadlines import Deadlines
+from tests.rows import rows
 from tests.timing import hang_guard
 
 PAST, SOON, LATER, NEVER = -1.0, 0.02, 1000.0, math.inf  # seconds from now
@@ -111,7 +112,7 @@ BODIES: Final[list[tuple[str, float, Callable[[], Awaitable[str]], str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("when", "body", "expected"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
+@rows(("when", "body", "expected"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
 async def test_a_body_that(when: float, body: Callable[[], Awaitable[str]], expected: str) -> None:
     found = await ended(Deadlines(), when, body)
     assert found[0] == expected
@@ -144,17 +145,10 @@ async def test_the_timer_serves_a_body_that_begins_after_the_one_for_which_it_wa
 
 async def test_bodies_that_end_in_time_set_one_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, timers = asyncio.get_running_loop(), []
-    monkeypatch.setattr(Deadlines, "_set_timer", recording(Deadlines._set_timer, timers))
+    call_at = loop.call_at
+    monkeypatch.setattr(loop, "call_at", lambda when, *what: timers.append(when) or call_at(when, *what))
     deadlines = Deadlines()
     for n in range(100):
         with deadlines.until(loop.time() + LATER + n):
             await asyncio.sleep(0)
     assert len(timers) == 1
-
-
-def recording(function: Callable[..., None], calls: list[Any]) -> Callable[..., None]:
-    def call(*args: Any) -> None:
-        calls.append(args)
-        function(*args)
-
-    return call

@@ -17,6 +17,7 @@ from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
 from noxu.registry.served_resources import ServedResources
 from tests.http.conftest import DEFINITION, GROUP
+from tests.rows import rows
 from tests.timing import longest_block
 
 STATUS = {"acceptedNames": DEFINITION["spec"]["names"]}
@@ -68,9 +69,7 @@ HEALTH: list[tuple[str, Documents, str, str, int, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("served", "path", "query", "code", "text"), [row[1:] for row in HEALTH], ids=[row[0] for row in HEALTH]
-)
+@rows(("served", "path", "query", "code", "text"), [row[1:] for row in HEALTH], ids=[row[0] for row in HEALTH])
 async def test_health(served: Documents, path: str, query: str, code: int, text: str) -> None:
     answer = await ask(path, query, served)
     assert (answer.status, answer.body) == (code, text.encode())

@@ -35,6 +35,7 @@ from noxu.security.cors import AllowedOrigins
 from noxu.security.credentials import Credentials
 from tests.http.exchanges import MAPS
 from tests.http.wire import received
+from tests.rows import rows
 from tests.security.lines import Lines
 
 
@@ -233,7 +234,7 @@ ORIGINS: list[tuple[str, str, str | None, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("host", "origin", "passes"), [row[1:] for row in ORIGINS], ids=[row[0] for row in ORIGINS])
+@rows(("host", "origin", "passes"), [row[1:] for row in ORIGINS], ids=[row[0] for row in ORIGINS])
 def test_origin(host: str, origin: str | None, passes: bool) -> None:
     exchange = parsed(Host=host, **({} if origin is None else {"Origin": origin}))
     refused = refusal(CheckOrigin(frozenset({"noxu.test"})), exchange)
@@ -283,7 +284,7 @@ DEADLINES: list[tuple[str, str, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("target", "deadline"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES])
+@rows(("target", "deadline"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES])
 def test_the_deadline_of(target: str, deadline: float) -> None:
     exchange = parsed(target=target)
     assert refusal(SetDeadline(), exchange) is None
@@ -444,7 +445,7 @@ KINDS: list[tuple[str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "target", "kind"), [row[1:] for row in KINDS], ids=[row[0] for row in KINDS])
+@rows(("method", "target", "kind"), [row[1:] for row in KINDS], ids=[row[0] for row in KINDS])
 def test_the_limit_of(method: str, target: str, kind: str) -> None:
     """With room for one read, or for one write."""
     for limits, limited in (((1, 100), READ), ((100, 1), WRITE)):

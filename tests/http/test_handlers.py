@@ -31,6 +31,7 @@ from tests.control_planes import assemble
 from tests.http.conftest import DEFINITION, GROUP, THINGS
 from tests.http.exchanges import MAPS, backend_of
 from tests.http.wire import received
+from tests.rows import rows
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -111,9 +112,7 @@ VERBS: list[tuple[str, str, str, str, Action, tuple[str, str, str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "content_type", "action", "place"), [row[1:] for row in VERBS], ids=[row[0] for row in VERBS]
-)
+@rows(("method", "path", "content_type", "action", "place"), [row[1:] for row in VERBS], ids=[row[0] for row in VERBS])
 async def test_the_write_of_a(
     method: str, path: str, content_type: str, action: Action, place: tuple[str, str, str]
 ) -> None:
@@ -260,7 +259,7 @@ REFUSED: list[tuple[str, str, str, str, str, str, int, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("method", "path", "content_type", "accept", "body", "code", "message"),
     [row[1:] for row in REFUSED],
     ids=[row[0] for row in REFUSED],

@@ -11,6 +11,7 @@ from noxu.http.clients import Clients
 from noxu.http.methods import MAX_METHOD
 from noxu.http.received import Received, read_body
 from tests.http.wire import connected
+from tests.rows import rows
 from tests.timing import eventually_async
 
 HOST = b" HTTP/1.1\r\nHost: a\r\n"
@@ -72,7 +73,7 @@ REQUESTS: dict[str, tuple[bytes, tuple[str, str, bytes]]] = {
 PAIRS = [(first, second) for first in REQUESTS for second in ("an unknown method", "a write")]
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS, ids=[f"{second} after {first}" for first, second in PAIRS])
+@rows(("first", "second"), PAIRS, ids=[f"{second} after {first}" for first, second in PAIRS])
 async def test_in_one_piece(first: str, second: str) -> None:
     (sent, expected), (next_sent, next_expected) = REQUESTS[first], REQUESTS[second]
     seen, answered, held = await conversation([sent + next_sent], 2)
@@ -81,7 +82,7 @@ async def test_in_one_piece(first: str, second: str) -> None:
     assert held == 0
 
 
-@pytest.mark.parametrize("seed", range(40))
+@rows("seed", range(40))
 async def test_in_random_pieces(seed: int) -> None:
     choose = random.Random(seed)
     names = choose.choices(list(REQUESTS), k=5)

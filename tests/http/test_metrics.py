@@ -138,6 +138,7 @@ def documented() -> list[str]:
     return re.findall(r"^\| `([a-z0-9_]+)` ", DOCUMENTED.read_text(), re.MULTILINE)
 
 
+@pytest.mark.slow
 async def test_a_scrape_during_load(client: Client) -> None:
     """Each scrape is complete, and counters do not go back."""
 
@@ -311,6 +312,7 @@ async def _equals(found: Awaitable[float], expected: float) -> bool:
     return await found == expected
 
 
+@pytest.mark.slow
 async def test_conversions_count_by_their_versions(client: Client) -> None:
     await scenario(client)
     name, about = "apiserver_crd_conversion_webhook_duration_seconds_count", {"crd_name": "things.example.com"}

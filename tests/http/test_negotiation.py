@@ -41,6 +41,7 @@ from noxu.http.negotiation import (
     warning_headers,
 )
 from noxu.tables.table import Conversion
+from tests.rows import rows
 
 TABLE = "as=Table;v=v1;g=meta.k8s.io"
 METADATA = "as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -113,16 +114,14 @@ CUSTOM = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("accept", "media_type", "convert"), [row[1:] for row in CUSTOM], ids=[row[0] for row in CUSTOM]
-)
+@rows(("accept", "media_type", "convert"), [row[1:] for row in CUSTOM], ids=[row[0] for row in CUSTOM])
 def test_what_custom_resources_are_answered_in(accept: str, media_type: str, convert: str | None) -> None:
     found = negotiate(accept, CUSTOM_RESOURCE)
     assert found.media_type == found.content_type == media_type
     assert found.convert == (Conversion(*convert.split()) if convert else None)
 
 
-@pytest.mark.parametrize(
+@rows(
     "accept",
     [
         "text/html",
@@ -248,7 +247,7 @@ def test_errors_follow_the_rules_of_pretty_too() -> None:
 AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("accept", "content_type"),
     [
         (f"application/json;{AGGREGATED}", f"application/json;{AGGREGATED}"),
@@ -274,7 +273,7 @@ def test_which_clients_get_aggregated_discovery(accept: str, content_type: str |
     assert found is None or found.media_type == found.content_type.partition(";")[0]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("query", "user_agent", "pretty"),
     [
         ("", "", False),
@@ -352,7 +351,7 @@ def test_an_error_is_answered_whatever_is_accepted() -> None:
     assert negotiate_error(LONG + "a").content_type == JSON
 
 
-@pytest.mark.parametrize(
+@rows(
     ("header", "accepts"),
     [("gzip", True), (" gzip ", True), ("br,gzip", True), ("br, gzip\t,x", True), ("gzip;q=1", False), ("xgzip", False),
      ("gzip x", False), ("x gzip", False), ("GZIP", False), ("", False), ("gzipgzip,", False), (",,gzip,,", True)],
@@ -367,7 +366,7 @@ def test_a_client_that_accepts_everything_gets_something(header: str) -> None:
     assert negotiate_error(header).content_type == JSON
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content_type", "media_type"),
     [
         ("", JSON),
@@ -389,7 +388,7 @@ def test_what_bodies_are_read_as(content_type: str, media_type: str) -> None:
     assert request_format(content_type) == media_type
 
 
-@pytest.mark.parametrize(
+@rows(
     "content_type",
     [
         "text/plain",
@@ -476,7 +475,7 @@ def test_what_is_no_patch(content_type: str, router_refuses: bool) -> None:
     assert (raised.value.code, raised.value.message) == (415, "415: Unsupported Media Type" if router_refuses else ours)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("header", "accepts"),
     [
         ("gzip", True),
@@ -497,7 +496,7 @@ def test_which_clients_accept_gzip(header: str, accepts: bool) -> None:
     assert not compresses(header, GZIP_THRESHOLD)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "header"),
     [
         ("plain", '299 - "plain"'),

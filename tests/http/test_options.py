@@ -17,6 +17,7 @@ from noxu.registry.draft import NO_DELETE_OPTIONS, DeleteOptions, Options, Preco
 from noxu.registry.reader import Window
 from noxu.registry.resource import Resource
 from tests.http.conftest import DEFINITION
+from tests.rows import rows
 
 THING: Resource = versions_of(DEFINITION | {"status": {"acceptedNames": DEFINITION["spec"]["names"]}}, 0).storage
 
@@ -35,7 +36,7 @@ BOOLEANS: list[tuple[str, bool | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "expected"), BOOLEANS)
+@rows(("query", "expected"), BOOLEANS)
 def test_a_boolean(query: str, expected: bool | None) -> None:
     assert options.boolean(parse_query(query), "b") is expected
 
@@ -61,7 +62,7 @@ INTEGERS: list[tuple[str, int | str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("query", "expected"), INTEGERS)
+@rows(("query", "expected"), INTEGERS)
 def test_an_integer(query: str, expected: int | str | None) -> None:
     if isinstance(expected, str):
         assert refusal(options.integer, parse_query(query), "n") == (400, expected)
@@ -83,7 +84,7 @@ REVISIONS: list[tuple[str, int | str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), REVISIONS)
+@rows(("text", "expected"), REVISIONS)
 def test_a_resource_version(text: str, expected: int | str) -> None:
     if isinstance(expected, str):
         message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {expected}'
@@ -120,7 +121,7 @@ WRITES: list[tuple[str, str, str, Options | str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "query", "expected"), [row[1:] for row in WRITES], ids=[row[0] for row in WRITES])
+@rows(("kind", "query", "expected"), [row[1:] for row in WRITES], ids=[row[0] for row in WRITES])
 def test_options_of_a_write(kind: str, query: str, expected: Options | str) -> None:
     given = (parse_query(query) if query else {}, kind, "agent/1.0")
     if isinstance(expected, str):
@@ -186,7 +187,7 @@ DELETES: list[tuple[str, DeleteBody, DeleteOptions | str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "expected"), [row[1:] for row in DELETES], ids=[row[0] for row in DELETES])
+@rows(("given", "expected"), [row[1:] for row in DELETES], ids=[row[0] for row in DELETES])
 def test_options_of_a_delete(given: DeleteBody, expected: DeleteOptions | str) -> None:
     if isinstance(expected, str):
         assert refusal(delete_options, given) == (422, f'DeleteOptions.meta.k8s.io "" is invalid: {expected}')
@@ -233,7 +234,7 @@ LISTS: list[tuple[str, bool, str, tuple[int, str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("watch", "query", "expected"), [row[1:] for row in LISTS], ids=[row[0] for row in LISTS])
+@rows(("watch", "query", "expected"), [row[1:] for row in LISTS], ids=[row[0] for row in LISTS])
 def test_a_list_or_watch_that_is_refused(watch: bool, query: str, expected: tuple[int, str]) -> None:
     assert refusal(options.list_options, THING, "default", "", parse_query(query), watch=watch) == expected
 
@@ -257,7 +258,7 @@ GOOD: list[tuple[str, bool, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("watch", "query", "expected"), [row[1:] for row in GOOD], ids=[row[0] for row in GOOD])
+@rows(("watch", "query", "expected"), [row[1:] for row in GOOD], ids=[row[0] for row in GOOD])
 def test_options_of_a_list_or_watch(watch: bool, query: str, expected: dict[str, Any]) -> None:
     found = of_list(query, watch=watch)
     assert found == ListOptions(found.selection)._replace(**expected)
@@ -304,7 +305,7 @@ def test_the_state_whose_objects_are_deleted(query: str, expected: Window) -> No
     assert options.window(of_list(query), paged=True) == expected
 
 
-@pytest.mark.parametrize(("query", "expected"), [row[1:] for row in WINDOWS], ids=[row[0] for row in WINDOWS])
+@rows(("query", "expected"), [row[1:] for row in WINDOWS], ids=[row[0] for row in WINDOWS])
 def test_the_state_that_a_list_shows(query: str, expected: Window | str) -> None:
     if isinstance(expected, str):
         assert refusal(options.window, of_list(query)) == (400, expected)

@@ -13,6 +13,7 @@ from noxu.api.errors import ApiError
 from noxu.http import received
 from noxu.http.received import Received, read_body
 from tests.http.wire import connected
+from tests.rows import rows
 from tests.timing import eventually_async
 
 
@@ -62,7 +63,7 @@ async def requests_of(sent: bytes) -> list[Received]:
     return found
 
 
-@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@rows("head", HEADS.values(), ids=HEADS)
 async def test_the_attributes_of(head: Head) -> None:
     [request] = await requests_of(head.sent)
     assert (request.method, request.raw_path, request.version) == (head.method, head.raw_path, head.version)

@@ -19,6 +19,7 @@ from noxu.http.request import (
     resource_info,
     split_target,
 )
+from tests.rows import rows
 
 WIDGETS = "/apis/example.com/v1/namespaces/ns/widgets"
 NONE = RequestInfo(True, "", "", "", "", "", "", "", False, False, False)
@@ -74,7 +75,7 @@ INFOS: list[tuple[str, str, str, RequestInfo]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("method", "target", "expected"), [row[1:] for row in INFOS], ids=[row[0] for row in INFOS])
+@rows(("method", "target", "expected"), [row[1:] for row in INFOS], ids=[row[0] for row in INFOS])
 def test_the_request_info_of(method: str, target: str, expected: RequestInfo) -> None:
     if target == "/api/v1/namespaces/ns":
         expected = expected._replace(resource="namespaces")
@@ -121,7 +122,7 @@ def test_a_query_with_too_many_parameters_is_ignored(count: int, expected: int) 
     assert len(parse_query("&".join(["a"] * count))) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in QUERIES], ids=[row[0] for row in QUERIES])
+@rows(("text", "expected"), [row[1:] for row in QUERIES], ids=[row[0] for row in QUERIES])
 def test_the_query_of(text: str, expected: dict[str, list[str]]) -> None:
     assert parse_query(text) == expected
 
@@ -142,7 +143,7 @@ def test_a_target_is_split(target: str, expected: tuple[str, str, str]) -> None:
     assert split_target(target) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("query", "expected"),
     [("", False), ("watch", True), ("watch=", True), ("watch=1", True), ("watch=true", True), ("watch=x", True),
      ("watch=0", False), ("watch=false", False), ("watch=FALSE", False), ("Watch=1", False), ("watch=0&watch=1", False)],

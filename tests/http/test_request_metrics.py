@@ -20,6 +20,7 @@ from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
 from tests.http.exchanges import MAPS
 from tests.http.wire import received
+from tests.rows import rows
 
 LIVE = assemble(MemoryStore()).served_resources
 CATALOG = LIVE.current
@@ -69,7 +70,7 @@ LABELS: dict[str, tuple[str, str, dict[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("method", "target", "headers", "expected"), LABELS.values(), ids=LABELS)
+@rows(("method", "target", "headers", "expected"), LABELS.values(), ids=LABELS)
 def test_the_labels_of(method: str, target: str, headers: dict[str, str], expected: str) -> None:
     found = about_of(exchange_of(method, target, **headers), CATALOG).labels
     verb, group, version, resource, subresource, scope, component = found

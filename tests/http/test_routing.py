@@ -18,6 +18,7 @@ from noxu.registry.custom import versions_of
 from noxu.registry.served_resources import ServedResources
 from noxu.testing.handle import Noxu
 from tests.http.conftest import DEFINITION, GROUP, widgets
+from tests.rows import rows
 from tests.timing import eventually
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -122,7 +123,7 @@ HANDLED: list[tuple[str, str, str, Handler | int]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "expected"), [row[1:] for row in HANDLED], ids=[row[0] for row in HANDLED])
+@rows(("method", "path", "expected"), [row[1:] for row in HANDLED], ids=[row[0] for row in HANDLED])
 def test_the_handler_of(method: str, path: str, expected: Handler | int) -> None:
     info = resource_info(method, path)
     if not isinstance(expected, int):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.http.streams import VALIDATORS, Seen, Step, Watched, judge, violations
+from tests.rows import rows
 
 RED, GREEN = {"color": "red"}, {"color": "green"}
 A, B, C = ("ns", "a"), ("ns", "b"), ("ns", "c")
@@ -84,7 +83,7 @@ BROKEN: dict[str, tuple[str, Callable[[], Watched]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("broken", BROKEN)
+@rows("broken", BROKEN)
 def test_a_broken_promise_is_noticed(broken: str) -> None:
     name, stream = BROKEN[broken]
     assert name in violations(stream(), HISTORY)

@@ -91,6 +91,7 @@ def url_of(server: Server, query: str, **more: str) -> str:
     return f"{server.url}{path}?{parameters}"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600 + EVENTS // 100)
 async def test_r6_streams_keep_their_promises_under_load(
     server: Server,

@@ -18,6 +18,7 @@ from noxu.http import websocket
 from noxu.http.websocket import BrokenProtocol, Frames, WebSocket, WebSocketPipe
 from noxu.testing.handle import Noxu
 from tests.http.wire import connected
+from tests.rows import rows
 from tests.timing import HANGS_AFTER
 
 pytestmark = pytest.mark.noxu(profile="envtest")  # no ConfigMaps but those of the tests
@@ -291,12 +292,11 @@ READ: dict[str, tuple[bytes, Controls]] = {
 }
 
 
-@pytest.mark.parametrize(("sent", "expected"), READ.values(), ids=READ)
-@pytest.mark.parametrize("size", [1, 3, 10_000])
-def test_frames_are_read(sent: bytes, expected: Controls, size: int) -> None:
-    frames = Frames()
-    pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
-    assert [found for piece in pieces for found in frames.feed(piece)] == expected
+@rows("sent, expected", READ.values(), ids=READ)
+def test_frames_are_read(sent: bytes, expected: Controls) -> None:
+    for size in (1, 3, 10_000):
+        frames, pieces = Frames(), [sent[at : at + size] for at in range(0, len(sent), size)]
+        assert [found for piece in pieces for found in frames.feed(piece)] == expected, f"in pieces of {size} bytes"
 
 
 BROKEN: dict[str, tuple[bytes, int]] = {
@@ -317,13 +317,13 @@ BROKEN: dict[str, tuple[bytes, int]] = {
 }
 
 
-@pytest.mark.parametrize(("sent", "code"), BROKEN.values(), ids=BROKEN)
-@pytest.mark.parametrize("size", [1, 10_000])
-def test_the_protocol_is_broken_by(sent: bytes, code: int, size: int) -> None:
-    frames, pieces = Frames(), [sent[at : at + size] for at in range(0, len(sent), size)]
-    with pytest.raises(BrokenProtocol) as broken:
-        assert [found for piece in pieces for found in frames.feed(piece)] == []
-    assert broken.value.code == code
+@rows("sent, code", BROKEN.values(), ids=BROKEN)
+def test_the_protocol_is_broken_by(sent: bytes, code: int) -> None:
+    for size in (1, 10_000):
+        frames, pieces = Frames(), [sent[at : at + size] for at in range(0, len(sent), size)]
+        with pytest.raises(BrokenProtocol) as broken:
+            assert [found for piece in pieces for found in frames.feed(piece)] == []
+        assert broken.value.code == code, f"in pieces of {size} bytes"
 
 
 CLOSES: list[tuple[str, bytes, int]] = [

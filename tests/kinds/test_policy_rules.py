@@ -42,6 +42,7 @@ def test_rules_that_repeat_each_other_cost_what_one_costs() -> None:
     )
 
 
+@pytest.mark.slow
 def test_comparing_each_with_each_spends_the_budget() -> None:
     held = rules(10_000, same=True)
     with limited_by(LoopBudget()), pytest.raises(LoopBudgetExceeded):

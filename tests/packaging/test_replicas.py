@@ -342,6 +342,7 @@ def test_each_server_accepts_the_tokens_and_certificates_of_the_other(processes:
             assert (reply.value or {})["status"]["userInfo"]["username"] == user, reply.message
 
 
+@pytest.mark.slow
 def test_a_check_compares_the_members(processes: Processes) -> None:
     [urls] = [text.removeprefix("--") for text in processes.command(SERVERS[0]) if text.startswith("--etcd-servers=")]
     ran = subprocess.run(

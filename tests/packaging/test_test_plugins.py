@@ -83,6 +83,7 @@ def test_runs(): ...
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["in one process", "in two workers"])
 def test_a_run_without_what_a_declared_dependency_brings_has_failed(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]

@@ -224,5 +224,6 @@ def test_a_host_without_name_service_has_the_addresses_of_its_interfaces(monkeyp
         raise OSError("no name service")
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
-    monkeypatch.setattr(listeners, "_interface_addresses", lambda: iter(["192.0.2.9"]))
-    assert own_names()[-1] == "192.0.2.9"
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(1, "eth0")])
+    monkeypatch.setattr(pytest.importorskip("fcntl"), "ioctl", lambda *_: bytes(20) + socket.inet_aton("192.0.2.9"))
+    assert "192.0.2.9" in own_names()

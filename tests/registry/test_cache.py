@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import product
 from typing import Final
 
 import pytest
@@ -26,6 +27,7 @@ from noxu_storage.types import (
     Unavailable,
 )
 from tests.faults.flaky import FlakyStore
+from tests.rows import rows
 from tests.timing import loop_turns
 
 THINGS: Final = "example.com/things"
@@ -195,7 +197,7 @@ SELECTIONS: Final[dict[str, tuple[str | None, Key | None, list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("partition", "after", "expected"), SELECTIONS.values(), ids=SELECTIONS)
+@rows(("partition", "after", "expected"), SELECTIONS.values(), ids=SELECTIONS)
 def test_the_keys_of_a_partition_after_a_key(partition: str | None, after: Key | None, expected: list[str]) -> None:
     things = Collection(THINGS)
     for revision, (where, name) in enumerate([("b/", "x"), ("a/", "y"), ("a-b/", "x"), ("a/", "x")], 2):
@@ -521,9 +523,11 @@ async def test_the_watches_of_a_collection_can_be_ended(watch_cache: WatchCache,
 # -- pages ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("after", [None, key("", "a/"), key("b", "a/"), key("c", "a/"), key("z", "a/"), key("b", "c/")])
-@pytest.mark.parametrize("partition", [None, "a/", "b/", "c/", "d/"])
-@pytest.mark.parametrize("limit", [0, 1, 2, 9])
+PARTITIONS = [None, "a/", "b/", "c/", "d/"]
+POSITIONS = [None, key("", "a/"), key("b", "a/"), key("c", "a/"), key("z", "a/"), key("b", "c/")]
+
+
+@rows("partition, after, limit", product(PARTITIONS, POSITIONS, [0, 1, 2, 9]))
 def test_a_page_is_the_beginning_of_what_is_selected(partition: str | None, after: Key | None, limit: int) -> None:
     collection = Collection(THINGS)
     collection.fill([StoredObject(key(name, place), b"{}", 1) for place in ("a/", "c/") for name in "abc"])

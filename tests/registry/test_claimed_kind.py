@@ -9,6 +9,7 @@ from noxu.registry import builtin
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
+from tests.rows import rows
 
 CRD = "customresourcedefinitions"
 V1, V1BETA1 = "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"
@@ -46,9 +47,7 @@ REFUSED: list[tuple[str, str, Json, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("plural", "api_version", "kind", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
-)
+@rows(("plural", "api_version", "kind", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_another_kind_is_refused(plural: str, api_version: Json, kind: str, message: str) -> None:
     with pytest.raises(ValueError, match=r"^(no kind|converting)") as refused:
         decode(plural, {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}})

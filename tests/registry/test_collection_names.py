@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.registry import storage_form
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
 from tests.definitions import version, widgets
+from tests.rows import rows
 
 BUILT_IN = [versions.storage for versions in (definitions_resource(), *built_in_versions())]
 
@@ -24,7 +23,7 @@ def test_every_collection_of_a_built_in_kind_whose_names_a_definition_may_have_i
     assert storage_form.beside_custom() == expected
 
 
-@pytest.mark.parametrize("resource", BUILT_IN, ids=lambda resource: str(resource.group_resource))
+@rows("resource", BUILT_IN, ids=lambda resource: str(resource.group_resource))
 def test_custom_resources_with_the_names_of_a_built_in_kind_have_a_collection_of_their_own(resource) -> None:  # type: ignore[no-untyped-def]
     collections = {each.collection for each in BUILT_IN if each.is_stored}
     crd = widgets(version(), group=resource.group)

@@ -13,6 +13,7 @@ from noxu.registry.resource import Resource
 from noxu.values import Object, copy
 from tests.drafts import NOW, draft_of, warm
 from tests.registry.world import version, widget, widgets
+from tests.rows import rows
 
 OWNED: Final = [{"manager": "m", "operation": "Update"}]
 IDENTITY: Final[Object] = {"namespace": "default", "uid": "u", "creationTimestamp": NOW, "generation": 3}
@@ -82,7 +83,7 @@ PREPARED: Final[dict[str, tuple[Resource, str, Object, Object | None, Object]]] 
 }
 
 
-@pytest.mark.parametrize(("resource", "subresource", "sent", "stored", "expected"), PREPARED.values(), ids=PREPARED)
+@rows(("resource", "subresource", "sent", "stored", "expected"), PREPARED.values(), ids=PREPARED)
 def test_the_fields_that_a_write_cannot_set(
     resource: Resource, subresource: str, sent: Object, stored: Object | None, expected: Object
 ) -> None:
@@ -154,7 +155,7 @@ VALIDATED: Final[dict[str, tuple[str, Object, Object | None, list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("subresource", "sent", "stored", "expected"), VALIDATED.values(), ids=VALIDATED)
+@rows(("subresource", "sent", "stored", "expected"), VALIDATED.values(), ids=VALIDATED)
 def test_errors_in_the_order_of_upstream(
     subresource: str, sent: Object, stored: Object | None, expected: list[str]
 ) -> None:

@@ -104,6 +104,7 @@ def cycle(noxu: Noxu, target: Target, number: int) -> None:
     noxu._call(store.compact(store.revision))
 
 
+@pytest.mark.slow
 def test_documents_that_were_made_before_do_not_keep_it(tmp_path: Path) -> None:
     """They are made again at their next request, which may never come."""
     with Noxu(tmp_path) as noxu:

@@ -17,6 +17,7 @@ from noxu.registry.etcd_built_in import as_read, from_etcd, is_protobuf, to_json
 from noxu.values import Object
 from tests.kinds.objects import created
 from tests.optional import SHARED, needs_data
+from tests.rows import rows
 
 GOLDEN: Final = SHARED / "kinds" / "roundtrip"
 KINDS: Final = [kind for kind in scheme.served() if kind.stored]
@@ -39,7 +40,7 @@ def collection(kind: Kind) -> str:
 
 
 @needs_data("kinds")
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if golden(kind).exists()], ids=lambda kind: golden(kind).stem)
+@rows("kind", [kind for kind in KINDS if golden(kind).exists()], ids=lambda kind: golden(kind).stem)
 def test_the_bytes_are_those_of_kubernetes(kind: Kind) -> None:
     value = as_written(kind, json.loads(golden(kind).with_suffix(".json").read_bytes()))
     stored = golden(kind).read_bytes()
@@ -47,7 +48,7 @@ def test_the_bytes_are_those_of_kubernetes(kind: Kind) -> None:
     assert from_etcd("", stored) == value
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.api_version} {kind.kind}")
+@rows("kind", KINDS, ids=lambda kind: f"{kind.api_version} {kind.kind}")
 def test_reading_what_was_written_gives_the_same_bytes(kind: Kind) -> None:
     value = codec.encode(created(kind, {"metadata": {"name": "a", "labels": {"b": "<c>"}}}), sort_keys=False)
     for stored in (to_json(collection(kind), value) + b"\n", to_protobuf(collection(kind), value)):
@@ -140,7 +141,7 @@ UNCHANGED: list[tuple[str, bytes]] = [
 ]
 
 
-@pytest.mark.parametrize("value", [row[1] for row in UNCHANGED], ids=[row[0] for row in UNCHANGED])
+@rows("value", [row[1] for row in UNCHANGED], ids=[row[0] for row in UNCHANGED])
 def test_what_cannot_be_converted_is_unchanged(value: bytes) -> None:
     for name in (PODS, BUNDLES):
         assert (to_protobuf(name, value), to_json(name, value), from_etcd(name, value)) == (value, value, value)

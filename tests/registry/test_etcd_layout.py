@@ -10,6 +10,7 @@ from noxu.registry import etcd_layout, storage_form
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.etcd_layout import ChangedValues, KubernetesLayout
 from noxu_storage.types import Key, Prefix
+from tests.rows import rows
 
 COLLECTIONS = [versions.collection for versions in built_in_versions()]
 LAYOUT = KubernetesLayout("/registry", COLLECTIONS)
@@ -59,7 +60,7 @@ APART = [
 """Those that upstream has among the objects of the built-in kind."""
 
 
-@pytest.mark.parametrize(("key", "place"), [*PLACES, *BESIDE], ids=lambda each: each if isinstance(each, str) else "")
+@rows(("key", "place"), [*PLACES, *BESIDE], ids=lambda each: each if isinstance(each, str) else "")
 def test_an_object_is_where_kube_apiserver_has_it(key: Key, place: str) -> None:
     assert LAYOUT.key(key) == place.encode()
     assert LAYOUT.key_of(place.encode()) == key
@@ -71,7 +72,7 @@ def test_what_upstream_has_among_built_in_objects_is_apart(key: Key, place: str)
     assert LAYOUT.key_of(place.encode()) == key
 
 
-@pytest.mark.parametrize("name", sorted(storage_form.beside_custom()))
+@rows("name", sorted(storage_form.beside_custom()))
 def test_custom_resources_with_the_names_of_a_built_in_kind_have_other_keys(name: str) -> None:
     built_in, custom = (Key(each, "", "a") for each in (name, storage_form.custom_collection(*name.split("/"))))
     assert LAYOUT.key(built_in) != LAYOUT.key(custom)

@@ -28,6 +28,7 @@ from tests.controllers.conftest import World, a_world, custom, definition
 from tests.faults.flaky import FlakyStore
 from tests.optional import needs_data
 from tests.registry.world import SCHEMA, version, widgets
+from tests.rows import rows
 
 LARGE: Object = {
     "type": "object",
@@ -91,7 +92,7 @@ def test_what_is_made_later_is_what_would_be_made_at_once(schemas: list[Json], *
     check_law(lazy, crd)
 
 
-@pytest.mark.parametrize("schemas", SCHEMAS.values(), ids=SCHEMAS)
+@rows("schemas", SCHEMAS.values(), ids=SCHEMAS)
 def test_schemas_are_found_between_the_other_parts_of_a_stored_spec(schemas: list[Json]) -> None:
     spec = types.decode(with_schemas(schemas)).value["spec"]
     stored = encoded_spec(spec)

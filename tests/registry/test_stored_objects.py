@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from noxu.controllers.service_addresses import ADDRESSES, PORTS
 from noxu.registry.storage_form import SERVER_LEASES, as_cbor, is_temporary, problem
 from noxu_storage.types import Key, KeyValue
+from tests.rows import rows
 
 WIDGET = {
     "apiVersion": "example.com/v1",
@@ -52,7 +51,7 @@ def test_claims_of_addresses_and_ports_and_leases_of_servers_are_temporary() -> 
     assert not is_temporary(NAMESPACED)
 
 
-@pytest.mark.parametrize(("key", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@rows(("key", "value", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_what_is_wrong_with_a_stored_value(key: Key, value: Any, expected: str) -> None:
     stored = value if isinstance(value, bytes) else json.dumps(value).encode()
     assert problem(KeyValue(key, stored, 7)) == expected

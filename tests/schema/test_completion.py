@@ -110,7 +110,7 @@ ROOTS: list[tuple[str, Object, Object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "expected"), [row[1:] for row in ROOTS], ids=[row[0] for row in ROOTS])
+@rows(("schema", "expected"), [row[1:] for row in ROOTS], ids=[row[0] for row in ROOTS])
 def test_roots(schema: Object, expected: Object) -> None:
     completed, _ = complete(schema)
     assert normal(completed) == normal(expected)

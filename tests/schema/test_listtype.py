@@ -99,7 +99,7 @@ def test_maps_by_two_keys(case: str, value: Json, errors: list[str]) -> None:
     assert errors_at_l(map_of("j", "k"), value) == errors, case
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "schema", "value", "errors"),
     [
         ("atomic lists may repeat", ATOMIC, ["a", "a"], []),

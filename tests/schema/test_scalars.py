@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu.schema.scalars import fits, is_json_integer, is_multiple, to_int64
 from noxu.schema.structural import parse
 from noxu.schema.validation import validate
@@ -115,7 +113,7 @@ def test_which_floats_count_as_integers(number: float, integer: bool) -> None:
     assert is_json_integer(number) is integer
 
 
-@pytest.mark.parametrize(
+@rows(
     ("number", "truncated"),
     [
         (1.9, 1), (-1.9, -1), (-1e-7, 0), (1e18, 10**18), (9.3e18, MIN_INT64), (-9.3e18, MIN_INT64), (1e300, MIN_INT64),

@@ -366,7 +366,7 @@ def test_where_errors_are(case: str, schema: Object, value: Json, path: str, err
     assert [str(error) for error in validate(value, parse(schema), path=path)] == errors, case
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "schema", "default", "errors"),
     [
         ("int-or-string says nothing about the type", INT_OR_STRING, True, []),

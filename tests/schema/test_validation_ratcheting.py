@@ -141,6 +141,7 @@ def test_ratcheting_can_be_switched_off() -> None:
     assert len(validate_update({"p": "bad"}, {"p": "bad"}, schema, ratcheting=False)) == 1
 
 
+@pytest.mark.slow
 def test_deep_values_are_compared_without_recursion() -> None:
     def deep() -> Json:
         value: Json = "bad"

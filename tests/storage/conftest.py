@@ -17,12 +17,13 @@ from tests.etcd_server import EtcdServer
 from tests.storage.rebased import open_rebased
 from tests.timing import HANGS_AFTER, hang_guard
 
-SLOW = pytest.mark.slow(every=3)
+SLOW = pytest.mark.slow(every=3)  # memory and SQLite in turn
+SLOW_ETCD = pytest.mark.slow(every=8)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if item.get_closest_marker("slow") is None:
-        item.add_marker(SLOW)
+        item.add_marker(SLOW_ETCD if "etcd" in item.name.partition("[")[2] else SLOW)
 
 
 Collect = Callable[..., Coroutine[Any, Any, list[Event]]]

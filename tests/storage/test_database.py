@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from noxu_storage.database import (
 )
 from noxu_storage.rows import decode_text, row
 from noxu_storage.types import EVERYTHING, Corrupt, Key, Prefix, Revision, Unavailable
+from tests.rows import rows
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +102,11 @@ def test_no_query_sorts(connection: sqlite3.Connection) -> None:
             assert not [step for step in steps if "B-TREE" in step]
 
 
-@pytest.mark.parametrize(
-    "after", [None, Key("g/c0", "p2/", "n250"), Key("g/c1", "", ""), Key("a", "", ""), Key("z", "", "")]
-)
-@pytest.mark.parametrize(
-    "prefix", [EVERYTHING, Prefix("g/c1"), Prefix("g/c0", "p2/"), Prefix(None, "p0/"), Prefix("g")]
-)
-@pytest.mark.parametrize("revision", [1, 2, 700, 2001])
+PREFIXES = [EVERYTHING, Prefix("g/c1"), Prefix("g/c0", "p2/"), Prefix(None, "p0/"), Prefix("g")]
+POSITIONS = [None, Key("g/c0", "p2/", "n250"), Key("g/c1", "", ""), Key("a", "", ""), Key("z", "", "")]
+
+
+@rows("prefix, after, revision", product(PREFIXES, POSITIONS, [1, 2, 700, 2001]))
 def test_queries_select_the_keys_of_the_prefix(
     connection: sqlite3.Connection, prefix: Prefix, after: Key | None, revision: Revision
 ) -> None:
@@ -140,7 +140,7 @@ def an_error(code: int) -> sqlite3.Error:
 DECODING = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("error", "message"),
     [
         (an_error(sqlite3.SQLITE_BUSY), "f.db is in use by another process; stop that one, or name another data directory"),

@@ -20,6 +20,7 @@ from noxu_storage.types import (
     Prefix,
     Revision,
 )
+from tests.rows import rows
 
 
 def event(revision: Revision, size: int = 1, collection: str = "c", replaced: int = 0) -> Event:
@@ -156,7 +157,7 @@ def sparse(*revisions: Revision, last: Revision = 0) -> tuple[Log, list[Event]]:
     return log, events
 
 
-@pytest.mark.parametrize(
+@rows(
     ("after", "revisions"),
     [
         (3, [4, 7, 7, 8, 12]), (4, [7, 7, 8, 12]), (5, [7, 7, 8, 12]), (6, [7, 7, 8, 12]), (7, [8, 12]), (8, [12]),

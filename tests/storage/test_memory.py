@@ -46,6 +46,7 @@ async def test_keys_are_in_order_after_any_additions_and_removals() -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_compaction_frees_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "TAIL_EVENTS", 10)
     store = MemoryStore()

@@ -20,6 +20,7 @@ from noxu_storage.migrations import (
 )
 from noxu_storage.sqlite import SqliteStore
 from noxu_storage.types import Key, OpenError
+from tests.rows import rows
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_a_file_is_identified_or_refused(
             format_of("f.db", application_id, version, schema_objects)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("found", "outcome"),
     [
         ((None, 0, 0), Watermarks(1, 0, 0)),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from noxu_storage.rows import decode_text, intact, previous_state, row
 from noxu_storage.types import Key, KeyValue
+from tests.rows import rows
 
 KEY = Key("example.com/things", "default/", "a")
 WRITTEN = row(KEY, 7, 3, b'{"a": 1}')
@@ -23,7 +24,7 @@ def test_a_new_row_is_intact(key: Key, revision: int, previous: int, value: byte
     assert written[:5] + written[6:] == (*key, revision, previous, value)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("column", "value"),
     [
         (0, "example.com/thingt"), (1, "defaulu/"), (2, "b"), (2, ""), (3, 6), (4, 0), (5, WRITTEN[5] ^ 1),

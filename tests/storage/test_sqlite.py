@@ -11,9 +11,11 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 import pytest
 import uvloop
 
@@ -58,6 +60,20 @@ class Gate:
             await self.open.wait()
 
         monkeypatch.setattr(database, "write", write_when_open)
+
+
+Query = Callable[..., Awaitable[Any]]
+"""Its SQL and parameters → the rows."""
+
+
+def ask_through(monkeypatch: pytest.MonkeyPatch, query: Callable[[Query, str, Any], Awaitable[Any]]) -> None:
+    """Each query from now on is this one, which gets that of the connection to the file."""
+    ask = aiosqlite.Connection.execute_fetchall
+
+    def intercepted(connection: aiosqlite.Connection, sql: str, parameters: Any = None) -> Awaitable[Any]:
+        return query(partial(ask, connection), sql, parameters)
+
+    monkeypatch.setattr(aiosqlite.Connection, "execute_fetchall", intercepted)
 
 
 @pytest.fixture
@@ -209,7 +225,7 @@ async def test_what_is_in_memory_is_not_read_from_the_file(
     await sqlite.put(key(1), b"1", expected=0)
     await sqlite.put(key(2), b"2", expected=0)
     await sqlite.delete(key(2), expected=3)
-    monkeypatch.setattr(sqlite, "_connection", None)
+    ask_through(monkeypatch, lambda _, sql, __: pytest.fail(f"the file is asked: {sql}"))
     assert await sqlite.get(key(1)) == KeyValue(key(1), b"1", 2)
     assert await sqlite.get(key(2)) is None
     assert await sqlite.get(key(3)) is None
@@ -253,20 +269,19 @@ async def test_a_list_that_is_read_in_pages_shows_one_revision_while_others_writ
 async def test_a_list_that_compaction_overtakes_starts_again_or_raises_compacted(
     paged: SqliteStore, revision: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = paged._fetch
-    fetches = 0
+    queries = 0
 
-    async def overtaken(sql: str, parameters: Any) -> Any:
-        nonlocal fetches
-        fetches += 1
-        if fetches == 3:
+    async def overtaken(ask: Query, sql: str, parameters: Any) -> Any:
+        nonlocal queries
+        queries += 1
+        if queries == 3:
             monkeypatch.undo()
             current = await paged.get(key(21))
             assert current is not None
             await paged.compact(await paged.put(key(21), b"new", expected=current.revision))
-        return await fetch(sql, parameters)
+        return await ask(sql, parameters)
 
-    monkeypatch.setattr(paged, "_fetch", overtaken)
+    ask_through(monkeypatch, overtaken)
     if revision:
         with pytest.raises(Compacted):
             await paged.list(EVERYTHING, revision=revision)
@@ -325,17 +340,17 @@ async def test_a_write_during_a_list_is_not_lost(
 ) -> None:
     await paged.close()
     store = await SqliteStore.open(file)
-    fetch, fetches, writes = store._fetch, 0, []
+    queries, writes = 0, []
 
-    async def hooked(sql: str, parameters: Any) -> Any:
-        nonlocal fetches
-        fetches += 1
-        if fetches == at:
+    async def overtaken(ask: Query, sql: str, parameters: Any) -> Any:
+        nonlocal queries
+        queries += 1
+        if queries == at:
             writes.append(asyncio.create_task(store.put(key("new", collection), b"v", expected=0)))
             await asyncio.sleep(0)
-        return await fetch(sql, parameters)
+        return await ask(sql, parameters)
 
-    monkeypatch.setattr(store, "_fetch", hooked)
+    ask_through(monkeypatch, overtaken)
     page = await store.list(Prefix("g/things"))
     assert (len(page.items), page.revision) == (22, 23)
     replaced, created = await asyncio.gather(store.put(key(0), b"w", expected=2), writes[0])
@@ -353,17 +368,18 @@ async def test_what_is_found_in_the_file_during_a_list_is_not_lost(
     """As after a COMMIT that failed although it was done."""
     await paged.close()
     store = await SqliteStore.open(file)
-    fetch, fetches = store._fetch, 0
+    queries = 0
 
-    async def reopened(sql: str, parameters: Any) -> Any:
-        nonlocal fetches
-        fetches += 1
-        if fetches == 3 and store._connection is not None:
+    async def reopened(ask: Query, sql: str, parameters: Any) -> Any:
+        nonlocal queries
+        queries += 1
+        if queries == 3 and store._connection is not None:
             await database.write(store._connection, [row(key(0), 24, 2, b"w")])
             await store._reopen()
-        return await fetch(sql, parameters)
+            return await store._connection.execute_fetchall(sql, parameters)
+        return await ask(sql, parameters)
 
-    monkeypatch.setattr(store, "_fetch", reopened)
+    ask_through(monkeypatch, reopened)
     page = await store.list(Prefix("g/things"))
     assert (page.revision, page.items[0], store.revision) == (23, KeyValue(key(0), b"0", 2), 24)
     assert await store.put(key(0), b"x", expected=24) == 25
@@ -490,13 +506,13 @@ async def test_a_value_is_read_to_be_replaced_only_if_its_writer(
     await store.put(key(1), b"1", expected=0)
     await store.close()
     store = await SqliteStore.open(file)  # whose log has nothing in memory
-    fetch, read = store._fetch, []
+    read: list[str] = []
 
-    async def recording(sql: str, parameters: Any) -> Any:
+    def recording(ask: Query, sql: str, parameters: Any) -> Awaitable[Any]:
         read.append(sql)
-        return await fetch(sql, parameters)
+        return ask(sql, parameters)
 
-    monkeypatch.setattr(store, "_fetch", recording)
+    ask_through(monkeypatch, recording)
     replaced = b"1" if is_known else None
     if new is None:
         await store.delete(key(1), expected=2, replaced=replaced)
@@ -802,12 +818,11 @@ async def test_a_scan_reads_the_rest_of_a_file_of_which_a_part_is_unreadable(
 ) -> None:
     for name in "abc":
         await sqlite.put(Key("g/things", "p/", name), b"text", expected=0)
-    fetch = sqlite._fetch
 
-    async def fail_at_revision_3(sql: str, parameters: Any) -> Any:
+    async def fail_at_revision_3(ask: Query, sql: str, parameters: Any) -> Any:
         if "instr" in sql and parameters[0] <= 3 <= parameters[1]:
             raise Corrupt("planned")
-        return await fetch(sql, parameters)
+        return await ask(sql, parameters)
 
-    monkeypatch.setattr(sqlite, "_fetch", fail_at_revision_3)
+    ask_through(monkeypatch, fail_at_revision_3)
     assert [item.key.name async for items in sqlite.scan([b"text"]) for item in items] == ["a", "c"]

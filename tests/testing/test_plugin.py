@@ -174,6 +174,7 @@ def test_importing_the_plugin_does_not_import_the_server(project: pytest.Pyteste
     project.runpytest_subprocess("-p", "no:aiohttp", "-p", "no:pytest_aiohttp").assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_assertions_of_the_server_are_not_rewritten(project: pytest.Pytester) -> None:
     """Rewriting hundreds of modules takes longer than the start of the first server. Pytest marks those of an installed wheel."""
     project.makeconftest("import pytest\npytest.register_assert_rewrite('noxu.process.server', 'noxu_storage')\n")
@@ -326,6 +327,7 @@ ARGUMENTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ini", "arguments"), [(INI, ()), ("", ARGUMENTS)], ids=["in the configuration", "on the command line"]
 )
@@ -423,6 +425,7 @@ def test_marked(noxu, make_noxu):
     project.runpytest_inprocess().assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_missing_source_fails_its_test_in_a_worker_of_xdist(project: pytest.Pytester) -> None:
     project.makepyfile(
         "import pytest\n@pytest.mark.noxu('nowhere.yaml')\ndef test_it(noxu): ...\ndef test_other(): ...\n"

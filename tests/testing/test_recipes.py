@@ -62,6 +62,7 @@ def test_every_recipe_is_listed() -> None:
     assert list(sections()) == list(RECIPES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", RECIPES)
 def test_the_recipe(title: str, project: pytest.Pytester) -> None:
     recipe = RECIPES[title]
@@ -72,6 +73,7 @@ def test_the_recipe(title: str, project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=recipe.passed)
 
 
+@pytest.mark.slow
 def test_unittest_needs_no_pytest(project: pytest.Pytester) -> None:
     write(project, "unittest")
     result = project.run(sys.executable, "-W", "error", "-m", "unittest", "-v", "test_recipe")

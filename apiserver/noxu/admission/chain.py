@@ -315,8 +315,8 @@ class Chain:
     def _attributes(self, draft: Draft) -> Attributes:
         """What plug-ins see of a write; one object for all of them."""
         kind: type[Attributes] = _of_attributes("Attributes")
-        known = draft.admission
-        return known if isinstance(known, kind) else kind(draft, self.metrics)
+        attributes = draft.admission
+        return attributes if isinstance(attributes, kind) else kind(draft, self.metrics)
 
     def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""

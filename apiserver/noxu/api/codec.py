@@ -8,7 +8,7 @@ Counting colons finds repeated keys, because only one of several equal keys is i
     body    {"a": 1, "b": ":", "a": 2}      4 colons
     value   {"a": 2, "b": ":"}              3 colons when it is encoded: read again by `go.json`
 
-Writing: what encoding/json writes. orjson writes the same, except for HTML characters and some floats.
+Writing: the bytes of encoding/json. orjson writes the same, except for HTML characters and some floats.
 
 Errors are upstream's, word for word. Decoding is slow for large bodies: callers decode more than some 100 KB, above all
 YAML, in a thread.
@@ -280,7 +280,7 @@ def _may_have_go_floats(written: bytes) -> bool:
     translated = written.translate(_FOR_FLOATS)
     if not _float.search(translated):
         return False
-    return any(_go_float.match(written, found.start()) for found in _float.finditer(translated))
+    return any(_go_float.match(written, match.start()) for match in _float.finditer(translated))
 
 
 def encode(value: Json, *, sort_keys: bool) -> bytes:
@@ -610,7 +610,7 @@ def _identity_of(parsed: _Parsed) -> GroupVersionKind:
     value = parsed.value
     if value is not None and type(value) is not dict:
         raise ValueError(f"{_NO_KIND}: json: cannot unmarshal {json_type(value)} into Go value of type {_TYPE_META}")
-    found = {"apiVersion": "", "kind": ""}
+    identity = {"apiVersion": "", "kind": ""}
     for name, item in parsed.members:
         field = _IDENTITY.get(name.casefold()) if len(name) in _IDENTITY_LENGTHS else None
         if field is None or item is None:
@@ -618,8 +618,8 @@ def _identity_of(parsed: _Parsed) -> GroupVersionKind:
         if type(item) is not str:
             why = f"json: cannot unmarshal {json_type(item)} into Go struct field .{field} of type string"
             raise ValueError(f"{_NO_KIND}: {why}")
-        found[field] = item
-    return GroupVersionKind(*parse_api_version(found["apiVersion"]), found["kind"])
+        identity[field] = item
+    return GroupVersionKind(*parse_api_version(identity["apiVersion"]), identity["kind"])
 
 
 _IDENTITY_LENGTHS: Final = frozenset(map(len, _IDENTITY))

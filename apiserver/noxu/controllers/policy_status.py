@@ -66,8 +66,8 @@ class PolicyStatusController(Controller[Key]):
         from noxu.admission.expressions import warnings  # 63 ms, with the first policy
         from noxu.registry.ownership import update_status
 
-        found = warnings(policy, self.served_resources.current)
-        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
+        messages = warnings(policy, self.served_resources.current)
+        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": messages}}
         new = {**policy, "status": {**status, **checked}}
         now = format_time(self.clock.now())
         owned = update_status(policy, new, self.resource, manager=MANAGER, now=now)

@@ -64,11 +64,11 @@ class Server:
     """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError.
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
-    that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
-    long. `watch` applies what changes in the files. What is `known` of the definitions in `documents` is not found out
-    again, and is added to. `own_process`: the process does nothing else, so the garbage collector is the server's. `after`:
-    the stopped server that this one is a restart of, whose keys, certificates, tokens and functions it has, and its objects
-    if they were in memory.
+    that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start
+    takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
+    `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
+    is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
+    functions it has, and its objects if they were in memory.
     """
 
     plane: ControlPlane
@@ -83,7 +83,7 @@ class Server:
         claimed: Callable[[], object] = lambda: None,
         observer: RequestFilter | None = None,
         compiling: Shown | None = None,
-        known: KnownDefinitions | None = None,
+        definitions: KnownDefinitions | None = None,
         watch: FileWatch | None = None,
         *,
         own_process: bool = False,
@@ -96,7 +96,7 @@ class Server:
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
-        self.known = known
+        self.definitions = definitions
         self.watch = watch
         self.own_process = own_process
         self.url = ""
@@ -196,7 +196,7 @@ class Server:
         from noxu.manifests import served_files  # it knows YAML
 
         loaded = await served_files.load(
-            self.plane, self.config, self.documents, self.known, collects=self.watch is not None
+            self.plane, self.config, self.documents, self.definitions, collects=self.watch is not None
         )
         self.documents = ()
         served_files.check_loaded(self.config, loaded.errors)

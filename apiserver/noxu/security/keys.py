@@ -1,8 +1,8 @@
 """The keys of service account tokens: one signs, all verify.
 
-They come from files, or the server makes one (ECDSA P-256) when the first is needed, and keeps it in its data directory: then
-tokens outlive it. RSA and ECDSA keys are accepted, in the forms that upstream accepts (client-go's util/keyutil): of
-private keys and certificates in a file of public keys the public key counts.
+They come from files, or the server makes one (ECDSA P-256) when the first is needed, and keeps it in its data
+directory: then tokens outlive it. RSA and ECDSA keys are accepted, in the forms that upstream accepts (client-go's
+util/keyutil): a private key or a certificate in a file of public keys counts as its public key.
 
 `cryptography` and `jwt` are imported when they are needed: they take a tenth of a second.
 """
@@ -118,10 +118,10 @@ def _has_signed(key: PublicKey, token: Parsed) -> bool:
 
 def read_public_keys(text: bytes) -> list[PublicKey]:
     """The public keys in PEM, in order. Raises ValueError."""
-    found = [public_key(key) for block in pem.blocks(text) if (key := _public_of(block)) is not None]
-    if not found:
+    public = [public_key(key) for block in pem.blocks(text) if (key := _public_of(block)) is not None]
+    if not public:
         raise ValueError(NO_PUBLIC_KEY)
-    return found
+    return public
 
 
 def read_signing_key(text: bytes) -> SigningKey:

@@ -10,6 +10,7 @@ import pytest
 from noxu.registry.conversion import review as conversion_review
 from noxu.registry.conversion.review import REVIEWS, ConversionFailed, encode, new_request, version_of
 from noxu.webhook.client import CallFailed, WebhookReply, read_review
+from tests.rows import rows
 
 UID = "5f2d3c6e-0000-4000-8000-000000000000"
 ORIGINAL = {
@@ -114,11 +115,10 @@ ACCEPTED = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "found"), [row[1:] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
-@pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_a_response_is_accepted_and_its_metadata_restored(sent: Any, found: Any, version: str) -> None:
-    sent = {**sent, "apiVersion": f"apiextensions.k8s.io/{version}"}
-    assert outcome(sent, version) == [found]
+@rows("sent, found", [row[1:] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
+def test_a_response_is_accepted_and_its_metadata_restored(sent: Any, found: Any) -> None:
+    for version in ("v1", "v1beta1"):
+        assert outcome({**sent, "apiVersion": f"apiextensions.k8s.io/{version}"}, version) == [found]
 
 
 def test_objects_are_compared_in_order() -> None:
@@ -265,7 +265,7 @@ FAILED = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "message"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
+@rows(("sent", "message"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
 def test_an_answer_is_refused(sent: Any, message: str) -> None:
     assert outcome(sent) == f"{FROM} {message}"
 

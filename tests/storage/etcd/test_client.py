@@ -12,6 +12,7 @@ from noxu_storage.etcd.channel import MessageStream
 from noxu_storage.etcd.client import EVENTS_AT_ONCE, EtcdClient, EtcdUser, WatchStream
 from noxu_storage.etcd.errors import CallLost, CallRefused
 from noxu_storage.etcd.messages import AUTHENTICATE, RANGE, Message
+from tests.rows import rows
 
 
 class Arrivals:
@@ -39,7 +40,7 @@ PROGRESS = response(watch_id=7)
 CANCELED = response(canceled=True, compact_revision=9)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("messages", "expected", "reads"),
     [
         ([response(1), response(2)], 0, [[1], [2]]),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from noxu_storage.etcd.errors import advised
+from tests.rows import rows
 
 CONNECT = "cannot connect to 127.0.0.1:2379: "
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "advice"),
     [
         ("etcdserver: mvcc: database space exceeded", "etcdctl alarm disarm"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
+
+from tests.rows import rows
 
 pytest.importorskip("google.protobuf", reason="package: google.protobuf")
 
@@ -21,22 +24,20 @@ def expected_transaction(key: bytes, revision: int, operation: Any) -> Any:
 
 KEYS = [b"k", b"", b"/registry/" + b"x" * 300, b"\0\xff"]
 REVISIONS = [0, 1, 127, 128, 2**40, 2**63 - 1]
+PUTS = [(b"", 0), (b"v", 7), (b"v" * 127, 0), (b"v" * 128, 2**62), (b"v" * 20_000, 0)]
+"""The value, and the lease."""
 
 
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("revision", REVISIONS)
-@pytest.mark.parametrize(
-    ("value", "lease"), [(b"", 0), (b"v", 7), (b"v" * 127, 0), (b"v" * 128, 2**62), (b"v" * 20_000, 0)]
-)
-def test_a_put(key: bytes, revision: int, value: bytes, lease: int) -> None:
-    put = Message["RequestOp"](request_put=Message["PutRequest"](key=key, value=value, lease=lease))
+@rows("key, revision, put", product(KEYS, REVISIONS, PUTS))
+def test_a_put(key: bytes, revision: int, put: tuple[bytes, int]) -> None:
+    value, lease = put
+    request = Message["RequestOp"](request_put=Message["PutRequest"](key=key, value=value, lease=lease))
     found = Message["TxnRequest"].FromString(transaction(key, revision, put_operation(key, value, lease)))
-    assert found == expected_transaction(key, revision, put)
+    assert found == expected_transaction(key, revision, request)
     assert found.compare[0].WhichOneof("kind") == "mod_revision", "also if it is 0: the key must not exist"
 
 
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("revision", REVISIONS)
+@rows("key, revision", product(KEYS, REVISIONS))
 def test_a_deletion(key: bytes, revision: int) -> None:
     delete = Message["RequestOp"](request_delete_range=Message["DeleteRangeRequest"](key=key))
     found = Message["TxnRequest"].FromString(transaction(key, revision, delete_operation(key)))

@@ -52,6 +52,7 @@ from noxu_storage.etcd.history import COMPACTION_KEY
 from noxu_storage.etcd.layout import PlainLayout
 from noxu_storage.etcd.messages import COMPACT, PUT, RANGE, TXN, Message, Method
 from noxu_storage.etcd.store import EtcdStore, has_correct_progress
+from tests.rows import rows
 
 DELETE_RANGE = Method("/etcdserverpb.KV/DeleteRange", "DeleteRangeRequest", "DeleteRangeResponse")
 Collect = Callable[..., Awaitable[list[Event]]]
@@ -781,7 +782,7 @@ async def test_a_user_with_access_to_the_prefix_reads_and_writes(
 # Rules.
 
 
-@pytest.mark.parametrize(
+@rows(
     ("version", "correct"),
     [
         ("3.4.23", False), ("3.4.30", False), ("3.4.31", True), ("3.5.1", False), ("3.5.12", False), ("3.5.13", True),
@@ -805,7 +806,7 @@ async def test_progress_of_an_older_version_is_not_used(store: EtcdStore, raw: E
         assert not store._trusted
 
 
-@pytest.mark.parametrize(
+@rows(
     ("url", "found"),
     [
         ("http://127.0.0.1:2379", ("127.0.0.1", 2379, False)),

@@ -1,8 +1,8 @@
 """ResourceQuota: a namespace does not use more than its quotas allow (k8s.io/apiserver's plugin/resourcequota).
 
-What is used is in the status of a quota, which the quota controller keeps. A write that uses more is added to it before it
-is stored; writes in one namespace wait for each other meanwhile. If such a write fails afterwards, the controller corrects
-the status later.
+The status of a quota says what is used; the quota controller keeps it. A write that uses more is added to it before it
+is stored; writes in one namespace wait for each other meanwhile. If such a write fails afterwards, the controller
+corrects the status later.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _changes(request: Attributes, evaluator: Evaluator, quotas: list[Object]) ->
     new, old = request.draft.new, request.draft.old
     affected = [quota for quota in quotas if is_counted(quota, evaluator, new)]
     for quota in affected:
-        name, names = quota["metadata"]["name"], [each for each in hard(quota) if evaluator.counts(each)]
+        name, names = quota["metadata"]["name"], [resource for resource in hard(quota) if evaluator.counts(resource)]
         if lacking := evaluator.lacks(names, new):
             raise refusal(request, f"failed quota: {name}: {lacking}")
         if not used(quota).keys() >= set(names):
@@ -121,8 +121,8 @@ def _changes(request: Attributes, evaluator: Evaluator, quotas: list[Object]) ->
         exceeded = sorted(name for name in wanted if compare(after[name], limits[name]) > 0)
         if exceeded and request.subresource != "status":
             parts = [
-                ",".join(f"{name}={each[name]}" for name in exceeded if name in each)
-                for each in (wanted, total, limits)
+                ",".join(f"{name}={quantities[name]}" for name in exceeded if name in quantities)
+                for quantities in (wanted, total, limits)
             ]
             why = f"requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
             raise refusal(request, f"exceeded quota: {quota['metadata']['name']}, {why}")
