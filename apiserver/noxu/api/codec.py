@@ -17,6 +17,7 @@ YAML, in a thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Final, NamedTuple
 
 import orjson
@@ -173,9 +174,8 @@ def decode_literals(body: bytes, media_type: str = JSON) -> Json:
     Of YAML, they are those of the JSON that upstream converts it to.
     """
     if media_type == YAML:
-        from noxu.go import yaml as go_yaml  # imported late, as above
-
-        return go_yaml.read_literals(body)
+        value: Json = _yaml().read_literals(body)
+        return value
     return go_json.read(body, literals=True).value
 
 
@@ -196,10 +196,15 @@ def decode_yaml(body: bytes) -> Decoded:
         if value is not UNCERTAIN and _same_in_yaml(body, value, written):
             return Decoded(value)
     require_imported("noxu.go.yaml", "read")
-    from noxu.go import yaml as go_yaml  # imported late: most servers never read YAML
-
-    document = go_yaml.read(body)
+    document = _yaml().read(body)
     return Decoded(document.value, document.duplicates, yaml=True)
+
+
+def _yaml() -> ModuleType:
+    """18 ms to import, and most servers never read YAML."""
+    from noxu.go import yaml
+
+    return yaml
 
 
 def _may_differ_in_yaml(body: bytes) -> bool:

@@ -17,6 +17,7 @@ from noxu import garbage
 from noxu.commands import progress
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
+from noxu.http import lazy_client
 from noxu.observability.logs import coloured, shown_on
 from noxu.process.signals import Interrupted
 
@@ -37,10 +38,8 @@ def run(options: argparse.Namespace) -> int:
     If it stops in a process of its own, this does not return.
     """
     if options.own_process:
-        from noxu.http import lazy_client
-
         lazy_client.install()
-    from noxu.process import running
+    from noxu.process import running  # afterwards: it imports aiohttp
 
     cache = _cache(options)
     definitions = None if cache is None else cache.known_definitions()

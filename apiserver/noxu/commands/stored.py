@@ -17,11 +17,13 @@ from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.api.field import FieldError
+from noxu.cel import SchemaRules
 from noxu.commands import progress
 from noxu.commands.findings import FOUND, UNREADABLE
 from noxu.commands.places import ApiClient, RequestError, StoreState, UnusablePlace, opened
 from noxu.config import StartError
 from noxu.crd import conditions, types
+from noxu.crd.lint import lint_crd
 from noxu.crd.types import served_versions, storage_version
 from noxu.manifests import loading
 from noxu.manifests.documents import LoadError, checked, is_crd, read_paths
@@ -221,9 +223,6 @@ class ServedCustomResources:
 
 def _definitions_in(files: list[Path], report: StoredReport) -> dict[str, Object]:
     """The CRDs in files, by name. Raises LoadError."""
-    from noxu.cel import SchemaRules
-    from noxu.crd.lint import lint_crd
-
     definitions = {}
     for document in loading.ready(checked(read_paths(files, command="validate"))):
         if not is_crd(document.value):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol, TypeAlias
 
 from noxu.api import codec
+from noxu.api.selectors import label_selector
 from noxu.clock import Clock
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller
@@ -116,8 +117,6 @@ class AccessRuleController(Controller[str]):
 
 def aggregated(role: Object, roles: Mapping[str, Object]) -> list[Json]:
     """The rules of an aggregated role; `roles` are all roles by name."""
-    from noxu.api.selectors import label_selector  # with the first aggregated role
-
     rules: list[Json] = []
     for terms in role["aggregationRule"].get("clusterRoleSelectors") or ():
         selector = label_selector(terms)

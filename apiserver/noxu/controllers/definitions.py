@@ -58,11 +58,9 @@ def with_status(entry: StoredObject, live: Object, crd: Object, resource: Resour
 
     The field manager is that of upstream's controllers.
     """
-    from noxu.apply import manager  # with the first definition
-    from noxu.registry import ownership
+    from noxu.registry.ownership import update_status  # 12 ms, with the first definition
 
-    tracker = ownership.tracker(resource, "status")
-    owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))
+    owned = update_status(_without_spec(live), _without_spec(crd), resource, manager=MANAGER, now=now(clock))
     changed = {**crd, "metadata": owned["metadata"]}
     updated = new_entry_with_spec(entry, live, resource, changed)
     return Updated(updated, {**resource.codec.written(_without_spec(changed)), "spec": crd["spec"]})

@@ -1,6 +1,6 @@
 """networking.k8s.io/v1: Ingress, IngressClass, NetworkPolicy, IPAddress, ServiceCIDR.
 
-The rules are those of k8s.io/kubernetes pkg/apis/networking/validation. The name of an IPAddress is in `object_names`.
+The rules are those of k8s.io/kubernetes pkg/apis/networking/validation. The name of an IPAddress follows the rule `scheme.ip_name`.
 """
 
 from __future__ import annotations

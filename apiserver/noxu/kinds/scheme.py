@@ -17,17 +17,17 @@ from typing import Final
 from noxu.api import names
 from noxu.api.names import NameRule, path_segment_name, subdomain_name
 from noxu.cpu_budget import require_imported
+from noxu.crd import types as crd
 from noxu.go.structs import Struct
 from noxu.go.text import quote
-from noxu.kinds import defaults, facts
+from noxu.kinds import authorization, core, defaults, facts, meta
+from noxu.kinds.addresses import address_texts
 from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
 from noxu.values import Object, nested_field
 
 
 def ip_name(name: str, prefix: bool = False) -> list[str]:  # noqa: ARG001
     """The name is an address, as Go prints it. Such names are not generated."""
-    from noxu.kinds.addresses import address_texts  # imported late: few objects have such names
-
     return address_texts(name)
 
 
@@ -249,9 +249,6 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
 
     The options and Status of meta/v1 are known in every group, as upstream registers them.
     """
-    from noxu.crd import types as crd
-    from noxu.kinds import authorization, core, meta
-
     registered = by_group_kind().get((api_version, kind))
     if registered is not None:
         return registered.struct

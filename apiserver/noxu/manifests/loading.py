@@ -29,6 +29,7 @@ from noxu.api.field import NIL
 from noxu.apply.patch import three_way
 from noxu.control_plane import ControlPlane
 from noxu.crd.known_definitions import ValidSpecs, digest_of_replacement
+from noxu.crd.lint import fix
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
 from noxu.manifests.wording import plain, without_rule
@@ -89,8 +90,6 @@ def as_v1(document: Document) -> tuple[Document, list[CompletionNote]]:
     """A v1beta1 CRD as v1, and the changes; any other document unchanged. Raises LoadError."""
     if document.kind != CRD or document.value.get("apiVersion") != _V1BETA1:
         return document, []
-    from noxu.crd.lint import fix  # old CRDs are rare
-
     fixed = fix(document.value, drop_unknown=True)
     if fixed.crd is None:
         violations = "".join(f"\n  {violation}" for violation in fixed.violations)

@@ -134,7 +134,7 @@ class Cache:
         return self._directory / name[:2] / name[2:]
 
     def split(self, body: bytes) -> list[Part]:
-        """The parts of a file, as `manifests.split` finds them."""
+        """The parts of a file, as `documents.split` finds them."""
         if self._directory is None or len(body) < MIN_SPLIT:
             return split(body)
         digest = hashlib.sha256(body).digest()

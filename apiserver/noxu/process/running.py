@@ -48,7 +48,7 @@ def run(
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
     `around` iterates over the documents of the configuration while they are loaded. `read` reads their files,
-    None: as `manifests.contents_of`. `compiling` and `definitions`: see `Server`.
+    None: as `documents.contents_of`. `compiling` and `definitions`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)

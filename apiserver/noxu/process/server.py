@@ -18,8 +18,11 @@ from noxu.features import ALWAYS_ALLOW
 from noxu.go.structs import raise_recursion_limit
 from noxu.http.clients import Clients
 from noxu.http.http_server import HttpServer
+from noxu.http.tls import Handshakes, TlsConnection
 from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.observability.line_writer import LineWriter
+from noxu.observability.log_files import STDERR, StandardOutput
 from noxu.process import configured, listeners
 from noxu.process.certificates import Secured
 from noxu.process.configured import reachable
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from noxu.http.app import App
     from noxu.http.exchange import Sink
     from noxu.http.filters import RequestFilter
-    from noxu.http.tls import Handshakes
     from noxu.manifests.documents import Document
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
@@ -265,9 +267,7 @@ class Server:
         """The access log, if there is one."""
         if not self.config.log.requests:
             return []
-        from noxu.http.metrics import access_log  # rarely used
-        from noxu.observability.line_writer import LineWriter
-        from noxu.observability.log_files import STDERR, StandardOutput
+        from noxu.http.metrics import access_log  # 10 ms, and few servers have one
 
         writer = LineWriter(StandardOutput(STDERR), "the log of requests")
         self._closing.push_async_callback(writer.close)
@@ -291,8 +291,6 @@ class Server:
         self, secured: Secured, connection: Callable[[], asyncio.Protocol]
     ) -> Callable[[], asyncio.Protocol]:
         """The factory of connections that begin with a handshake."""
-        from noxu.http.tls import Handshakes, TlsConnection
-
         await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
         clients = self.clients
         self._handshakes = handshakes = Handshakes(clients.handshake_errors)

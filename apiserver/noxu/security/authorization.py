@@ -32,7 +32,7 @@ def _no_opinion(asked: AccessAttributes) -> Decision:  # noqa: ARG001 - an `Auth
 
 
 def authorizer(modes: Sequence[str], policy: RolePolicy) -> Authorize:
-    """The function that answers for these modes, which `config.check_authorization_modes` has accepted."""
+    """The function that answers for these modes, which `features.modes` has accepted."""
     if modes[0] == "AlwaysAllow":
         return allow_everything
     authorizers: dict[str, Authorize] = {

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.files import locked, write_whole
 from noxu.go import pem
+from noxu.security.certificates import malformed
 from noxu.security.claims import Parsed
 from noxu.values import Object
 
@@ -149,8 +150,6 @@ def _public_of(block: pem.Block) -> Any:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-    from noxu.security.certificates import malformed
-
     try:
         if block.type.endswith("PRIVATE KEY"):
             private = _private(block.content)
@@ -169,8 +168,6 @@ def _public_of(block: pem.Block) -> Any:
 def _private(der: bytes) -> PrivateKey | None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
-    from noxu.security.certificates import malformed
 
     try:
         key = serialization.load_der_private_key(der, None)

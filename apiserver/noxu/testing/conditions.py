@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from noxu import cel
 from noxu.features import meant, nearest
 from noxu.go import structs
 from noxu.registry.resource import Resource
@@ -23,10 +24,6 @@ from noxu.schema.fieldpath import METADATA, TYPE_META
 from noxu.schema.structural import Structural
 from noxu.testing.errors import hidden
 from noxu.values import Json, Object
-
-if TYPE_CHECKING:
-    from noxu.cel import AwaitedCondition
-
 
 __tracebackhide__ = hidden
 
@@ -81,8 +78,6 @@ def parse(condition: Condition, resource: Resource | None = None) -> tuple[Condi
         if similar := nearest(condition, _WORDS):
             text += f' (did you mean "{similar}"?)'
         return (lambda value: status_of(value, type_) == status), text
-    from noxu import cel  # the engine is large, and few tests need it
-
     try:
         compiled = cel.AwaitedCondition(condition)
     except ValueError as error:
@@ -92,7 +87,7 @@ def parse(condition: Condition, resource: Resource | None = None) -> tuple[Condi
     return (lambda value: value is not None and _evaluated(compiled, value)), f"{condition} is true"
 
 
-def _evaluated(compiled: AwaitedCondition, value: Object) -> bool:
+def _evaluated(compiled: cel.AwaitedCondition, value: Object) -> bool:
     """Raises NotYet."""
     outcome = compiled.evaluate(value)
     if outcome.error:
@@ -119,8 +114,6 @@ _UNDEFINED: Final = re.compile(r"undefined field '([^']+)'")
 
 def unknown(expression: str, resource: Resource) -> str:
     """What is wrong with an expression in CEL that reads a field of `self` which its schema does not have; "" if nothing is."""
-    from noxu import cel  # the engine is large, and few tests need it
-
     struct, schema = resource.codec.struct, resource.schema
     fields = _of_struct(struct) if struct is not None else None if schema is None else _of_schema(schema)
     type_ = None if fields is None else cel.object_type(resource.kind, struct=struct, schema=schema)

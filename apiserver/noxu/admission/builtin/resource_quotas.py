@@ -26,9 +26,8 @@ from noxu.admission.builtin.usage import (
     used,
 )
 from noxu.api import errors
-from noxu.apply import manager
 from noxu.go.quantity import compare, sign
-from noxu.registry import ownership
+from noxu.registry.ownership import update_status
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at
 from noxu.values import Object
@@ -148,5 +147,4 @@ def with_status(entry: StoredObject, resource: Resource, change: Object, by: str
     """The entry of a quota with changed fields in its status, which `by` owns then."""
     quota = object_at(entry, resource)
     new = {**quota, "status": {**(quota.get("status") or {}), **change}}
-    tracker = ownership.tracker(resource, "status")
-    return new_entry(entry.key, resource, manager.update(quota, new, tracker, manager=by, now=now))
+    return new_entry(entry.key, resource, update_status(quota, new, resource, manager=by, now=now))
