@@ -53,8 +53,6 @@ PARTS: Final = (
     ("apiserver/noxu/http/filters.py", "filters, routing"),
     ("apiserver/noxu/http/application.py", "filters, routing"),
     ("apiserver/noxu/http/app.py", "filters, routing"),
-    ("apiserver/noxu/http/routing.py", "filters, routing"),
-    ("apiserver/noxu/http/deadlines.py", "filters, routing"),
     ("apiserver/noxu/http/request_metrics.py", "metrics, audit, log"),
     ("apiserver/noxu/http/metrics.py", "metrics, audit, log"),
     ("apiserver/noxu/http/access_log.py", "metrics, audit, log"),

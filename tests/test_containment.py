@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from noxu.api.errors import ApiError, bad_request
-from noxu.containment import Contained, call_all
+from noxu.containment import Contained
 
 PACKAGES = [Path(__file__).parents[1] / name for name in ("apiserver/noxu", "storage/noxu_storage")]
 
@@ -56,33 +55,7 @@ def test_only_these_places_catch_every_exception() -> None:
         for path in package.rglob("*.py")
         if re.search(r"except Exception\b|except:|suppress\(Exception", path.read_text())
     }
-    assert sorted(found) == ["noxu/containment.py", "noxu/http/app.py", "noxu/registry/cache.py"]
+    assert sorted(found) == ["noxu/http/app.py", "noxu/registry/cache.py"]
     for name, text in found.items():
         handlers = re.findall(r"except Exception as bug:.*\n +(\w+)\(", text)
         assert handlers == ["log_bug"] * text.count("except Exception"), name
-
-
-def test_all_functions_are_called_even_if_some_fail(caplog: pytest.LogCaptureFixture) -> None:
-    called: list[int] = []
-
-    def function(number: int) -> Callable[[list[int]], None]:
-        def call(numbers: list[int]) -> None:
-            numbers.append(number)
-            if number % 2:
-                raise ValueError(number)
-
-        return call
-
-    call_all("the numbers", map(function, range(5)), called)
-    assert called == list(range(5))
-    assert [record.getMessage() for record in caplog.records] == ["the numbers failed"] * 2
-
-
-def test_a_cancellation_ends_the_calls() -> None:
-    def cancel(_: object) -> None:
-        raise asyncio.CancelledError
-
-    called: list[object] = []
-    with pytest.raises(asyncio.CancelledError):
-        call_all("the calls", [cancel, called.append], None)
-    assert called == []

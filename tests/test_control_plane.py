@@ -14,8 +14,7 @@ from noxu.controllers.controller import Controller, Reconciler
 from noxu.controllers.namespace_objects import RootCAPublisher
 from noxu.manifests import loading
 from noxu.registry.cache import Change
-from noxu.registry.reader import key_of
-from noxu.registry.stored_object import StoredObject
+from noxu.registry.stored_object import StoredObject, key_of
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.control_planes import assemble

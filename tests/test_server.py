@@ -21,7 +21,7 @@ from noxu.config import Config, StartError, TlsOptions
 from noxu.controllers import controller as engine
 from noxu.garbage import OF_A_SERVER
 from noxu.http.limits import Limits
-from noxu.http.received import Received
+from noxu.http.request import Received
 from noxu.process import server as server_module
 from noxu.process.configured import protected
 from noxu.process.kubeconfig import (

@@ -1,21 +1,19 @@
 """Contain bugs: catch, log and remember every Exception.
 
 A bug in one request, one watch or one reconciliation must not end the server, and must not go unnoticed. Such work runs
-inside `Contained` (or `call_all`), which logs an exception with its traceback, keeps it in `error`, and does not propagate
-it. The caller decides what follows: the fan-out ends that watch, a controller retries. Two places that every request enters
-catch it themselves, and call `log_bug`: the answer of a request (`http.app`), and the delivery to watchers (`registry.cache`).
+inside `Contained`, which logs an exception with its traceback, keeps it in `error`, and does not propagate it. The caller
+decides what follows: the fan-out ends that watch, a controller retries. Two places that every request enters catch it
+themselves, and call `log_bug`: the answer of a request and what follows from it (`http.app`), and the delivery to watchers
+(`registry.cache`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 log: Final = logging.getLogger("noxu")
-
-T = TypeVar("T")
 
 
 def log_bug(activity: object, bug: Exception) -> None:
@@ -51,15 +49,3 @@ class Contained:
         self.error = error
         log_bug(self._activity, error)
         return True
-
-
-def call_all(activity: str, functions: Iterable[Callable[[T], object]], argument: T) -> None:
-    """Call each function with the argument, all of them even if some fail. Costs less than a `Contained` for each.
-
-    `activity` is the subject of the log message, in which %s is the argument: a text that is rarely needed.
-    """
-    for function in functions:
-        try:
-            function(argument)
-        except Exception as bug:  # noqa: BLE001
-            log_bug(activity.replace("%s", str(argument)), bug)

@@ -40,11 +40,12 @@ from noxu.registry.cache import WatchCache
 from noxu.registry.conversion.converters import Conversions, InProcess
 from noxu.registry.draft import Act, Draft, WriteEnvironment, Writer
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.rewriting import separate
 from noxu.registry.served_resources import AGGREGATOR, LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
+from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import ACTIONS
 from noxu.security import settings
 from noxu.security.authentication import Authenticators

@@ -11,35 +11,26 @@ from noxu_storage.types import Key, KeyValue, Prefix
 _partition = attrgetter("partition")
 
 
-class KeyOrder:
+class KeyOrder(list[Key]):
     """Keys are appended as they come, and sorted when they are used: one pass, if they are already sorted, as they mostly are.
 
-    `append` follows a key that is new in the dict, `clear` one that was removed.
+    `append` follows a key that is new in the dict, `clear` one that was removed. They are complete if they are as many as in
+    the dict.
     """
 
-    __slots__ = ("_keys",)
-
-    def __init__(self) -> None:
-        self._keys: list[Key] = []  # complete if it is as long as the dict
-
-    def append(self, key: Key) -> None:
-        self._keys.append(key)
-
-    def clear(self) -> None:
-        self._keys.clear()
+    __slots__ = ()
 
     def select(self, existing: Collection[Key], partition: str | None, after: Key | None) -> list[Key]:
         """Those of the dict `existing` in a partition, or in all, after a key, in order."""
-        keys = self._keys
-        if len(keys) != len(existing):
-            keys[:] = existing
-        keys.sort()
-        low, high = 0, len(keys)
+        if len(self) != len(existing):
+            self[:] = existing
+        self.sort()  # in place: all of this is the order
+        low, high = 0, len(self)
         if partition is not None:
-            low, high = bisect_left(keys, partition, key=_partition), bisect_right(keys, partition, key=_partition)
+            low, high = bisect_left(self, partition, key=_partition), bisect_right(self, partition, key=_partition)
         if after is not None:
-            low = max(low, bisect_right(keys, after))
-        return keys[low:high]
+            low = max(low, bisect_right(self, after))
+        return self[low:high]
 
 
 class _Collection:

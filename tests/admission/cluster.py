@@ -10,8 +10,8 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.registry.access import Authorize, allow_everything
 from noxu.registry.draft import Action, Draft, WriteRequest
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.values import Object, copy
 from noxu_storage.memory import MemoryStore
 from tests.admission.requests import environment

@@ -125,7 +125,7 @@ PAGE: Final = {
     "header fields of a request": "noxu.http.limits:Limits.headers",
     "trailers of a body in chunks, or the extensions of a chunk": "noxu.http.limits:Limits.trailer",
     "frames that a client sends at once on the WebSocket of a watch": "noxu.http.limits:Limits.frames",
-    "bytes of a method": "noxu.http.methods:MAX_METHOD",
+    "bytes of a method": "noxu.http.connection:MAX_METHOD",
     "levels of nesting in JSON": "noxu.go.json:MAX_DEPTH",
     "operations of a JSON patch, also of a webhook's": "noxu.api.json_patches:MAX_JSON_PATCH_OPERATIONS",
     "bytes that the `copy` operations of a JSON patch add": "noxu.apply.patch:MAX_COPIED",

@@ -10,9 +10,8 @@ import pytest
 from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Json, Object
 from noxu_storage.types import EVERYTHING
 from tests.clocks import ManualClock

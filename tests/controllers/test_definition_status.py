@@ -22,11 +22,11 @@ from noxu.go.text import compact_json
 from noxu.registry import ownership
 from noxu.registry import stored_object as entries
 from noxu.registry.builtin import DefinitionCodec, definitions_resource
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import (
     StoredObject,
     body_at,
+    key_of,
     new_entry,
     new_entry_with_spec,
     object_at,

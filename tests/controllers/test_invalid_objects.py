@@ -19,8 +19,8 @@ from noxu.crd.types import GROUP, RESOURCE
 from noxu.manifests import loading
 from noxu.process import server
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource, Versions
+from noxu.registry.stored_object import key_of
 from noxu.registry.strategies import Revalidation, revalidate
 from noxu.registry.turns import MAX_LOOP_COST
 from noxu.testing.sources import documents

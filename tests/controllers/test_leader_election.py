@@ -12,8 +12,7 @@ from noxu.config import LeaderElection
 from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.controllers.leader_election import NAME, NAMESPACE, Election
 from noxu.registry.draft import Action, Body, WriteRequest
-from noxu.registry.reader import key_of
-from noxu.registry.stored_object import object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.control_planes import assemble

@@ -10,8 +10,8 @@ from noxu.api import codec
 from noxu.api.errors import plain_error
 from noxu.registry import rewriting
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.values import Object
 from noxu_storage.types import Key
 from tests.clocks import ManualClock

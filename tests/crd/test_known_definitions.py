@@ -22,7 +22,7 @@ from noxu.features import Features
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
 from noxu.registry.draft import Action, WriteRequest
-from noxu.registry.reader import key_of
+from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import EVERYTHING

@@ -18,7 +18,7 @@ import pytest
 
 from noxu.config import Config
 from noxu.http.app import App
-from noxu.http.received import Received
+from noxu.http.request import Received
 from noxu.process.server import Server
 from tests.faults.keepalive import Connection
 from tests.faults.server_process import MAPS

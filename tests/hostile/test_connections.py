@@ -17,7 +17,7 @@ import pytest
 
 from noxu import config
 from noxu.api import errors
-from noxu.http import connection, filters, routing
+from noxu.http import app, connection, filters
 from noxu.http.clients import Unsent
 from noxu.http.limits import DEFAULT_LIMITS, Limits
 from noxu.testing.handle import Noxu
@@ -344,7 +344,7 @@ def test_health_checks_are_answered_beyond_the_limit_of_reads(target: Target, mo
         await asyncio.to_thread(release.wait, 10)
         raise errors.page_not_found()
 
-    monkeypatch.setattr(routing, "handler_of", lambda *_: slow)
+    monkeypatch.setattr(app, "handler_of", lambda *_: slow)
     enter = filters.InFlight(Unsent(), limit=2).enter
     monkeypatch.setattr(filters.InFlight, "enter", lambda _, exchange: enter(exchange))
     read = f"GET {MAPS}/a HTTP/1.1\r\n".encode() + HOST + b"\r\n"

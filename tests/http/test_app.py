@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
 import aiohttp
@@ -13,8 +13,9 @@ import pytest
 
 from conformance.client import DEFINITIONS
 from noxu.api import errors
-from noxu.http import filters, routing
+from noxu.http import app, filters
 from noxu.http.answer import Answer
+from noxu.http.app import call_all
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu_storage.types import StoreError
@@ -34,7 +35,7 @@ async def served() -> AsyncIterator[ServedApp]:
 
 def answering(monkeypatch: pytest.MonkeyPatch, handler: Handler) -> None:
     """Answer requests for resources with `handler`."""
-    monkeypatch.setattr(routing, "handler_of", lambda resource, info: handler)
+    monkeypatch.setattr(app, "handler_of", lambda resource, info: handler)
 
 
 # -- the exchange -----------------------------------------------------------------------------------------------------
@@ -310,3 +311,29 @@ async def test_a_deprecated_version_warns(served: ServedApp) -> None:
         reply = await served.send(method, path)
         assert (reply.code, reply.headers.getall("Warning")) == (code, ['299 - "v1 is deprecated"'])
     assert "Warning" not in (await served.send("GET", "/apis/app.example.com/v2/widgets")).headers
+
+
+def test_all_functions_are_called_even_if_some_fail(caplog: pytest.LogCaptureFixture) -> None:
+    called: list[int] = []
+
+    def function(number: int) -> Callable[[list[int]], None]:
+        def call(numbers: list[int]) -> None:
+            numbers.append(number)
+            if number % 2:
+                raise ValueError(number)
+
+        return call
+
+    call_all("the numbers", map(function, range(5)), called)
+    assert called == list(range(5))
+    assert [record.getMessage() for record in caplog.records] == ["the numbers failed"] * 2
+
+
+def test_a_cancellation_ends_the_calls() -> None:
+    def cancel(_: object) -> None:
+        raise asyncio.CancelledError
+
+    called: list[object] = []
+    with pytest.raises(asyncio.CancelledError):
+        call_all("the calls", [cancel, called.append], None)
+    assert called == []

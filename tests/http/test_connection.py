@@ -12,7 +12,7 @@ import pytest
 from noxu.http.clients import Clients
 from noxu.http.connection import Connection
 from noxu.http.limits import Limits
-from noxu.http.received import Received, read_body
+from noxu.http.request import Received, read_body
 from noxu.registry.turns import CLIENT
 from tests.http.wire import Wire, connected
 from tests.timing import eventually_async, loop_turns

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from noxu.http.deadlines import Deadlines
+from noxu.http.app import Deadlines
 from tests.rows import rows
 from tests.timing import hang_guard
 

@@ -9,9 +9,9 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.http.answer import Answer
+from noxu.http.app import find_resource, handler_of
 from noxu.http.exchange import Exchange
 from noxu.http.filters import ParseTarget
-from noxu.http.routing import find_resource, handler_of
 from noxu.registry.access import User
 from noxu.registry.custom import versions_of
 from noxu.registry.draft import (

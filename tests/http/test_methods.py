@@ -8,8 +8,8 @@ import random
 import pytest
 
 from noxu.http.clients import Clients
-from noxu.http.methods import MAX_METHOD
-from noxu.http.received import Received, read_body
+from noxu.http.connection import MAX_METHOD
+from noxu.http.request import Received, read_body
 from tests.http.wire import connected
 from tests.rows import rows
 from tests.timing import eventually_async

@@ -10,8 +10,7 @@ from aiohttp.http import HttpVersion10, HttpVersion11
 
 from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError
-from noxu.http import received
-from noxu.http.received import Received, read_body
+from noxu.http.request import Received, answer_to_malformed, read_body
 from tests.http.wire import connected
 from tests.rows import rows
 from tests.timing import eventually_async
@@ -122,4 +121,4 @@ MALFORMED: dict[str, tuple[str, int]] = {
 
 @pytest.mark.parametrize(("message", "code"), MALFORMED.values(), ids=MALFORMED)
 def test_the_answer_to_malformed_http(message: str, code: int) -> None:
-    assert received.answer_to_malformed(message)[0] == code
+    assert answer_to_malformed(message)[0] == code

@@ -10,9 +10,9 @@ import pytest
 from conformance.client import Client
 from noxu.api.errors import ApiError
 from noxu.http import handlers, subresources
+from noxu.http.app import find_resource, handler_of, methods_of
 from noxu.http.handlers import Handler
 from noxu.http.request import resource_info
-from noxu.http.routing import find_resource, handler_of, methods_of
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.custom import versions_of
 from noxu.registry.served_resources import ServedResources

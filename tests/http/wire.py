@@ -14,7 +14,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from noxu.http.clients import Clients
 from noxu.http.connection import Connection, Handle
 from noxu.http.limits import DEFAULT_LIMITS
-from noxu.http.received import Received
+from noxu.http.request import Received
 
 
 class Wire(asyncio.Transport):

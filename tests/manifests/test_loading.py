@@ -16,8 +16,8 @@ from noxu.control_plane import resource_of, running
 from noxu.manifests import documents as manifests
 from noxu.manifests import loading
 from noxu.manifests.documents import Document
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.values import Json
 from noxu_storage import database
 from noxu_storage.memory import MemoryStore

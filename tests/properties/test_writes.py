@@ -14,9 +14,8 @@ from noxu.features import Features
 from noxu.registry import custom, stored_object
 from noxu.registry.custom import CustomCodec
 from noxu.registry.draft import EXACT, UNKNOWN, Body, Stored
-from noxu.registry.reader import key_of
 from noxu.registry.resource import CUSTOM, JSON_PATCH, MERGE_PATCH, Resource
-from noxu.registry.stored_object import new_entry, object_at
+from noxu.registry.stored_object import key_of, new_entry, object_at
 from noxu.registry.strategies import STRATEGIES
 from noxu.registry.write import arrive, decide
 from noxu.values import Json, Object, copy, equal

@@ -7,8 +7,9 @@ from typing import Final
 import pytest
 
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.reader import MAX_ERRORS, key_of, storage_key, unlistable, unreadable
+from noxu.registry.reader import MAX_ERRORS, storage_key, unlistable, unreadable
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from tests.registry.world import widgets
 
 BUILT_IN: Final = {versions.collection: versions.storage for versions in built_in_versions()}

@@ -21,8 +21,7 @@ from noxu.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.registry.reader import key_of
-from noxu.registry.stored_object import new_entry
+from noxu.registry.stored_object import key_of, new_entry
 from noxu.registry.trace import Note
 from noxu.values import Object
 from tests.registry.world import World, widget, widgets

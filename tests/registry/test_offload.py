@@ -21,16 +21,14 @@ from noxu.registry.offload import (
     LOOP_LIMIT,
     MEDIUM,
     MEDIUM_ROOM,
-    PAUSE,
     SLOTS,
     LargeRequests,
-    loop_turn,
     offload,
     offload_briefly,
     offload_if_long,
     without_threads,
 )
-from noxu.registry.turns import THREADS
+from noxu.registry.turns import PAUSE, THREADS, loop_turn
 from tests.drafts import draft_of
 from tests.registry.world import widgets
 from tests.timing import eventually_async, hang_guard, loop_turns

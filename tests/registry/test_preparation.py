@@ -18,8 +18,8 @@ from noxu.registry import offload
 from noxu.registry import resource as resource_module
 from noxu.registry.conversion.converters import entries_at
 from noxu.registry.custom import stored_schemas, versions_of
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource, Versions, prepared
+from noxu.registry.stored_object import key_of
 from noxu.schema.pruning import prune_defaults
 from noxu.schema.structural import parse
 from noxu.values import Json, Object

@@ -8,9 +8,8 @@ from typing import Final
 import pytest
 
 from noxu.registry.draft import Body, Draft
-from noxu.registry.reader import key_of
 from noxu.registry.resource import JSON_PATCH, MERGE_PATCH
-from noxu.registry.stored_object import new_entry, object_at
+from noxu.registry.stored_object import key_of, new_entry, object_at
 from noxu.registry.write import arrive
 from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm

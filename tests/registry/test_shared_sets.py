@@ -11,9 +11,8 @@ from noxu.apply.managed_fields import decode
 from noxu.apply.recurring import RecurringSets
 from noxu.registry import stored_object as entries
 from noxu.registry.draft import Body
-from noxu.registry.reader import key_of
 from noxu.registry.resource import JSON_PATCH, Resource
-from noxu.registry.stored_object import StoredObject, new_entry, object_at, shared_object_at
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at, shared_object_at
 from noxu.registry.write import arrive
 from noxu.values import Json, Object
 from tests.drafts import draft_of_patch, warm

@@ -18,7 +18,7 @@ from noxu.registry.cache import entries_of
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.resource import Resource
-from noxu.registry.storage_form import as_cbor, as_json, is_cbor
+from noxu.registry.storage_form import CBOR, as_cbor, as_json
 from noxu.registry.stored_object import StoredObject, new_entry, object_at
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore
@@ -73,7 +73,7 @@ VALUES: Final[list[Object]] = [
 @pytest.mark.parametrize("value", VALUES)
 def test_json_survives_cbor(value: Object) -> None:
     text = codec.encode(value, sort_keys=True)
-    assert is_cbor(as_cbor(value))
+    assert as_cbor(value).startswith(CBOR)
     assert as_json(as_cbor(codec.decode_stored(text))) == text
     assert as_json(text) is text
 
@@ -87,7 +87,11 @@ def test_entries() -> None:
     value: Object = {**widget(size=1), "metadata": {"name": "a", "uid": "1"}}
     key = Key(storage.collection, "default/", "a")
     made = new_entry(key, storage, value, as_cbor=True)
-    assert (is_cbor(made.written), made.is_cbor, made.stored) == (True, True, codec.encode(value, sort_keys=True))
+    assert (made.written.startswith(CBOR), made.is_cbor, made.stored) == (
+        True,
+        True,
+        codec.encode(value, sort_keys=True),
+    )
     read = StoredObject(key, made.written, 7)
     assert (read.stored, read.is_cbor, read.with_revision(8).is_cbor) == (made.stored, True, True)
     assert object_at(read, storage) == object_at(StoredObject(key, made.stored, 7), storage)
@@ -106,16 +110,16 @@ async def test_the_gate_decides_the_form_of_writes_and_not_of_reads(tmp_path: Pa
     """As upstream's TestCBORStorageEnablement: written without the gate, with it, and without it again."""
     async with plane_over(await SqliteStore.open(tmp_path / "db"), OFF) as plane:
         await write(plane, Action.CREATE, "json", widget("json", size=1))
-        assert not is_cbor((await stored(plane.store))["json"])
+        assert not (await stored(plane.store))["json"].startswith(CBOR)
     async with plane_over(await SqliteStore.open(tmp_path / "db"), ON) as plane:
         before = await shown(plane, "json")
         await write(plane, Action.CREATE, "cbor", widget("cbor", size=2))
-        forms = {name: is_cbor(value) for name, value in (await stored(plane.store)).items()}
+        forms = {name: value.startswith(CBOR) for name, value in (await stored(plane.store)).items()}
         assert forms == {"json": False, "cbor": True}
         await write(plane, Action.REPLACE, "json", before)  # changes nothing but the form
         rewritten = await shown(plane, "json")
         assert rewritten["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]
-        assert is_cbor((await stored(plane.store))["json"])
+        assert (await stored(plane.store))["json"].startswith(CBOR)
         await write(plane, Action.REPLACE, "json", rewritten)  # changes nothing
         assert await shown(plane, "json") == rewritten
     async with plane_over(await SqliteStore.open(tmp_path / "db"), OFF) as plane:
@@ -126,13 +130,13 @@ async def test_the_gate_decides_the_form_of_writes_and_not_of_reads(tmp_path: Pa
             "cbor",
             widget("cbor", size=3) | {"metadata": (await shown(plane, "cbor"))["metadata"]},
         )
-        assert not is_cbor((await stored(plane.store))["cbor"])
+        assert not (await stored(plane.store))["cbor"].startswith(CBOR)
 
 
 async def test_only_custom_resources_are_stored_as_cbor() -> None:
     async with plane_over(MemoryStore(), ON) as plane:
         await write(plane, Action.CREATE, "a", widget("a"))
-        forms = {item.key.collection: is_cbor(item.value) for item in (await plane.store.list(Prefix())).items}
+        forms = {item.key.collection: item.value.startswith(CBOR) for item in (await plane.store.list(Prefix())).items}
         assert forms.pop("example.com/widgets")
         assert forms
         assert not any(forms.values())
@@ -143,7 +147,7 @@ async def test_history_is_read_in_both_forms() -> None:
         await write(plane, Action.CREATE, "a", widget("a", size=1))
         events = [event async for batch in _until(plane, plane.store.revision) for event in batch.events]
         written = [event.value for event in events if event.key.name == "a"]
-        assert [is_cbor(value or b"") for value in written] == [True]
+        assert [(value or b"").startswith(CBOR) for value in written] == [True]
 
 
 async def _until(plane: ControlPlane, revision: int) -> AsyncIterator[Batch]:

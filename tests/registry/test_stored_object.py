@@ -11,7 +11,6 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.api.names import check_path_name
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.stored_object import (
     StoredObject,
@@ -21,6 +20,7 @@ from noxu.registry.stored_object import (
     converted_entry,
     fields_of,
     is_rendered,
+    key_of,
     labels_of,
     new_entry,
     object_at,

@@ -28,10 +28,10 @@ from noxu.registry.draft import (
     Written,
 )
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.served_resources import LiveResources, ServedResources
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.trace import Trace
 from noxu.values import Json, Object
 from noxu_storage.memory import MemoryStore

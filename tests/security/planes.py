@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from noxu.clock import Clock
 from noxu.control_plane import ControlPlane, running
 from noxu.manifests import loading
-from noxu.registry.reader import key_of
+from noxu.registry.stored_object import key_of
 from noxu.security.claims import Reference
 from noxu.security.settings import DEFAULT, Settings
 from noxu.values import Object, copy

@@ -11,7 +11,7 @@ from noxu.api.errors import ApiError
 from noxu.control_plane import ControlPlane
 from noxu.manifests import loading
 from noxu.registry.access import User
-from noxu.registry.reader import key_of
+from noxu.registry.stored_object import key_of
 from noxu.security.credentials import Credentials
 from noxu.security.tokens import Bound
 from noxu.values import Object

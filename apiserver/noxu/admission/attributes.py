@@ -26,9 +26,8 @@ from noxu.registry.access import Decision
 from noxu.registry.conversion.converters import convert
 from noxu.registry.draft import Action, Draft, NewScale
 from noxu.registry.ownership import owned_scale
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import labels_of
+from noxu.registry.stored_object import key_of, labels_of
 from noxu.registry.strategies import finalization_of
 from noxu.values import Json, Object, equal
 

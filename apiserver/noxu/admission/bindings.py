@@ -20,10 +20,10 @@ from noxu.cel import Composition
 from noxu.go.text import compact_json
 from noxu.registry.conversion.converters import entries_at
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.stored_object import StoredObject, object_at, packed_labels
+from noxu.registry.stored_object import StoredObject, key_of, object_at, packed_labels
 from noxu.values import Object, cached_property
 
 _MAX_COMPILED_ON_LOOP: Final = 4 * 1024  # bytes of JSON, about half of them expressions: compiled in some 10 ms

@@ -41,10 +41,10 @@ from noxu.cel import (
     object_type,
 )
 from noxu.cpu_budget import CpuBudget, limited_by
-from noxu.registry.offload import LOOP_LIMIT, loop_turn, offload
+from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, RuleBudget, loop_turn
 from noxu.values import Object
 
 BUDGET: Final = 10_000_000

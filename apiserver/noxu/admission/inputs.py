@@ -16,9 +16,8 @@ from noxu.api.errors import Qualified
 from noxu.registry import access
 from noxu.registry.access import User
 from noxu.registry.offload import offload
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 
 

@@ -27,10 +27,10 @@ from noxu.api.field import (
     too_long,
 )
 from noxu.api.names import (
+    LABEL,
     SUBDOMAIN,
     NameRule,
     are_labels,
-    is_label,
     is_qualified_name,
     label_name,
     label_value,
@@ -310,7 +310,7 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
     if type(name) is not str or not SUBDOMAIN.fullmatch(name) or not _COMMON_METADATA.issuperset(metadata):
         return False
     if namespaced:
-        if type(namespace) is not str or not is_label(namespace):
+        if type(namespace) is not str or len(namespace) > 63 or not LABEL.fullmatch(namespace):
             return False
     elif namespace:
         return False

@@ -42,10 +42,11 @@ _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_KEY})?"
 
+LABEL: Final = expression(_LABEL)
+"""A label, however long: one has 63 characters at most."""
 SUBDOMAIN: Final = expression(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}")
 """The fast path of `subdomain_name`: a match is a subdomain; None says nothing."""
 
-_is_label: Final = expression(_LABEL)
 _is_subdomain: Final = expression(_SUBDOMAIN)
 _is_label_1035: Final = expression(_LABEL_1035)
 _is_key: Final = expression(_KEY)
@@ -92,21 +93,10 @@ def _longer_than(limit: int, text: str) -> bool:
     return len(text) > limit or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > limit)
 
 
-def is_label(value: str) -> bool:
-    """The fast path of `label_name`: whether a name is certainly a label."""
-    return len(value) <= 63 and _is_known_label(value)
-
-
-@lru_cache(maxsize=1024)
-def _is_known_label(value: str) -> bool:
-    """Cached: the same namespaces are checked again and again."""
-    return _is_label.fullmatch(value) is not None
-
-
 def dns1123_label(value: str) -> list[str]:
     """A DNS label as in RFC 1123."""
     errors = ["must be no more than 63 characters"] if _longer_than(63, value) else []
-    if not _is_label.fullmatch(value):
+    if not LABEL.fullmatch(value):
         errors.append("must not contain dots" if _is_subdomain.fullmatch(value) else _NOT_A_LABEL)
     return errors
 

@@ -97,7 +97,8 @@ def update(
     bare = _with_entries(new, None)
     if tracker.custom and not _is_tracked(new, tracker):
         return _with_entries(bare, _entries(live))  # a patch has changed what the object is
-    tracked = tracker.created(bare) if live is None and tracker.created is not None else tracker.written(bare)
+    in_written_form = tracker.created if live is None and tracker.created is not None else tracker.written
+    tracked = bare if in_written_form is None else in_written_form(bare)
     try:
         if live is None:
             managers = _created(tracked, tracker, managers, manager or UNKNOWN, now)
@@ -121,7 +122,7 @@ def _initial_managers(live: Object | None, new: Object, tracker: Tracker) -> Man
         sent = _entries(new)
         if sent in ([], [{}]):
             return {}
-        if managers := _decoded(sent, tracker):
+        if sent is not None and (managers := _decoded(sent, tracker)):
             return managers
     return _decoded(_entries(live), tracker)
 
@@ -215,12 +216,12 @@ def _updated(
     change = tracker.compared(live, new, tracker.version, exact=valid.exact and valid.live and valid.new)
     me = Manager(name, "Update", tracker.version, tracker.subresource)
     mine = managers.pop(me, None)
-    managers, _ = _released(managers, None, change, live, new, versions)
-    written = difference(change.written, NEVER_OWNED)
+    written = change.written
+    managers, _ = _released(managers, None, change, written, live, new, versions)
     kept = EMPTY
     if mine is not None:
-        kept = difference(difference(mine.fields, change.removed), intersection(change.written, NEVER_OWNED))
-    if written:
+        kept = difference(difference(mine.fields, change.removed), intersection(written, NEVER_OWNED))
+    if written := difference(written, NEVER_OWNED):
         fields = kept if covers(kept, written) else union(written, kept)
         managers[me] = Owned(fields, tracker.version, now)
     elif mine is not None and kept:
@@ -232,23 +233,30 @@ def _reconciled(managers: Managers, live: Object, versions: ObjectVersions) -> M
     """The managers with their sets adapted to the current types."""
     found: Managers = {}
     for manager, owned in managers.items():
-        try:
-            versions.at(live, owned.version)
-        except MissingVersion:
-            continue
+        if owned.version != live.get("apiVersion"):
+            try:
+                versions.at(live, owned.version)
+            except MissingVersion:
+                continue
         fields = reconcile(owned.fields, versions.tracker.types[owned.version])
         found[manager] = owned if fields is owned.fields else Owned(fields, owned.version, owned.time)
     return found
 
 
 def _released(
-    managers: Managers, me: Manager | None, change: Comparison, live: Object, new: Object, versions: ObjectVersions
+    managers: Managers,
+    me: Manager | None,
+    change: Comparison,
+    written: FieldSet,
+    live: Object,
+    new: Object,
+    versions: ObjectVersions,
 ) -> tuple[Managers, Managers]:
     """(the managers without the fields that this write changes, the changed fields by former owner).
 
-    Removed fields are dropped from the managers, but are no conflicts.
+    Removed fields are dropped from the managers, but are no conflicts. `written` is `change.written`, which the caller has.
     """
-    changes = {versions.tracker.version: (change, change.written)}
+    changes = {versions.tracker.version: (change, written)}
     left: Managers = {}
     taken: Managers = {}
     for manager, owned in managers.items():
@@ -418,7 +426,7 @@ def _applied(
         )  # null items, of which only fields are withdrawn
     change = tracker.compared(live, new, tracker.version)
     unchanged = not any(change) and same(live, new)  # neither the order of lists nor a status is part of the change
-    managers, taken = _released(managers, me, change, live, new, versions)
+    managers, taken = _released(managers, me, change, change.written, live, new, versions)
     if taken and not force:
         raise _Conflicts([_Conflict(manager, path) for manager, owned in taken.items() for path in paths(owned.fields)])
     if me in managers:

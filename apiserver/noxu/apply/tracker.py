@@ -50,11 +50,6 @@ def relabel(value: Object, version: str) -> Object:
     return {**value, "apiVersion": version}
 
 
-def unchanged(value: Object) -> Object:
-    """The written form of custom resources."""
-    return value
-
-
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Tracker:
     """One resource (or subresource) at the version of the request.
@@ -64,9 +59,9 @@ class Tracker:
     at another version; it raises MissingVersion for one that does not exist, and ApiError if it fails. `empty` is the
     object that a create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with
     sorted keys. `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives
-    an object without the empty fields that Go leaves out, which have no owner. `created` does so for an object that is
-    created, of which whole atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of
-    the resource share.
+    an object without the empty fields that Go leaves out, which have no owner; None: custom resources keep them.
+    `created` does so for an object that is created, of which whole atomic lists are owned; None: `written`. `recurring`
+    are the sets of fields that objects of the resource share.
     """
 
     version: str
@@ -79,7 +74,7 @@ class Tracker:
     empty: Object = dataclasses.field(default_factory=dict)
     custom: bool = True
     implied: bool = False
-    written: Callable[[Object], Object] = unchanged
+    written: Callable[[Object], Object] | None = None
     created: Callable[[Object], Object] | None = None
     recurring: RecurringSets = dataclasses.field(default_factory=RecurringSets, repr=False)
     _known_ignored: dict[str, tuple[frozenset[str], bool]] = dataclasses.field(
@@ -156,12 +151,13 @@ def _without(value: Object, names: frozenset[str]) -> Object:
     return {name: item for name, item in value.items() if name not in names}
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class ObjectVersions:
     """The objects of one write at all versions, each converted and checked once."""
 
-    def __init__(self, tracker: Tracker) -> None:
-        self.tracker = tracker
-        self._done: dict[tuple[int, str], tuple[Object, Object]] = {}  # with the source, which keeps its id in use
+    tracker: Tracker
+    _done: dict[tuple[int, str], tuple[Object, Object]] = dataclasses.field(init=False, default_factory=dict)
+    """With the source, which keeps its id in use."""
 
     def at(self, value: Object, version: str) -> Object:
         """The object at that version. Raises MissingVersion, ApiError or Failed."""

@@ -32,9 +32,8 @@ from noxu.go.time import format_time
 from noxu.kinds.kind import Context, prepare
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, is_crd
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import new_entry, object_at
+from noxu.registry.stored_object import key_of, new_entry, object_at
 from noxu.values import Json, Object, copy, equal
 from noxu_storage.types import Conflict, Key
 

@@ -27,9 +27,9 @@ from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.registry.access import User
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import MERGE_PATCH, Resource
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 from noxu_storage.types import Key
 

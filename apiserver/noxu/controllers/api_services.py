@@ -21,10 +21,10 @@ from noxu.controllers.controller import Controller
 from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES, LiveResources
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
 GroupVersion = tuple[str, str]

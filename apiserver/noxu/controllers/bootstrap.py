@@ -36,11 +36,11 @@ from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPAC
 from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.server_leases import ServerLeases
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object, copy
 from noxu_storage.types import Corrupt, KeyValue, Prefix, StoreError
 

@@ -26,9 +26,9 @@ from noxu.kinds.policy_rules import missing
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object, equal
 from noxu_storage.types import Conflict
 

@@ -33,9 +33,9 @@ from noxu.clock import Clock
 from noxu.go.time import format_time
 from noxu.identifiers import Identifiers
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import PRIORITIES, Priority
+from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object, copy
 from noxu_storage.types import Key
 

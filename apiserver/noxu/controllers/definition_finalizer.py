@@ -22,10 +22,10 @@ from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, Writer, WriteRequest
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
 IN_PROGRESS_FOR: Final = 0.06

@@ -34,10 +34,10 @@ from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence, attempt_again
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, new_entry_with_spec, object_at, stored_spec, taken_object
+from noxu.registry.stored_object import StoredObject, key_of, new_entry_with_spec, object_at, stored_spec, taken_object
 from noxu.values import Object, copy
 
 MANAGER: Final = "kube-apiserver"

@@ -56,9 +56,10 @@ from noxu.controllers.owner_graph import (
 from noxu.go.time import format_time
 from noxu.registry.access import User
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Resource
 from noxu.registry.served_resources import LiveResources
+from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object
 from noxu_storage.types import Event, Key, KeyValue, Revision, StoreError
 

@@ -32,9 +32,9 @@ from noxu.containment import Contained
 from noxu.controllers.controller import CONTROLLER_MANAGER, KUBE_CONTROLLER_MANAGER, Reconciler
 from noxu.go.time import MICRO, format_time
 from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object, copy
 from noxu_storage.types import Event, Revision, StoreError
 

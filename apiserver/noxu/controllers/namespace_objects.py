@@ -28,9 +28,9 @@ from noxu.controllers.default_objects import SYSTEM_NAMESPACES, FirstObject, tem
 from noxu.registry.access import User
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
 

@@ -35,10 +35,10 @@ from noxu.registry.cache import Change, Collection
 from noxu.registry.deletion import delete_all
 from noxu.registry.draft import Action, Body, DeleteOptions, Options, Writer, WriteRequest
 from noxu.registry.offload import offload
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 from noxu_storage.types import Revision, StoreError
 

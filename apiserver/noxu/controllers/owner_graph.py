@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeAlias
 from noxu.api import codec
 from noxu.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from noxu.expressions import expression
-from noxu.registry.storage_form import as_json, is_cbor
+from noxu.registry.storage_form import CBOR, as_json
 from noxu.values import Json, Object
 from noxu_storage.types import Key, Revision
 
@@ -212,7 +212,7 @@ class OwnerGraph:
 
 def _node(key: Key, value: bytes, revision: Revision) -> Node | None:
     """The node of an object; None if it does not belong into the graph."""
-    if is_cbor(value):
+    if value.startswith(CBOR):
         if not any(text in value for text in TEXTS):
             return None
         value = as_json(value)
@@ -224,7 +224,7 @@ def _node(key: Key, value: bytes, revision: Revision) -> Node | None:
 
 def _uids(stored: bytes) -> list[Uid]:
     """The values of all fields `uid` of a stored object, and perhaps other texts."""
-    if not is_cbor(stored):
+    if not stored.startswith(CBOR):
         return [uid.decode() for uid in _UID.findall(stored)]
     uids = []
     for match in _CBOR_UID.finditer(stored):  # followed by a string: its length is in its first byte, or in the second

@@ -32,11 +32,11 @@ from noxu.go.time import format_time, unix_nanos
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.offload import offload
-from noxu.registry.reader import Reader, key_of, unlistable
+from noxu.registry.reader import Reader, unlistable
 from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.registry.rewriting import outdated, rewrite
 from noxu.registry.served_resources import LiveResources
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
 RUNNING: Final = "Running"

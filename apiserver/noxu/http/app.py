@@ -1,27 +1,36 @@
 """The HTTP application: it makes an exchange of each request, passes it through the filters to its handler, sends the
 answer and calls the sinks.
 
+Routing finds the resource of a path, and the handler of a verb and a subresource. Upstream serves custom resources with one
+handler that interprets any path. Built-in groups are go-restful web services: they have a route for each path and method. A
+request without a route is refused before any lookup, with messages of its own, and HEAD is not a GET.
+
 Every failure becomes an answer: an ApiError its Status, a StoreError and a bug an InternalError, of which the log has the
 rest. A bug in a filter's `leave` or in a sink is logged, and changes neither the answer nor what the others do.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
+from noxu.api.meta import GroupVersionKind
 from noxu.config import DEFAULT_REQUESTS, Requests
-from noxu.containment import call_all, log_bug
-from noxu.http import auditing, documents, filters, routing, traces
+from noxu.containment import log_bug
+from noxu.http import auditing, documents, filters, handlers, subresources, traces
 from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Clients
-from noxu.http.deadlines import Deadlines
 from noxu.http.exchange import Backend, Exchange, Sink
 from noxu.http.filters import RequestFilter
+from noxu.http.handlers import Handler
 from noxu.http.negotiation import warning_headers
-from noxu.http.received import Received
+from noxu.http.request import Received, RequestInfo
 from noxu.http.responses import error_answer, too_late
 from noxu.http.sending import send
 from noxu.http.watch_requests import Watches
@@ -29,12 +38,15 @@ from noxu.identifiers import new_uuid
 from noxu.registry.access import ALLOWED
 from noxu.registry.offload import offload
 from noxu.registry.reader import be_consistent
-from noxu.registry.resource import prepared
+from noxu.registry.resource import Resource, prepared
+from noxu.registry.served_resources import ServedResources
 from noxu.security.audit import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError
 
-log = logging.getLogger("noxu")
+log: Final = logging.getLogger("noxu")
+
+T = TypeVar("T")
 
 
 class App:
@@ -156,10 +168,10 @@ class App:
         info, method = exchange.info, exchange.request.method
         served_resources = self.backend.served_resources.current
         if not info.is_resource:
-            routing.check_route(served_resources, method, exchange.path, info)
+            check_route(served_resources, method, exchange.path, info)
             return await self._document(exchange)
         try:
-            resource = routing.find_resource(served_resources, method, exchange.path, info)
+            resource = find_resource(served_resources, method, exchange.path, info)
         except ApiError:
             if not self.backend.reader.store.shared:
                 raise
@@ -167,12 +179,12 @@ class App:
             environment = self.backend.writer.environment
             name = f"{info.resource}.{info.group}"
             await be_consistent(environment.reader, environment.followers, filters.DEFINITIONS, name)
-            resource = routing.find_resource(self.backend.served_resources.current, method, exchange.path, info)
+            resource = find_resource(self.backend.served_resources.current, method, exchange.path, info)
         exchange.resource = resource  # of one snapshot of what is served: it stays, whatever changes meanwhile
         if resource.deprecation_text:  # also if the version has no such subresource or verb
             exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs
-        handler = None if is_watch else routing.handler_of(resource, info)
+        handler = None if is_watch else handler_of(resource, info)
         exchange.times["routed"] = time()
         if handler is None:
             if not resource.versions.is_prepared:
@@ -194,3 +206,280 @@ class App:
         if self.traces is not None and exchange.path.startswith(traces.PATH):
             return self.traces.answer(exchange.request.method, exchange.path)
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)
+
+
+def call_all(activity: str, functions: Iterable[Callable[[T], object]], argument: T) -> None:
+    """Call each function with the argument, all of them even if some fail. Costs less than a `Contained` for each.
+
+    `activity` is the subject of the log message, in which %s is the argument: a text that is rarely needed.
+    """
+    for function in functions:
+        try:
+            function(argument)
+        except Exception as bug:  # noqa: BLE001
+            log_bug(activity.replace("%s", str(argument)), bug)
+
+
+# -- routing -----------------------------------------------------------------------------------------------------------
+
+
+OBJECTS: Final[dict[str, Handler]] = {
+    "get": handlers.get,
+    "list": handlers.list_,
+    "create": handlers.create,
+    "update": handlers.update,
+    "patch": handlers.patch,
+    "delete": handlers.delete,
+    "deletecollection": handlers.delete_collection,
+}
+"""By verb, for objects and for subresources whose body is the whole object. `watch_requests` handles watches."""
+SUBRESOURCES: Final[dict[tuple[str, str], Handler]] = {
+    ("scale", "get"): subresources.get_scale,
+    ("scale", "update"): subresources.update_scale,
+    ("scale", "patch"): subresources.patch_scale,
+    ("token", "create"): subresources.issue_token,
+    ("log", "get"): subresources.read_log,
+}
+"""By subresource and verb, for other subresources; those that act on their object are `handlers.act`."""
+_BINDING: Final = GroupVersionKind("", "v1", "Binding")
+
+_GET: Final = frozenset({"GET"})
+_NO_METHOD: Final[frozenset[str]] = frozenset()
+_COLLECTION_METHODS: Final = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_OBJECT_METHODS: Final = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+_PROXIED: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_ON_STATUS: Final = ("get", "update", "patch")
+"""The verbs of a definition's status."""
+
+
+def find_resource(served_resources: ServedResources, method: str, path: str, info: RequestInfo) -> Resource:
+    """The resource of a path. Raises ApiError NotFound, MethodNotAllowed.
+
+    A path of the wrong scope is not found (CVE-2019-11247).
+    """
+    resource = served_resources.by_path.get((info.group, info.version, info.resource))
+    if resource is None or not resource.is_custom:  # custom resources have no routes, whatever the method
+        check_route(served_resources, method, path, info)
+    if resource is None:
+        raise not_served(served_resources, info.group, info.version)
+    if info.in_namespace and not resource.namespaced:
+        raise errors.page_not_found()
+    # only lists go over all namespaces
+    if resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
+        raise errors.page_not_found()
+    return resource
+
+
+def is_elsewhere(served_resources: ServedResources, group: str, version: str) -> bool:
+    """Whether an APIService asks for another server for a group version, and this one has no resources of it."""
+    return (group, version) in served_resources.elsewhere and not served_resources.serves(group, version)
+
+
+def not_served(served_resources: ServedResources, group: str, version: str) -> ApiError:
+    """The error for a path of a group version that this server does not have."""
+    if not is_elsewhere(served_resources, group, version):
+        return errors.page_not_found()
+    return errors.unavailable(
+        f"noxu does not forward requests to other API servers, as the APIService {version}.{group} asks for; "
+        "`noxu serve --kinds FILE` serves the kinds of an OpenAPI document"
+    )
+
+
+def handler_of(resource: Resource, info: RequestInfo) -> Handler:
+    """Raises ApiError NotFound, MethodNotAllowed."""
+    subresource, verb = info.subresource, info.verb
+    if subresource and subresource not in resource.subresources:
+        raise errors.not_found(resource.group_resource, info.name)
+    handler = _of_subresource(resource, subresource, verb) if subresource else _of_object(resource, verb)
+    if handler is None:
+        raise errors.method_not_allowed(resource.group_resource, verb)
+    return handler
+
+
+def _of_object(resource: Resource, verb: str) -> Handler | None:
+    if verb not in resource.verbs:
+        return None
+    if not resource.is_custom and not resource.is_stored:
+        # the only kind that is posted to its collection and acts on another
+        return handlers.act if resource.gvk == _BINDING else handlers.review
+    return OBJECTS.get(verb)
+
+
+def _of_subresource(resource: Resource, name: str, verb: str) -> Handler | None:
+    part = resource.table.subresource(name) if resource.table is not None else None
+    if part is not None and part.connect:
+        return subresources.CONNECTIONS[name]  # for every method that its path has
+    if part is not None and verb not in part.verbs:
+        return None
+    if (name, verb) in SUBRESOURCES:
+        return SUBRESOURCES[name, verb]
+    if name in resource.bodies:
+        return handlers.act
+    # of parts without a body of their own, status is the usual one
+    is_whole_object = name == "status" or (part is not None and part.body is None)
+    return OBJECTS[verb] if is_whole_object and verb in _ON_STATUS else None
+
+
+# -- web services -----------------------------------------------------------------------------------------------------
+
+
+def check_route(served_resources: ServedResources, method: str, path: str, info: RequestInfo) -> None:
+    """Raises ApiError NotFound or MethodNotAllowed for a path that a web service has, but not with this method.
+
+    Raises ApiError ServiceUnavailable for the discovery document of a group version that another server has.
+    """
+    if not info.is_resource and served_resources.elsewhere:
+        match path.rstrip("/").split("/"):
+            case ["", "apis", group, version] if is_elsewhere(served_resources, group, version):
+                raise not_served(served_resources, group, version)
+    methods = methods_of(served_resources, path, info)
+    if methods is None or method in methods:
+        return
+    raise errors.no_route_with_method() if methods else errors.no_route()
+
+
+def methods_of(served_resources: ServedResources, path: str, info: RequestInfo) -> frozenset[str] | None:
+    """The methods of a path; None if it does not belong to a web service."""
+    if not info.is_resource:
+        return _of_document(served_resources, path)
+    if info.group not in served_resources.built_in_groups:
+        return None
+    resource = served_resources.by_path.get((info.group, info.version, info.resource))
+    if resource is None:
+        return _NO_METHOD
+    if resource.is_custom:
+        return None  # a custom resource in a built-in group
+    found = _of_resource(resource, info)
+    if info.watching:
+        # the old paths of watches, which have no other method
+        return found & _GET if not info.subresource and "watch" in resource.verbs else _NO_METHOD
+    return found
+
+
+def _of_document(served_resources: ServedResources, path: str) -> frozenset[str] | None:
+    """/version, the documents of OpenID, and the discovery documents of built-in groups."""
+    match path.rstrip("/").split("/"):
+        case ["", "version", *rest]:
+            return _NO_METHOD if rest else _GET
+        case ["", "openid", "v1", "jwks"] | ["", ".well-known", "openid-configuration"]:
+            return _GET
+        case ["", "api", *rest]:
+            group = ""
+        case ["", "apis", group, *rest] if group:
+            pass
+        case _:
+            return None
+    if group not in served_resources.built_in_groups:
+        return None
+    return _GET if not rest or rest[0] in served_resources.groups[group] else _NO_METHOD
+
+
+def _of_resource(resource: Resource, info: RequestInfo) -> frozenset[str]:
+    part = resource.table.subresource(info.subresource) if resource.table is not None and info.subresource else None
+    is_proxy = part is not None and part.connect and part.name == "proxy"
+    if (info.more and not is_proxy) or (info.in_namespace and not resource.namespaced):
+        return _NO_METHOD
+    if resource.namespaced and not info.in_namespace:  # all namespaces, which can only be listed
+        return _GET if not info.name and "list" in resource.verbs else _NO_METHOD
+    if is_proxy:
+        return _PROXIED
+    if part is not None:
+        return frozenset(_OBJECT_METHODS[verb] for verb in part.verbs)
+    if info.subresource:
+        return frozenset(_OBJECT_METHODS[verb] for verb in _ON_STATUS if info.subresource in resource.subresources)
+    if info.name:
+        return frozenset(
+            _OBJECT_METHODS[verb] for verb in resource.verbs if verb in _OBJECT_METHODS and verb != "create"
+        )
+    # what remains is a collection
+    return frozenset(_COLLECTION_METHODS[verb] for verb in resource.verbs if verb in _COLLECTION_METHODS)
+
+
+# -- deadlines ----------------------------------------------------------------------------------------------------------
+
+
+class Deadlines:
+    """The deadlines of the requests that are being handled, with one timer for all of them.
+
+    Nearly all requests are answered long before their deadline, so a timer for each (`asyncio.timeout_at`) would be set and
+    cancelled in vain. Nearly all have the same time, too, so the deadline of a new request is rarely the earliest, and the timer
+    stays as it is. It fires at the earliest deadline that it knew: then it ends the requests that are late, and is set for the
+    earliest of the others. With requests that have 60 seconds:
+
+        at 0    a begins: the timer is set for 60       at 61   c is handled, which began at 61: nothing changes
+        at 1    a is answered: the timer stays          at 90   d begins, and has 5 seconds: the timer is set for 95
+        at 60   the timer fires; b began at 30: set     at 95   the timer fires, d is late; set for 121, that of c
+                for 90, and so on
+
+    A late task is cancelled like by `asyncio.timeout_at`, and its body ends with TimeoutError.
+    """
+
+    def __init__(self) -> None:
+        self._running: set[Deadline] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._fires_at = math.inf
+
+    def until(self, when: float, task: asyncio.Task[Any] | None = None) -> Deadline:
+        """A context manager whose body may run until `when`, in the event loop's time. It is used once.
+
+        `task` is the current one: to find it, where it is not given, is a system call before Python 3.12.
+        """
+        return Deadline(self, when, task or _current_task())
+
+    def begin(self, deadline: Deadline) -> None:
+        self._running.add(deadline)
+        # the timer is never set for later: it fires in vain instead
+        if deadline.when < self._fires_at:
+            self._set_timer(deadline.when)
+
+    def end(self, deadline: Deadline) -> None:
+        self._running.discard(deadline)
+
+    def _set_timer(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._fires_at = when
+        self._timer = None if when == math.inf else asyncio.get_running_loop().call_at(when, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        late = [deadline for deadline in self._running if deadline.when <= now]
+        self._running.difference_update(late)  # before they are expired: each may end by itself in the same turn
+        self._set_timer(min([deadline.when for deadline in self._running], default=math.inf))
+        for deadline in late:
+            deadline.expire()
+
+
+def _current_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+class Deadline:
+    """See `Deadlines.until`. `expired`: the body has been cancelled because it is late."""
+
+    __slots__ = ("_cancellations", "_deadlines", "_task", "expired", "when")
+
+    def __init__(self, deadlines: Deadlines, when: float, task: asyncio.Task[Any]) -> None:
+        self._deadlines = deadlines
+        self._task = task
+        self.when = when
+        self.expired = False
+
+    def __enter__(self) -> Self:
+        self._cancellations = self._task.cancelling()  # those of others, which must not become a TimeoutError
+        self._deadlines.begin(self)
+        return self
+
+    def expire(self) -> None:
+        self.expired = True  # before the task goes on
+        self._task.cancel()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._deadlines.end(self)
+        if self.expired and self._task.uncancel() <= self._cancellations and kind is asyncio.CancelledError:
+            raise TimeoutError from error

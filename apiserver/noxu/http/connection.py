@@ -1,13 +1,13 @@
 """A client's connection: HTTP/1.1 from the socket to `Received`, and the bytes of answers back.
 
-aiohttp's exported parser (`aiohttp.http.HttpRequestParser`, llhttp) reads heads and bodies; `methods` gives it a connection's
+aiohttp's exported parser (`aiohttp.http.HttpRequestParser`, llhttp) reads heads and bodies; `Boundaries` gives it a connection's
 bytes in pieces that end where a head ends. Requests are answered one after the other in the task of the connection. An answer
 is written by whoever makes it, with the methods of `outgoing`: `sending`, `watch_requests`, `websocket`.
 
 What aiohttp's own server (`web_protocol.RequestHandler`) does is done here, or left out for a reason:
 
     a head or chunks that are malformed       400 in plain text, as Go; what follows is not read
-    `Transfer-Encoding` in HTTP/1.0, …        `received.refusal`, before any handler
+    `Transfer-Encoding` in HTTP/1.0, …        `request.head_error`, before any handler
     a body that the handler has not read      the rest is read for `lingering` seconds, then the connection closes
     a body that is not read fast enough       the parser and the socket pause (`pause_reading`)
     requests that wait for one another        `pipelined` at most: the rest of the bytes is held, and the socket pauses
@@ -34,10 +34,10 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from noxu.api.errors import ApiError
 from noxu.api.names import is_loopback
 from noxu.containment import Contained
-from noxu.http import methods
+from noxu.expressions import expression
 from noxu.http.clients import Clients
 from noxu.http.outgoing import Outgoing, plain
-from noxu.http.received import Received, answer_to_malformed, malformed_body
+from noxu.http.request import Received, answer_to_malformed, malformed_body
 from noxu.registry.turns import CLIENT
 
 _TOO_LARGE: Final = (
@@ -77,7 +77,7 @@ class Connection(Outgoing):
             auto_decompress=False,
         )
         """None: nothing is read any more. The client is gone, or what follows is no HTTP."""
-        self._boundaries = methods.Boundaries()
+        self._boundaries = Boundaries()
         self._is_plain = True  # what arrives next begins a head, and may be parsed at once
         self._queue: deque[Received | str] = deque()  # what has arrived; a text is the parser's, about a malformed head
         self._waiter: asyncio.Future[None] | None = None  # for the next request
@@ -115,7 +115,7 @@ class Connection(Outgoing):
         if self.task is not None:
             self.task.cancel()
         # These refer to this connection, which needs no collection of garbage therefore.
-        self._http, self._boundaries, self._receive_frames = None, methods.Boundaries(), None
+        self._http, self._boundaries, self._receive_frames = None, Boundaries(), None
         self._is_plain = False
         self._queue.clear()
 
@@ -243,8 +243,8 @@ class Connection(Outgoing):
         """Bytes of the client; b"" when reading goes on after a pause."""
         if (
             self._is_plain
-            and data.startswith(methods.KNOWN_BEGINNINGS)
-            and data.find(methods.END_OF_HEAD) == len(data) - len(methods.END_OF_HEAD)
+            and data.startswith(KNOWN_BEGINNINGS)
+            and data.find(END_OF_HEAD) == len(data) - len(END_OF_HEAD)
         ):
             self._receive_head(data)  # as most reads
         elif self._receive_frames is not None:
@@ -344,7 +344,8 @@ class Connection(Outgoing):
         else:
             self._check_framing(size)
         if self._head_bytes or len(self._queue) > 1 or not boundaries.body.is_eof():
-            self._count(size)  # its rest has not arrived, or it waits for the one before
+            self._is_counted = True  # its rest has not arrived, or it waits for the one before
+            self._clients.incoming.add(self, size)
         elif not self._tail:
             self._uncount()
 
@@ -419,7 +420,7 @@ class Connection(Outgoing):
         Malformed chunks are refused in place of their request, unless its handler reads them already: then it gets an error.
         """
         body = self._boundaries.body
-        self._http, self._boundaries = None, methods.Boundaries()
+        self._http, self._boundaries = None, Boundaries()
         self._is_plain = False
         self._uncount()
         if not body.is_eof():
@@ -505,5 +506,136 @@ class Connection(Outgoing):
 
 def _head_in(data: bytes) -> int:
     """The number of bytes of the data that belong to the current head."""
-    end = data.find(methods.END_OF_HEAD)
+    end = data.find(END_OF_HEAD)
     return len(data) if end < 0 else end
+
+
+# -- where heads begin --------------------------------------------------------------------------------------------------
+
+
+_KNOWN: Final = frozenset(
+    {b"GET", b"PUT", b"POST", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS", b"CONNECT", b"TRACE", b"PRI"}
+)
+KNOWN_BEGINNINGS: Final = tuple(method + b" " for method in sorted(_KNOWN))
+"""Of heads that need no replacement: for `bytes.startswith`."""
+_TOKEN: Final = expression(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110
+_STAND_IN: Final = b"TRACE"
+MAX_METHOD: Final = 8192
+END_OF_HEAD: Final = b"\r\n\r\n"
+_MAX_CHUNKED: Final = 100
+"""Pieces of one read into which a chunked body is cut: each may be the last, and a client chooses how many there are."""
+
+
+def _replaced(data: bytes) -> tuple[str, bytes]:
+    """Replace an unknown method at the beginning of a head: (the method or "", the data for the parser)."""
+    end = data.find(b" ", 0, MAX_METHOD + 1)
+    method = data[: max(end, 0)]
+    if method in _KNOWN or not _TOKEN.fullmatch(method):
+        return "", data
+    return method.decode("ascii"), _STAND_IN + data[end:]
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether a head may begin with these bytes, which do not have all of its method."""
+    return len(data) <= MAX_METHOD and _TOKEN.fullmatch(data) is not None
+
+
+class Boundaries:
+    """Where the heads in the bytes of a connection begin and end. `method` is the one that was replaced in the last head.
+
+    Go accepts any token as a method, and upstream answers an unknown one like OPTIONS: 405 of the resource. aiohttp's parser
+    refuses it as malformed. So before the parser reads a head whose method is unknown, the method is replaced by one that has no
+    meaning of its own, and the parsed message gets it back:
+
+        FOO /version HTTP/1.1  →  TRACE /version HTTP/1.1  →  a message with the method FOO
+
+    So the parser gets the bytes of a connection in pieces that end where a head ends (`Boundaries`), however they have arrived:
+    a method may follow a body in the same read, or be cut off by it. Where bodies end is for the parser to say, or a Content-Length
+    that it has read. A method of more than MAX_METHOD
+    bytes is refused by the parser.
+    """
+
+    __slots__ = ("_cuts", "_in_head", "_is_chunked", "_is_complete", "_last", "_rest", "body", "is_of_head", "method")
+
+    def __init__(self) -> None:
+        self.method = ""
+        self.body: StreamReader = EMPTY_PAYLOAD
+        """That of the last request whose head is complete."""
+        self.is_of_head = False
+        """Whether the last piece belongs to a head, or to the line ends before one."""
+        self._in_head = False
+        self._is_complete = False  # the head in which we are, whose message the parser has not made yet
+        self._last = b""  # the last bytes that were taken: an end may begin in them
+        self._rest = 0  # bytes of the body, if its length is known
+        self._is_chunked = False
+        self._cuts = 0
+
+    @property
+    def is_at_start(self) -> bool:
+        """Whether the next byte begins a head."""
+        return not self._in_head and not self._rest and self.body.is_eof()
+
+    def take(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """(The next piece for the parser, where the one after it begins) of data from a position on.
+
+        No piece: the parser, or the client, has to go on first.
+        """
+        self.is_of_head = self.body.is_eof() and not self._rest
+        if self._rest:
+            piece = data[at : at + self._rest]
+            self._rest -= len(piece)
+            return piece, at + len(piece)
+        if self._is_complete:
+            return b"", at
+        if not self.body.is_eof():
+            return self._up_to_end(data, at) if self._is_chunked else (b"", at)
+        if self._in_head:
+            return self._head(data, at)
+        if data[at] in b"\r\n":  # which the parser ignores before a head
+            end = at + len(data[at:]) - len(data[at:].lstrip(b"\r\n"))
+            return data[at:end], end
+        if _is_cut(data[at : at + MAX_METHOD + 1]):
+            return b"", at
+        self._in_head, self._last = True, b""  # an end must not begin in the body before
+        piece, end = self._head(data, at)
+        self.method, piece = _replaced(piece)
+        return piece, end
+
+    def _head(self, data: bytes, at: int) -> tuple[bytes, int]:
+        piece, end = self._up_to_end(data, at)
+        self._is_complete = self._last == END_OF_HEAD
+        return piece, end
+
+    def _up_to_end(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """The piece up to the next empty line, which may have begun in the last one."""
+        begun = self._last[-3:]
+        across = (begun + data[at : at + 3]).find(END_OF_HEAD)
+        found = data.find(END_OF_HEAD, at) if across < 0 else at + across - len(begun)
+        is_found = max(across, found) >= 0 and self._cuts <= _MAX_CHUNKED
+        piece = data[at : found + len(END_OF_HEAD)] if is_found else data[at:]
+        self._cuts += self._is_chunked
+        self._last = (
+            (begun + piece)[-len(END_OF_HEAD) :] if len(piece) < len(END_OF_HEAD) else piece[-len(END_OF_HEAD) :]
+        )
+        return piece, at + len(piece)
+
+    def begin_read(self) -> None:
+        self._cuts = 0
+
+    def whole_head(self) -> None:
+        """The next piece is a whole head, which was not taken."""
+        self._in_head = self._is_complete = self.is_of_head = True
+
+    def go_on(self) -> None:
+        """The parser is not paused, but has made no message: the head goes on, as the preface of HTTP/2 does."""
+        self._is_complete = False
+
+    def message(self, head: RawRequestMessage, body: StreamReader) -> str:
+        """The parser has made a message: the method that it really has."""
+        self._in_head = self._is_complete = False
+        self.body, self._rest, self._is_chunked, self._last = body, 0, False, b""
+        if body is not EMPTY_PAYLOAD:
+            self._is_chunked = head.chunked
+            self._rest = 0 if head.chunked else int(head.headers.get("Content-Length", 0)) - body.total_bytes
+        method, self.method = self.method, ""  # that of the next head is its own
+        return method or head.method

@@ -25,8 +25,7 @@ from noxu.features import Features
 from noxu.http import negotiation, options
 from noxu.http.negotiation import Accepted, Representations
 from noxu.http.options import ListOptions
-from noxu.http.received import Received, read_body
-from noxu.http.request import NO_RESOURCE, Query, RequestInfo, first, selected_name
+from noxu.http.request import NO_RESOURCE, Query, Received, RequestInfo, first, read_body, selected_name
 from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
 from noxu.registry.draft import (
     NO_BODY,

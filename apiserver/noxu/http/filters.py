@@ -42,12 +42,12 @@ from noxu.api.errors import ApiError, internal_error
 from noxu.api.names import is_loopback, is_origin_of, split_host
 from noxu.config import DEFAULT_REQUESTS, MAX_IN_FLIGHT, MAX_MUTATING_IN_FLIGHT, REQUEST_TIMEOUT, Requests
 from noxu.crd import types as crd_types
-from noxu.http import auditing, received
+from noxu.http import auditing
 from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Unsent
 from noxu.http.exchange import Exchange, InFlightLimit, attributes_of
 from noxu.http.options import request_timeout
-from noxu.http.request import first, is_long_running, parse_target
+from noxu.http.request import first, head_error, is_long_running, parse_target
 from noxu.http.traces import HEADER, Traces, is_requested
 from noxu.observability.health import ENDPOINTS
 from noxu.registry import access
@@ -84,11 +84,11 @@ class ParseTarget(RequestFilter):
 
     def enter(self, exchange: Exchange) -> None:
         request = exchange.request
-        refusal = received.refusal(request)
-        if refusal is not None:
+        refused = head_error(request)
+        if refused is not None:
             request.version = HttpVersion11  # of the answer, like Go's, whatever version the request has
             exchange.headers.append(("Connection", "close"))
-            raise refusal
+            raise refused
         exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
         exchange.is_long_running = is_long_running(exchange.info)
         exchange.host = host or request.headers.get("Host", "")

@@ -27,9 +27,9 @@ from noxu.registry.draft import (
     Written,
 )
 from noxu.registry.offload import offload
-from noxu.registry.reader import key_of, list_entries
+from noxu.registry.reader import list_entries
 from noxu.registry.resource import APPLY_PATCHES, Resource
-from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, render
+from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, key_of, render
 from noxu.values import Object
 
 Handler = Callable[[Exchange], Awaitable[Answer]]

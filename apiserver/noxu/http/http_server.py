@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from noxu.http.clients import Clients
 from noxu.http.connection import Connection
-from noxu.http.received import Received
+from noxu.http.request import Received
 from noxu.registry.offload import imported
 
 if TYPE_CHECKING:

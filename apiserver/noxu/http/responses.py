@@ -19,8 +19,7 @@ from noxu.go import cbor_writer
 from noxu.http import negotiation
 from noxu.http.answer import Answer, text_answer
 from noxu.http.negotiation import CBOR, JSON, PLAIN, PROTOBUF, YAML, Accepted
-from noxu.http.received import Received
-from noxu.http.request import first, parse_query, split_target
+from noxu.http.request import Received, first, parse_query, split_target
 from noxu.kinds import scheme
 from noxu.registry.offload import offload
 from noxu.registry.reader import Listing

@@ -30,7 +30,7 @@ from multidict import CIMultiDict
 
 from noxu.http.answer import Answer
 from noxu.http.connection import Connection
-from noxu.http.received import Received
+from noxu.http.request import Received
 from noxu.security.credentials import PROTOCOL_PREFIX, subprotocols
 
 MAX_MESSAGE: Final = 4096  # bytes; messages from clients are ignored

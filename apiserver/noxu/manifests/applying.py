@@ -29,9 +29,8 @@ from noxu.control_plane import ControlPlane
 from noxu.manifests.documents import Document
 from noxu.manifests.loading import MANAGER, name_of, namespace_of, resource_of, write
 from noxu.registry.draft import ENCODED, Action, Body, Options, WriteRequest, Written
-from noxu.registry.reader import key_of
 from noxu.registry.resource import DEFINITION, Resource
-from noxu.registry.stored_object import object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Json, Object, equal
 
 if TYPE_CHECKING:

@@ -36,9 +36,8 @@ from noxu.manifests.wording import plain, without_rule
 from noxu.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.persistence import attempt_again
-from noxu.registry.reader import key_of
 from noxu.registry.resource import DEFINITION, Resource, prepared
-from noxu.registry.stored_object import StoredObject, object_at
+from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.registry.trace import Trace
 from noxu.values import Object
 from noxu_storage.types import Key

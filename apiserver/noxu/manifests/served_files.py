@@ -25,7 +25,7 @@ from noxu.manifests import documents as manifests
 from noxu.manifests import loading
 from noxu.manifests.applying import Applying
 from noxu.manifests.documents import Document, Read
-from noxu.registry.reader import key_of
+from noxu.registry.stored_object import key_of
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 

@@ -45,7 +45,7 @@ from noxu.api.errors import ApiError
 from noxu.containment import Contained, log_bug
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.resource import Resource
-from noxu.registry.storage_form import as_json, is_cbor, weight
+from noxu.registry.storage_form import CBOR, as_json, weight
 from noxu.registry.stored_object import StoredObject
 from noxu_storage.store import Store
 from noxu_storage.types import Batch, Compacted, Corrupt, Event, Key, KeyValue, Page, Prefix, Revision
@@ -311,7 +311,7 @@ class Collection:
             old = StoredObject(key, event.previous.value, event.previous.revision)
         entry = None
         if event.value is not None:
-            if expected is not None and expected.written == event.value:
+            if expected is not None and (expected.stored is event.value or expected.written == event.value):
                 # the writer's own entry, rendered; it is answered with the same bytes
                 entry, entry.revision = expected, event.revision
             else:
@@ -460,7 +460,7 @@ class WatchCache:
         large = [
             event
             for event in batch.events
-            if event.value is not None and len(event.value) > LOOP_LIMIT and is_cbor(event.value)
+            if event.value is not None and len(event.value) > LOOP_LIMIT and event.value.startswith(CBOR)
             if event.key not in expected or expected[event.key].written != event.value
         ]
         if not large:
@@ -513,7 +513,7 @@ class WatchCache:
 
     def _as_expected(self, event: Event) -> Event:
         """The event, with JSON instead of CBOR if its writer has prepared it."""
-        if event.value is None or not is_cbor(event.value):
+        if event.value is None or not event.value.startswith(CBOR):
             return event
         expected = self.expected.get(event.key)
         return event if expected is None or expected.written != event.value else event._replace(value=expected.stored)

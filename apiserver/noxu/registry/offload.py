@@ -32,12 +32,10 @@ from types import ModuleType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from noxu.cpu_budget import limited_by
-from noxu.registry.turns import SLICE, TURNS, LoopBudget, LoopBudgetExceeded, Piece, ThreadBudget, loop_seconds
+from noxu.registry.turns import SLICE, TURNS, LoopBudget, LoopBudgetExceeded, Piece, ThreadBudget, loop_turn
 
 LOOP_LIMIT: Final = 16 * 1024  # bytes of JSON
 _BRIEF: Final = 1024  # bytes
-PAUSE: Final = 5  # iterations of the event loop after one that was used up: a short request takes so many
-MAX_ITERATIONS: Final = 5000  # of the event loop, for which work waits while others use them up
 MEDIUM: Final = 256 * 1024  # bytes
 MEDIUM_ROOM: Final = 4 * 1024 * 1024  # bytes of medium requests that are decoded at the same time
 SLOTS: Final = 4  # larger requests that are decoded at the same time
@@ -94,40 +92,6 @@ def _close(result: Future[Any]) -> None:
     for each in value if isinstance(value, tuple) else (value,):
         if asyncio.iscoroutine(each):
             each.close()
-
-
-class _LoopTurn:
-    """The processor time that work with a budget has taken in this iteration of the event loop.
-
-    Many requests that arrive together, each of which may take MAX_LOOP_SECONDS, share one iteration. The PAUSE iterations
-    after it belong to others, so that a short request waits for one of them, not for one at each of its steps.
-    """
-
-    is_over = False
-    """There is no time for more work in this iteration."""
-    _spent = 0.0
-
-    async def free(self) -> None:
-        """Return when there is time for more work in this iteration; after MAX_ITERATIONS in any case."""
-        for _ in range(MAX_ITERATIONS):
-            if not self.is_over:
-                return
-            await asyncio.sleep(0)
-
-    def spend(self, seconds: float) -> None:
-        """Account for work that was done in this iteration."""
-        self._spent += seconds  # no lock: only the loop spends
-        self.is_over = self._spent > loop_seconds() / 2
-        asyncio.get_running_loop().call_soon(self._end, PAUSE)
-
-    def _end(self, pause: int) -> None:
-        if self.is_over and pause:
-            asyncio.get_running_loop().call_soon(self._end, pause - 1)
-            return
-        self._spent, self.is_over = 0.0, False
-
-
-loop_turn: Final = _LoopTurn()
 
 
 async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

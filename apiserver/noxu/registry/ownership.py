@@ -12,7 +12,7 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.apply.fieldset import ANY, FieldSet, Path, field, of
 from noxu.apply.manager import update
-from noxu.apply.tracker import TRACKER, Tracker, path_of, relabel, to_scale, unchanged
+from noxu.apply.tracker import TRACKER, Tracker, path_of, relabel, to_scale
 from noxu.apply.types import Type, is_implied_by, of_schema, of_struct
 from noxu.crd import types
 from noxu.go.structs import zero
@@ -128,7 +128,7 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
         empty={} if struct is None else zero(struct),
         custom=struct is None,
         implied=struct is None and resource.schema is not None and is_implied_by(resource.schema),
-        written=unchanged if struct is None else resource.codec.written,
+        written=None if struct is None else resource.codec.written,
         created=types.written_without_versions if resource.type is DEFINITION else None,
         recurring=versions.recurring,
     )

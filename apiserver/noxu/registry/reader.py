@@ -18,7 +18,6 @@ import base64
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
-from sys import intern
 from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec, errors
@@ -30,7 +29,7 @@ from noxu.registry.conversion.converters import entries_at, entry_at
 from noxu.registry.offload import offload
 from noxu.registry.resource import BUILT_IN, Resource
 from noxu.registry.storage_form import BUILT_IN_PATHS
-from noxu.registry.stored_object import StoredObject, fields_of, packed_labels
+from noxu.registry.stored_object import StoredObject, fields_of, key_of, packed_labels
 from noxu.values import Json
 from noxu_storage.store import Store
 from noxu_storage.types import Compacted, FutureRevision, Key, Prefix, Revision
@@ -87,12 +86,6 @@ def _why_corrupt(resource: Resource, key: Key, revision: Revision) -> str:
 
 _COMPONENTS: Final = Qualified("", "componentstatuses")
 BLOCK_TIMEOUT: Final = 3.0  # seconds that a request for a future revision waits; upstream's blockTimeout
-
-
-def key_of(resource: Resource, namespace: str, name: str) -> Key:
-    """The key of an object. Keys sort as upstream's `/namespace/name`, so the partition ends with the slash."""
-    # interned: one text for all keys of a namespace
-    return Key(resource.collection, intern(f"{namespace}/") if namespace else "", name)
 
 
 class Reader:

@@ -34,17 +34,14 @@ from noxu.kinds import scheme
 from noxu.values import Object
 from noxu_storage.types import Key, KeyValue
 
-_SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
-
-
-def is_cbor(stored: bytes) -> bool:
-    return stored.startswith(_SELF_DESCRIBED)
+CBOR: Final = b"\xd9\xd9\xf7"
+"""The first bytes of an object that is stored as CBOR, and of no JSON: the tag of self-described CBOR."""
 
 
 def as_json(stored: bytes) -> bytes:
     """The JSON of a stored object, with sorted keys if it is stored as CBOR. Malformed CBOR is returned unchanged: like
     malformed JSON, it fails when the object is read."""
-    if not is_cbor(stored):
+    if not stored.startswith(CBOR):
         return stored
     try:
         value = cbor.read(stored)
@@ -60,7 +57,7 @@ def as_cbor(value: Object) -> bytes:
 
 def weight(stored: Iterable[bytes | None]) -> int:
     """The number of bytes to decode before stored values are JSON."""
-    return sum([len(value) for value in stored if value is not None and is_cbor(value)])
+    return sum([len(value) for value in stored if value is not None and value.startswith(CBOR)])
 
 
 # -- the names of collections -----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from sys import intern
 from typing import Final
 
 from noxu.api import codec, errors
@@ -38,12 +39,18 @@ from noxu.go.structs import json_type
 from noxu.go.text import go_type
 from noxu.registry import storage_form
 from noxu.registry.resource import BUILT_IN, DEFINITION, Rendering, Resource, Versions
-from noxu.registry.storage_form import as_json, is_cbor
+from noxu.registry.storage_form import CBOR, as_json
 from noxu.values import Json, Object
 from noxu_storage.types import Key, Revision
 
 NOT_RENDERED: Final = Rendering()
 _MAX_RENDERINGS: Final = 1_024  # that entries of a resource share
+
+
+def key_of(resource: Resource, namespace: str, name: str) -> Key:
+    """The key of an object. Keys sort as upstream's `/namespace/name`, so the partition ends with the slash."""
+    # interned: one text for all keys of a namespace
+    return Key(resource.collection, intern(f"{namespace}/") if namespace else "", name)
 
 
 class StoredObject:
@@ -70,7 +77,7 @@ class StoredObject:
     def __init__(self, key: Key, stored: bytes, revision: Revision) -> None:
         """`stored` may be CBOR."""
         self.key = key
-        self.is_cbor = is_cbor(stored)
+        self.is_cbor = stored.startswith(CBOR)
         self.stored = as_json(stored) if self.is_cbor else stored
         self.cbor: bytes | None = None
         self.decoded: Object | None = None
@@ -378,8 +385,8 @@ def render(entry: StoredObject, versions: Versions) -> Rendering:
 
     Raises ApiError if that version no longer exists, or the entry cannot be decoded.
     """
-    rendering = entry.rendering
-    return rendering if versions.has(rendering.resource) else _rendered(entry, versions)[0]
+    rendering, own = entry.rendering, entry.rendering.resource
+    return rendering if own is not None and own.versions is versions else _rendered(entry, versions)[0]
 
 
 def _rendered(entry: StoredObject, versions: Versions) -> tuple[Rendering, Object]:
@@ -530,7 +537,9 @@ _sets: Final[dict[str, str]] = {}
 
 def _shared(labels: dict[str, str] | None) -> dict[str, str] | str:
     """Packed labels. Those that many objects have are kept once."""
-    packed = pack(labels or {})
+    if not labels:
+        return ""  # as `pack` would: most objects have none
+    packed = pack(labels)
     if not isinstance(packed, str):
         return packed
     if len(_sets) >= _MAX_SHARED:

@@ -24,6 +24,7 @@ The limits are on processor time of the thread, not wall time, so the load of th
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -44,6 +45,8 @@ T = TypeVar("T")
 
 THREADS: Final = 2
 SLICE: Final = 0.02  # seconds of processor time
+PAUSE: Final = 5  # iterations of the event loop after one that was used up: a short request takes so many
+MAX_ITERATIONS: Final = 5000  # of the event loop, for which work waits while others use them up
 MAX_PARKED: Final = 256  # pieces that wait in a thread of their own; beyond that a piece keeps its turn
 
 CLIENT: Final[ContextVar[Hashable]] = ContextVar("client", default=None)
@@ -318,6 +321,40 @@ class LoopBudget(_Budget):
         """Raise LoopBudgetExceeded unless a thread has imported it: while it does, the module is in `sys.modules` already."""
         if (module, name) not in _imported:
             raise LoopBudgetExceeded
+
+
+class _LoopTurn:
+    """The processor time that work with a budget has taken in this iteration of the event loop.
+
+    Many requests that arrive together, each of which may take MAX_LOOP_SECONDS, share one iteration. The PAUSE iterations
+    after it belong to others, so that a short request waits for one of them, not for one at each of its steps.
+    """
+
+    is_over = False
+    """There is no time for more work in this iteration."""
+    _spent = 0.0
+
+    async def free(self) -> None:
+        """Return when there is time for more work in this iteration; after MAX_ITERATIONS in any case."""
+        for _ in range(MAX_ITERATIONS):
+            if not self.is_over:
+                return
+            await asyncio.sleep(0)
+
+    def spend(self, seconds: float) -> None:
+        """Account for work that was done in this iteration."""
+        self._spent += seconds  # no lock: only the loop spends
+        self.is_over = self._spent > loop_seconds() / 2
+        asyncio.get_running_loop().call_soon(self._end, PAUSE)
+
+    def _end(self, pause: int) -> None:
+        if self.is_over and pause:
+            asyncio.get_running_loop().call_soon(self._end, pause - 1)
+            return
+        self._spent, self.is_over = 0.0, False
+
+
+loop_turn: Final = _LoopTurn()
 
 
 def _nothing() -> None: ...

@@ -37,76 +37,6 @@ MAX_COMPILED_AT_ONCE: Final = 64
 """Nodes that are compiled for one object, in some ten milliseconds; the next objects continue."""
 
 
-class Compiled:
-    """The fast path of one schema, compiled as far as values have needed it."""
-
-    __slots__ = ("_accepts", "_accepts_change", "_accepts_status", "_functions", "_warm_up", "is_complete")
-
-    def __init__(self, schema: Structural, *, warm_up: int = WARM_UP) -> None:
-        self._functions = functions = _Functions()
-        status = schema.properties.get("status")
-        body = _body(schema)
-        self._accepts = functions.entry(functions.function(body))
-        self._accepts_change = functions.entry(functions.change(body))
-        self._accepts_status = is_anything if status is None else functions.entry(functions.function(status))
-        complete = _completeness(schema)
-        completeness = _Functions()  # whose conditions do not say what is accepted
-        self.is_complete = None if complete is None else completeness.entry(completeness.function(complete))
-        """Whether an accepted object is valid as a whole, now that its metadata is what will be stored; None: it is."""
-        self._warm_up = warm_up
-
-    def accepts(self, value: Object, old: Object | None = None) -> bool:
-        """Fill in the defaults of a whole object, in place; whether it is clean apart from its metadata.
-
-        `old` is an object that has been accepted. Parts that the two share in the same places are not checked again.
-        """
-        if self._warm_up:
-            self._warm_up -= 1
-            return False
-        self._functions.left = MAX_COMPILED_AT_ONCE
-        self._functions.room_left[0] = MAX_ADDED
-        return self._accepts(value) if old is None else self._accepts_change(value, old)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether no accepted object has floats, or different values in the same place that are equal in Python.
-
-        So of two accepted objects, parts that are equal in Python (where 1, 1.0 and True are) are equal, apart from metadata.
-        It is known of the nodes that values have reached; it becomes False before the first such value is accepted.
-        """
-        return self._functions.is_exact
-
-    def accepts_status(self, status: Json) -> bool:
-        """The same for the status alone, after the object has been accepted."""
-        return self._accepts_status(status)
-
-
-def _body(schema: Structural) -> Structural:
-    """The root without metadata, and without keywords about all fields together."""
-    metadata = schema.properties.get("metadata", ANYTHING)
-    has_defaults = any(node.default is not MISSING for node in (metadata, *metadata.properties.values()))
-    return Structural(
-        type="object",
-        properties={
-            **dict.fromkeys(META, IDENTITY),
-            **schema.properties,
-            "metadata": NOTHING if has_defaults else IDENTITY,
-        },
-        additional_properties=schema.additional_properties,
-        preserve_unknown_fields=schema.preserve_unknown_fields,
-    )
-
-
-def _completeness(schema: Structural) -> Structural | None:
-    """The rest of the root, None if it has no conditions."""
-    metadata = schema.properties.get("metadata")
-    silent = metadata is None or (metadata.validation is NO_VALIDATION and not metadata.properties)
-    if silent and schema.validation is NO_VALIDATION:
-        return None
-    properties = {} if metadata is None else {"metadata": replace(metadata, preserve_unknown_fields=True)}
-    return Structural(type="object", properties=properties, preserve_unknown_fields=True, validation=schema.validation)
-
-
 class _Functions:
     """The functions generated for a schema. Their globals are each other, and constants."""
 
@@ -117,6 +47,11 @@ class _Functions:
         self._numbers = count()
         self.left = MAX_COMPILED_AT_ONCE
         self.is_exact = True
+        """Whether no accepted object has floats, or different values in the same place that are equal in Python.
+
+        So of two accepted objects, parts that are equal in Python (where 1, 1.0 and True are) are equal, apart from metadata.
+        It is known of the nodes that values have reached; it becomes False before the first such value is accepted.
+        """
 
     def entry(self, name: str) -> Callable[..., bool]:
         """The function of that name, for callers outside of the generated source."""
@@ -174,3 +109,64 @@ class _Functions:
         scope: dict[str, Callable[..., bool]] = {}
         exec(compile(text, "<schema>", "exec"), self._globals, scope)  # noqa: S102 - written by `conditions`, with names as literals
         return scope["accepts"]
+
+
+class Compiled(_Functions):
+    """The fast path of one schema, compiled as far as values have needed it."""
+
+    __slots__ = ("_accepts", "_accepts_change", "_accepts_status", "_warm_up", "is_complete")
+
+    def __init__(self, schema: Structural, *, warm_up: int = WARM_UP) -> None:
+        super().__init__()
+        status = schema.properties.get("status")
+        body = _body(schema)
+        self._accepts = self.entry(self.function(body))
+        self._accepts_change = self.entry(self.change(body))
+        self._accepts_status = is_anything if status is None else self.entry(self.function(status))
+        complete = _completeness(schema)
+        completeness = _Functions()  # whose conditions do not say what is accepted
+        self.is_complete = None if complete is None else completeness.entry(completeness.function(complete))
+        """Whether an accepted object is valid as a whole, now that its metadata is what will be stored; None: it is."""
+        self._warm_up = warm_up
+
+    def accepts(self, value: Object, old: Object | None = None) -> bool:
+        """Fill in the defaults of a whole object, in place; whether it is clean apart from its metadata.
+
+        `old` is an object that has been accepted. Parts that the two share in the same places are not checked again.
+        """
+        if self._warm_up:
+            self._warm_up -= 1
+            return False
+        self.left = MAX_COMPILED_AT_ONCE
+        self.room_left[0] = MAX_ADDED
+        return self._accepts(value) if old is None else self._accepts_change(value, old)
+
+    def accepts_status(self, status: Json) -> bool:
+        """The same for the status alone, after the object has been accepted."""
+        return self._accepts_status(status)
+
+
+def _body(schema: Structural) -> Structural:
+    """The root without metadata, and without keywords about all fields together."""
+    metadata = schema.properties.get("metadata", ANYTHING)
+    has_defaults = any(node.default is not MISSING for node in (metadata, *metadata.properties.values()))
+    return Structural(
+        type="object",
+        properties={
+            **dict.fromkeys(META, IDENTITY),
+            **schema.properties,
+            "metadata": NOTHING if has_defaults else IDENTITY,
+        },
+        additional_properties=schema.additional_properties,
+        preserve_unknown_fields=schema.preserve_unknown_fields,
+    )
+
+
+def _completeness(schema: Structural) -> Structural | None:
+    """The rest of the root, None if it has no conditions."""
+    metadata = schema.properties.get("metadata")
+    silent = metadata is None or (metadata.validation is NO_VALIDATION and not metadata.properties)
+    if silent and schema.validation is NO_VALIDATION:
+        return None
+    properties = {} if metadata is None else {"metadata": replace(metadata, preserve_unknown_fields=True)}
+    return Structural(type="object", properties=properties, preserve_unknown_fields=True, validation=schema.validation)

@@ -22,10 +22,10 @@ from noxu.config import DEFAULT_ISSUER
 from noxu.go.text import quote_list
 from noxu.go.time import unix_nanos
 from noxu.identifiers import new_uuid
-from noxu.registry.reader import Reader, key_of
+from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.stored_object import StoredObject
+from noxu.registry.stored_object import StoredObject, key_of
 from noxu.security import claims as of_tokens
 from noxu.security.claims import LEGACY_ISSUER, Reference, TokenClaims
 from noxu.security.credentials import Disputable, Identity, Rejected, Token, Unloaded

@@ -16,8 +16,8 @@ from noxu.features import check_name
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError
 from noxu.registry import explain
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
+from noxu.registry.stored_object import key_of
 from noxu.testing import addresses, calls
 from noxu.testing.addresses import Address
 from noxu.testing.calls import AnsweredCall

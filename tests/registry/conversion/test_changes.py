@@ -11,9 +11,8 @@ from noxu.api.errors import plain_error
 from noxu.registry.cache import Change
 from noxu.registry.conversion import converters
 from noxu.registry.conversion.converters import changes_before_failure
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Converted, Resource, Versions
-from noxu.registry.stored_object import StoredObject, new_entry
+from noxu.registry.stored_object import StoredObject, key_of, new_entry
 from noxu.values import Object
 from tests.registry.world import GROUP, version, widget, widgets
 

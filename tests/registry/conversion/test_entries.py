@@ -11,9 +11,8 @@ import pytest
 from noxu.api.errors import ApiError, plain_error
 from noxu.registry.conversion import converters as conversion
 from noxu.registry.conversion.converters import at_storage_version, entries_at, entries_before_failure, entry_at
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Converted, Resource, Versions
-from noxu.registry.stored_object import StoredObject, new_entry, object_at
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at
 from noxu.values import Object
 from tests.registry.world import GROUP, version, widget, widgets
 

@@ -28,9 +28,8 @@ from noxu.admission.builtin.usage import (
 from noxu.api import errors
 from noxu.go.quantity import compare, sign
 from noxu.registry.ownership import update_status
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, new_entry, object_at
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, object_at
 from noxu.values import Object
 
 MANAGER: Final = "kube-apiserver"

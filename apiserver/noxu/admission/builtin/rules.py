@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from noxu.registry import reader
-from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import object_at
+from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.field import FieldError
 from noxu.registry.draft import SUCCESS, Draft
-from noxu.registry.reader import key_of, storage_error
+from noxu.registry.reader import storage_error
+from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import pods
 from noxu.values import Object
 

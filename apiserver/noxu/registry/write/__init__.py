@@ -35,11 +35,11 @@ from noxu.registry.draft import (
     WriteRequest,
     Written,
 )
-from noxu.registry.offload import LOOP_LIMIT, loop_turn, offload
+from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.persistence import attempt_again
 from noxu.registry.resource import prepared
 from noxu.registry.trace import Trace
-from noxu.registry.turns import LoopBudget, LoopBudgetExceeded
+from noxu.registry.turns import LoopBudget, LoopBudgetExceeded, loop_turn
 from noxu.registry.write import arrive, decide, scale, store
 
 _ARRIVE: Final[tuple[Stage, ...]] = (

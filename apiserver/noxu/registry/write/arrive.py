@@ -43,8 +43,8 @@ from noxu.registry.draft import (
 )
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.patch import ObjectPatch, invalid_patch, read_configuration
-from noxu.registry.reader import key_of, storage_error
-from noxu.registry.stored_object import StoredObject, is_valid, object_at, shared_object_at
+from noxu.registry.reader import storage_error
+from noxu.registry.stored_object import StoredObject, is_valid, key_of, object_at, shared_object_at
 from noxu.values import Object, copy, sorted_copy
 
 # -- the body -----------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def find(draft: Draft) -> Awaitable[None] | None:
     Waits if the collection is not loaded, the object is large, or a webhook converts it.
     """
     check_path_name(draft.request.name)
-    collection = draft.environment.reader.loaded(draft.resource)
+    collection = draft.environment.reader.cache.collections.get(draft.resource.collection)
     return _load_and_find(draft) if collection is None else _find_in(collection, draft)
 
 

@@ -25,8 +25,7 @@ from noxu.kinds.kind import Propagation
 from noxu.registry import ownership, strategies
 from noxu.registry.draft import UNKNOWN, Chosen, Draft, NewScale, Written
 from noxu.registry.patch import ObjectPatch
-from noxu.registry.reader import key_of
-from noxu.registry.stored_object import is_valid
+from noxu.registry.stored_object import is_valid, key_of
 from noxu.registry.strategies import STRATEGIES, Grace, finalization_of
 from noxu.registry.write.arrive import default, form_of, metadata_of, put_into_namespace, read_body, separate
 from noxu.values import Json, Object, copy

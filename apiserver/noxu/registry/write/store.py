@@ -28,10 +28,10 @@ from noxu.registry.draft import (
     Written,
 )
 from noxu.registry.offload import offload
-from noxu.registry.reader import Follower, key_of, storage_key, unreadable
+from noxu.registry.reader import Follower, storage_key, unreadable
 from noxu.registry.resource import Resource
 from noxu.registry.storage_form import as_json
-from noxu.registry.stored_object import StoredObject, new_entry, render
+from noxu.registry.stored_object import StoredObject, key_of, new_entry, render
 from noxu.registry.strategies import finalization_of
 from noxu.registry.write.decide import terminating
 from noxu.values import Object
