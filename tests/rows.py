@@ -91,7 +91,8 @@ def _named(arguments: list[str], table: Iterable[Any], ids: Ids, single: bool) -
             name = ids[index]
         if name is None:
             name = "-".join(_part(value, ids if callable(ids) else None) for value in values)
-        yield str(name), dict(zip(arguments, values, strict=True))
+        printable = str(name).encode(errors="backslashreplace").decode()  # a worker of pytest-xdist sends it
+        yield printable, dict(zip(arguments, values, strict=True))
 
 
 def _part(value: Any, part: Callable[[Any], Any] | None) -> str:

@@ -28,16 +28,26 @@ PROGRAM: Final = """if True:
 LATE: Final = {
     "lists of plug-ins": ("csv",),
     "requests": ("noxu.http.application", "noxu.http.handlers", "aiohttp.web_protocol"),
-    "writes": ("noxu.registry.write", "noxu.registry.strategies"),
+    "writes": ("noxu.registry.write", "noxu.registry.strategies", "noxu.registry.ownership"),
+    "writes that admission checks": ("noxu.admission.attributes",),
+    "tables": ("noxu.tables.table", "noxu.tables.printers"),
+    "OpenAPI": ("noxu.http.openapi", "noxu.discovery.openapi"),
     "WebSockets": ("noxu.http.websocket", "aiohttp.web_ws"),
     "calls of webhooks": ("aiohttp.client",),
     "conversion by webhooks": ("noxu.registry.conversion.review",),
-    "schemas": ("noxu.schema.compiled", "noxu.cel.program"),
+    "schemas": ("noxu.schema.structural", "noxu.schema.compiled", "noxu.registry.custom", "noxu.cel.program"),
     "quantities": ("decimal", "noxu.go.quantity", "noxu.admission.builtin.usage"),
     "protobuf": ("noxu.api.protobuf", "noxu.registry.etcd_built_in"),
     "certificates": ("cryptography",),
-    "manifests": ("noxu.manifests.loading", "noxu.go.yaml"),
-    "a file": ("sqlite3", "noxu_storage.sqlite"),
+    "tokens that are signed": ("jwt",),
+    "patterns": ("re2",),
+    "JSON patches": ("jsonpatch", "jsonpointer"),
+    "manifests": ("noxu.manifests.loading", "noxu.go.yaml", "yaml"),
+    "metrics": ("prometheus_client", "noxu.observability.metrics"),
+    "an access log or an audit log": ("noxu.http.metrics", "noxu.observability.audit_output"),
+    "a file": ("sqlite3", "aiosqlite", "noxu_storage.sqlite"),
+    "etcd": ("grpc", "google.protobuf", "noxu_storage.etcd", "noxu.registry.etcd_layout"),
+    "progress on a terminal": ("rich",),
 }
 FIRST: Final = """if True:
     import asyncio, json, sys, threading
@@ -118,3 +128,13 @@ def imported() -> frozenset[str]:
 def test_what_serves_something_else_is_imported_with_it(imported: frozenset[str], modules: tuple[str, ...]) -> None:
     assert {"noxu.control_plane", "aiohttp.http_parser"} <= imported
     assert not imported.intersection(modules)
+
+
+OF_A_START: Final = {"aiohttp", "attr", "idna", "multidict", "noxu", "noxu_storage", "orjson", "propcache", "yarl"}
+"""The packages that a server imports when it starts. Another one is a decision: each takes milliseconds."""
+COMPILED: Final = "cython_runtime"  # a module that extensions in Cython make
+
+
+def test_a_start_imports_few_packages(imported: frozenset[str]) -> None:
+    packages = {module.partition(".")[0] for module in imported} - sys.stdlib_module_names - {COMPILED}
+    assert {package for package in packages if not package.startswith("_")} <= OF_A_START

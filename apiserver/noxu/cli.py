@@ -1,7 +1,7 @@
-"""The `noxu` command: what it can do, and how it is run.
+"""The `noxu` command: find the module of a subcommand, parse its arguments, and run it.
 
-The arguments of each command are in `noxu.arguments`, and what it does is in `noxu.commands`. Both
-modules are imported only for the command that is run.
+The arguments of each command are in `noxu.arguments`, its work is in `noxu.commands`. Both modules are imported only
+for the command that is run.
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -
 
     `own_process`: the process does nothing else, so the command may end it.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] == [COMPLETE]:
-        print("\n".join(candidates(given[1:])))  # for the scripts of `noxu completion`
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == [COMPLETE]:
+        print("\n".join(candidates(words[1:])))  # for the scripts of `noxu completion`
         return 0
-    if not given:
+    if not words:
         parser().print_help()
         return 0
-    name = given[0]
+    name = words[0]
     if name not in COMMANDS:
         top = parser()
-        top.parse_args(given)  # options such as --version, which exit, or an error
+        top.parse_args(words)  # options such as --version, which exit, or an error
         top.error("the first argument has to be a command or an option")  # a command after `--`, since Python 3.14
-    options = options_of(name, given[1:])
+    options = options_of(name, words[1:])
     options.own_process = own_process
     try:
         run = _runner(name)
@@ -103,10 +103,10 @@ def _runner(name: str) -> Callable[[argparse.Namespace], int]:
     return getattr(import_module(SHARED[name]), f"run_{suffix}")  # type: ignore[no-any-return]
 
 
-def options_of(name: str, given: Sequence[str]) -> argparse.Namespace:
+def options_of(name: str, words: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Invalid ones end the process with status 2."""
     command = parser_of(name)
-    options = command.parse_intermixed_args(given)
+    options = command.parse_intermixed_args(words)
     options.command = name
     complete = arguments_of(name).complete
     if complete is not None:

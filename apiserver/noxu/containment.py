@@ -1,4 +1,4 @@
-"""Contain bugs: what catches every Exception.
+"""Contain bugs: catch, log and remember every Exception.
 
 A bug in one request, one watch or one reconciliation must not end the server, and must not go unnoticed. Such work runs
 inside `Contained` (or `call_all`), which logs an exception with its traceback, keeps it in `error`, and does not propagate

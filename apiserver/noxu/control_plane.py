@@ -1,7 +1,7 @@
 """The control plane over a store: registry, admission and controllers, wired together. `server` adds HTTP.
 
-Reads, writes and the served resources are separate objects (`Reader`, `Writer`, `LiveResources`), and each part receives those that it
-needs. This is the only module that has all of them.
+Reads, writes and the served resources are separate objects (`Reader`, `Writer`, `LiveResources`), and each part
+receives those that it needs. This is the only module that has all of them.
 """
 
 from __future__ import annotations
@@ -300,11 +300,11 @@ def _signing_ca(seams: Seams) -> Callable[[], SigningCA]:
     """The CA that signs requests for certificates: the server's or, if it has none, one that is made when it is needed."""
 
     @cached
-    def made() -> SigningCA:
+    def authority() -> SigningCA:
         identity = new_authority(seams.clock.now).identity
         return SigningCA(identity.certificate, identity.key)
 
-    return seams.signing_ca or made
+    return seams.signing_ca or authority
 
 
 # -- controllers ------------------------------------------------------------------------------------------------------
@@ -441,7 +441,7 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
         if not is_new:
             await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
         elected = () if plane.election is None else plane.election.controllers
-        own = [each for each in plane.all_controllers if each not in elected]
+        own = [candidate for candidate in plane.all_controllers if candidate not in elected]
         if is_new:
             await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
         for controller in own:

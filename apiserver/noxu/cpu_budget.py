@@ -1,6 +1,6 @@
 """How a caller limits the processor time of pure work: validation, CEL, merging.
 
-What such work costs depends on more than the size of its input: a list of 500 integers against a schema with 5,000
+The cost of such work depends on more than the size of its input: a list of 500 integers against a schema with 5,000
 alternatives is 2.5 million checks. Pure code has no clock. A caller that wants a time limit sets a `CpuBudget` as the
 current one, and loops that multiply work account for it (`spend`). Without a budget, they do not stop.
 

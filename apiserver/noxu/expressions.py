@@ -1,4 +1,4 @@
-"""`expression`: what `re.compile` makes, when it is first used.
+"""`expression`: a regular expression that is compiled when it is first used.
 
 Compiling a pattern takes a tenth of a millisecond, and the modules that a server imports have more than a hundred, of which
 most servers use a few. An expression has the methods of `re.Pattern`; from its first use on they are those of the
@@ -31,8 +31,8 @@ else:
             if name not in _METHODS:
                 raise AttributeError(f"an expression has no attribute {name!r}")
             compiled = re.compile(self.pattern, self.flags)
-            for each in _METHODS:
-                setattr(self, each, getattr(compiled, each))
+            for method in _METHODS:
+                setattr(self, method, getattr(compiled, method))
             return getattr(compiled, name)
 
         def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What of a server is chosen by name, in the syntax of upstream's flags: features, admission plug-ins, modes of authorization.
+"""Features, admission plug-ins and modes of authorization by their names, in the syntax of upstream's flags.
 
 `--feature-gates A=true,B=false`: features that upstream has locked to their default have no gate, except those that its
 integration tests disable (with `--emulated-version`). Unknown gates are refused, because setting one would have no effect.
@@ -11,8 +11,8 @@ kube-apiserver has cannot be enabled; disabling them has no effect, so that the 
 
 `--authorization-mode` has the modes of pkg/kubeapiserver/authorizer/modes.
 
-A name that exists nowhere is an error when it is given, because what refers to it would never happen. The message has what is
-known instead, and which of it was probably meant.
+A name that does not exist is an error at once, because it would never have an effect. The message lists the names that
+exist, and the one that was probably meant.
 """
 
 from __future__ import annotations
@@ -144,13 +144,13 @@ def plugin_names(flags: Iterable[str]) -> list[str]:
         return []
     import csv  # the options are rarely given
 
-    found: list[str] = []
+    names: list[str] = []
     for flag in flags:
         try:
-            found += next(csv.reader(flag.splitlines(), strict=True), [])
+            names += next(csv.reader(flag.splitlines(), strict=True), [])
         except csv.Error as error:
             raise ValueError(f"invalid list of admission plug-ins {json.dumps(flag)}: {error}") from None
-    return found
+    return names
 
 
 def select_plugins(
@@ -194,15 +194,15 @@ _WITHOUT: Final = {
 
 def modes(lists: Iterable[str]) -> tuple[str, ...]:
     """The modes in comma-separated lists. Raises ValueError."""
-    found = tuple(mode for text in lists for mode in text.split(",") if text)
-    if not found:
+    items = tuple(mode for text in lists for mode in text.split(",") if text)
+    if not items:
         raise ValueError("at least one authorization-mode must be passed")
-    faults = [fault for mode in found if (fault := _fault_of_mode(mode))]
-    if len(set(found)) != len(found):
-        faults.append(f"authorization-mode {_quoted(found)} has mode specified more than once")
+    faults = [fault for mode in items if (fault := _fault_of_mode(mode))]
+    if len(set(items)) != len(items):
+        faults.append(f"authorization-mode {_quoted(items)} has mode specified more than once")
     if faults:
         raise ValueError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
-    return found
+    return items
 
 
 def _fault_of_mode(mode: str) -> str:
@@ -224,30 +224,30 @@ def _quoted(texts: Sequence[str]) -> str:
 _SHOWN: Final = 20  # names in a message
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, candidates: Iterable[str]) -> str:
     """The known name that is most similar to a name, whatever their case is; "" if none is."""
     from difflib import get_close_matches  # imported late: rarely needed
 
-    folded = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), folded, n=1)
-    return folded[found[0]] if found else ""
+    folded = {candidate.lower(): candidate for candidate in candidates}
+    matches = get_close_matches(name.lower(), folded, n=1)
+    return folded[matches[0]] if matches else ""
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def meant(name: str, candidates: Iterable[str]) -> str:
     """`; did you mean NAME?`, the end of a message; "" if no known name is similar."""
-    found = nearest(name, known)
-    return f"; did you mean {found}?" if found else ""
+    similar = nearest(name, candidates)
+    return f"; did you mean {similar}?" if similar else ""
 
 
-def check_name(name: str, known: Iterable[str], place: str) -> None:
+def check_name(name: str, accepted: Iterable[str], place: str) -> None:
     """Raises ValueError for an unknown name: `operations: "UPDAET" is none of CREATE, UPDATE, …; did you mean UPDATE?`."""
-    known = tuple(known)
-    if name not in known:
-        raise ValueError(f'{place}: "{name}" is none of {listed_names(known)}{meant(name, known)}')
+    accepted = tuple(accepted)
+    if name not in accepted:
+        raise ValueError(f'{place}: "{name}" is none of {listed_names(accepted)}{meant(name, accepted)}')
 
 
-def listed_names(known: Iterable[str]) -> str:
+def listed_names(listed: Iterable[str]) -> str:
     """Names for a message: all, or the first ones and how many there are besides."""
-    names = [name for name in known if name]
+    names = [name for name in listed if name]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

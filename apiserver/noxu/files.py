@@ -1,11 +1,11 @@
-"""Files that are written as a whole or not at all, files in use, directories that one process at a time changes; secrets.
+"""Write files as a whole or not at all, lock files and directories, and keep secrets to their owner.
 
 Locks are flock(2)'s: they end with the process, whatever ends that. Windows has none of them, nor modes of files.
 
-Secrets are keys, tokens, passwords, the store, the audit log. Only their owner should be able to read them. A file that an
-option names belongs to somebody else, who may have a reason: the log says once, at the start, that others may read or change
-it. A file that this server has made has mode 0600; one that was copied back with another mode is set right, and not used if
-that is impossible. A link leads to a file of somebody else.
+Secrets are keys, tokens, passwords, the store, the audit log. Only their owner should be able to read them. A file that
+an option names is not this server's to change: if others may read or change it, the log says so once, at the start. A
+file that this server has made has mode 0600; one that was copied back with another mode is set right, and not used if
+that is impossible. A link counts as a file that an option names.
 """
 
 from __future__ import annotations

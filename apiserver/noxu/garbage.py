@@ -1,8 +1,8 @@
 """When Python collects garbage: never while a process starts, seldom while it works, and not at its end.
 
-A collection visits all containers that are not frozen, and stops the thread. Hardly any of what a start makes is garbage:
-modules and stored objects live until the end of the process. Measured, in processor time: `noxu serve` until it is ready
-0.18 s instead of 0.21 (`python -m benchmarks.start`); `noxu validate` of 10,000 objects four fifths, and another eighth less
+A collection visits all containers that are not frozen, and stops the thread. A start makes hardly any garbage: modules
+and stored objects live until the end of the process. Measured, in processor time: `noxu serve` until it is ready 0.18 s
+instead of 0.21 (`python -m benchmarks.start`); `noxu validate` of 10,000 objects four fifths, and another eighth less
 because its memory is not freed at the end, object by object.
 """
 

@@ -38,11 +38,11 @@ class Family(NamedTuple):
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
     """The upper bounds of buckets, each a multiple of the one before (client_golang's ExponentialBuckets)."""
-    found = []
+    bounds = []
     for _ in range(count):
-        found.append(start)
+        bounds.append(start)
         start *= factor
-    return tuple(found)
+    return tuple(bounds)
 
 
 class Counter:
@@ -56,13 +56,13 @@ class Counter:
 
     def add(self, values: Labels, amount: float = 1) -> None:
         """Add to the number of these label values."""
-        found = self._values
-        if values in found:
-            found[values] += amount
+        sums = self._values
+        if values in sums:
+            sums[values] += amount
             return
-        if len(found) >= MAX_SERIES:
+        if len(sums) >= MAX_SERIES:
             values = (OTHER,) * len(values)
-        found[values] = found.get(values, 0) + amount
+        sums[values] = sums.get(values, 0) + amount
 
     def family(self) -> Family:
         return Family(self.name, "counter", self.help, self.labels, list(self._values.items()))
@@ -102,14 +102,14 @@ def merged(families: Sequence[Family]) -> Family:
     sums: dict[Labels, float | Sequence[float]] = {}
     for family in families:
         for values, number in family.numbers:
-            known = sums.get(values)
-            sums[values] = number if known is None else _sum(known, number)
+            total = sums.get(values)
+            sums[values] = number if total is None else _sum(total, number)
     return families[0]._replace(numbers=list(sums.items()))
 
 
-def _sum(one: float | Sequence[float], other: float | Sequence[float]) -> float | list[float]:
-    if isinstance(one, (int, float)) or isinstance(other, (int, float)):
-        assert isinstance(one, (int, float))
-        assert isinstance(other, (int, float))
-        return one + other
-    return [a + b for a, b in zip(one, other, strict=True)]
+def _sum(left: float | Sequence[float], right: float | Sequence[float]) -> float | list[float]:
+    if isinstance(left, (int, float)) or isinstance(right, (int, float)):
+        assert isinstance(left, (int, float))
+        assert isinstance(right, (int, float))
+        return left + right
+    return [a + b for a, b in zip(left, right, strict=True)]

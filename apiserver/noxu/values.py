@@ -1,4 +1,4 @@
-"""JSON values: what is decoded from requests and encoded into responses; how they are copied, compared and looked into.
+"""JSON values of requests and responses: copy them, compare them and look into them.
 
 Objects stay plain dicts all the way through the pipeline; `Any` is used for JSON values and nowhere else. Integers are
 int64, everything else numeric is a float (as upstream's sigs.k8s.io/json decodes them). Nothing here recurses: clients
@@ -77,9 +77,9 @@ def _copy_in_python(value: Json, copy_object: Callable[[Object], Object] = dict)
         container, rest = todo[-1]
         for key, item in rest:
             if isinstance(item, dict):
-                container[key] = made = copy_object(item)
-                if made:
-                    todo.append((made, iter(made.items())))
+                container[key] = copied = copy_object(item)
+                if copied:
+                    todo.append((copied, iter(copied.items())))
                     break
             elif isinstance(item, list):
                 container[key] = items = list(item)
@@ -125,9 +125,9 @@ def has_equal_json(left: Json, right: Json) -> bool:
     It is skipped above MAX_SORTED, too: other threads cannot run meanwhile, as they can while values are compared in Python.
     """
     try:
-        one, other = orjson.dumps(left), orjson.dumps(right)
-        if one == other or len(one) != len(other) or len(one) > MAX_SORTED:
-            return one == other
+        left_json, right_json = orjson.dumps(left), orjson.dumps(right)
+        if left_json == right_json or len(left_json) != len(right_json) or len(left_json) > MAX_SORTED:
+            return left_json == right_json
         return orjson.dumps(left, option=orjson.OPT_SORT_KEYS) == orjson.dumps(right, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError):  # too deep, or an integer that is too large (TypeError: JSONEncodeError)
         return False

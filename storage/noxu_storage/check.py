@@ -1,8 +1,8 @@
 """Verify a file: `noxu check FILE`. It reads and reports, and changes nothing.
 
 SQLite's own `integrity_check` verifies pages, and the index against the table. Then every row of the log is read: its
-checksum, the row that it replaced, whether a revision after the compacted one is missing, and whether compaction has
-removed what it should have. The file must not be in use. A copy, made together with its `-wal` file, can be checked.
+checksum, the row that it replaced, whether a revision after the compacted one is missing, and whether compaction was
+complete. The file must not be in use. A copy, made together with its `-wal` file, can be checked.
 """
 
 from __future__ import annotations

@@ -76,9 +76,9 @@ async def connect(path: Path, durability: Durability) -> tuple[aiosqlite.Connect
         raise open_error(path, error) from error
     try:
         await _prepare(connection, path, durability)
-        [found] = await connection.execute_fetchall(migrations.SELECT_WATERMARKS)
+        [marks] = await connection.execute_fetchall(migrations.SELECT_WATERMARKS)
         _remove_unfinished(path)
-        return connection, migrations.watermarks(str(path), *found)
+        return connection, migrations.watermarks(str(path), *marks)
     except BaseException as error:
         await disconnect(connection)
         if isinstance(error, SQLITE_ERRORS):
@@ -148,7 +148,7 @@ def create_directory(path: Path) -> None:
     owner may use it: values can be secrets. In a work tree Git ignores it. Raises OSError.
     """
     path = path.absolute()
-    missing = [each for each in (path, *path.parents) if not each.exists()]
+    missing = [directory for directory in (path, *path.parents) if not directory.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for created in reversed(missing):
         sync_directory(created.parent)
@@ -300,11 +300,11 @@ def key_range(prefix: Prefix, after: Key | None = None) -> tuple[str, list[Any]]
     ('collection = ? AND partition = ? AND revision <= ?', ['g/things', 'b/'])
     """
     columns = ("collection", "partition", "name")
-    given = [(column, value) for column, value in zip(columns, prefix, strict=False) if value is not None]
-    terms = [f"{column} = ?" for column, _ in given]
-    parameters: list[Any] = [value for _, value in given]
+    pairs = [(column, value) for column, value in zip(columns, prefix, strict=False) if value is not None]
+    terms = [f"{column} = ?" for column, _ in pairs]
+    parameters: list[Any] = [value for _, value in pairs]
     if after is not None:
-        fixed = 0 if prefix.collection is None else len(given)  # the number of leading columns that the prefix fixes
+        fixed = 0 if prefix.collection is None else len(pairs)  # the number of leading columns that the prefix fixes
         if after[:fixed] > prefix[:fixed]:
             terms.append("0")
         elif after[:fixed] == prefix[:fixed]:
@@ -376,7 +376,7 @@ def select_containing(number: int) -> str:
 
 def select_changes(prefix: Prefix) -> tuple[str, list[str]]:
     """The rows of a prefix between two revisions, each with the row that it replaced; and the first parameters."""
-    given = [
+    fixed = [
         (column, value) for column, value in zip(("collection", "partition"), prefix, strict=True) if value is not None
     ]
     names = COLUMNS.split(", ")
@@ -384,8 +384,8 @@ def select_changes(prefix: Prefix) -> tuple[str, list[str]]:
         f"""
     SELECT {", ".join(f"new.{name}" for name in names)}, {", ".join(f"old.{name}" for name in names)}
     FROM log new LEFT JOIN log old ON old.revision = new.previous
-    WHERE {"".join(f"+new.{column} = ? AND " for column, _ in given)}new.revision > ? AND new.revision <= ?
+    WHERE {"".join(f"+new.{column} = ? AND " for column, _ in fixed)}new.revision > ? AND new.revision <= ?
     ORDER BY new.revision
     """,  # `+` keeps SQLite from using the key index: the rows are read in the order of their revisions
-        [value for _, value in given],
+        [value for _, value in fixed],
     )

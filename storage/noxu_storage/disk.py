@@ -3,10 +3,10 @@
 **Durable.** On macOS fsync(2) leaves what it writes in the cache of the disk, which a power failure empties; F_FULLFSYNC writes
 that cache, too, on file systems that know it. SQLite does the same for the files of a store (`PRAGMA fullfsync`).
 
-**Room.** Who has filled a disk must be able to remove something. A file next to the store, `noxu.db-reserve`, occupies SIZE
-bytes while the store is open. When the disk is full it is given up, and only deletions use the room. There is room for
-everything again when a file of twice the size fits. File systems that compress, or copy on write, may not keep what they
-promise; and other programs may be faster.
+**Room.** Objects can be deleted when the disk is full. A file next to the store, `noxu.db-reserve`, occupies SIZE bytes
+while the store is open. When the disk is full it is given up, and only deletions use the room. There is room for
+everything again when a file of twice the size fits. File systems that compress, or copy on write, may not keep what
+they promise; and other programs may be faster.
 
 **Deleted.** A deleted file can still be read and written through open handles, but nothing finds it again: SQLite commits to
 it without an error. So the store keeps a handle of its own to the database and to its WAL, and looks at their link counts.

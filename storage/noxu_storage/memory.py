@@ -87,14 +87,14 @@ class _Collection:
     def change(self, event: Event) -> None:
         key, revision, value, previous = event
         state = event if previous is None else Event(key, revision, value, None)
-        known = self.histories.get(key)
-        if known is None:
+        history = self.histories.get(key)
+        if history is None:
             self.histories[key] = state
             self._order.append(key)
-        elif isinstance(known, list):
-            known.append(state)
+        elif isinstance(history, list):
+            history.append(state)
         else:
-            self.histories[key] = [known, state]
+            self.histories[key] = [history, state]
 
     def compact(self, key: Key, revision: Revision) -> None:
         history = self.histories.get(key)

@@ -3,12 +3,12 @@
 **Group commit.** Writes that arrive while one transaction is being committed form the next transaction. Callers are
 answered after COMMIT has returned; watches get the events just before. So concurrent writers wait for the disk together.
 
-**An error at COMMIT leaves the outcome unknown.** After a COMMIT that failed for lack of space or with an I/O error, the
-transaction may be there when the file is reopened (measured: in 72 of 400 runs). So its writers get `OutcomeUnknown`, and
-the file is reopened as after a crash. What it contains is made durable by a checkpoint (after a failed fsync, a second
-one proves nothing), then published; pending writes are checked again. An error before COMMIT is handled in the same way,
-but the outcome is known: `Unavailable`. While the disk accepts no writes, reads continue, and every RETRY_INTERVAL
-seconds the file is reopened.
+**An error at COMMIT leaves the outcome unknown.** After a COMMIT that failed for lack of space or with an I/O error,
+the transaction may be there when the file is reopened (measured: in 72 of 400 runs). So its writers get
+`OutcomeUnknown`, and the file is reopened as after a crash. Its content is made durable by a checkpoint (after a failed
+fsync, a second one proves nothing), then published; pending writes are checked again. An error before COMMIT is handled
+in the same way, but the outcome is known: `Unavailable`. While the disk accepts no writes, reads continue, and every
+RETRY_INTERVAL seconds the file is reopened.
 
 Reopening, with the log at revision 8 and a transaction of the revisions 9 and 10 whose COMMIT has failed:
 
@@ -193,13 +193,13 @@ class SqliteStore:
         """The intact current rows of a span of revisions whose value contains one of the texts."""
         sql = database.select_containing(len(texts))
         try:
-            found = await self._fetch(sql, [first, last, *texts, self._log.revision])
+            rows = await self._fetch(sql, [first, last, *texts, self._log.revision])
         except Corrupt:
-            found = []
+            rows = []
             for revision in range(first, last + 1):
                 with suppress(Corrupt):
-                    found += await self._fetch(sql, [revision, revision, *texts, self._log.revision])
-        return [row for row in found if intact(row)]
+                    rows += await self._fetch(sql, [revision, revision, *texts, self._log.revision])
+        return [row for row in rows if intact(row)]
 
     async def catch_up(self) -> None:
         self._require_open()
@@ -267,13 +267,13 @@ class SqliteStore:
 
     async def _one_by_one(self, condition: str, parameters: Sequence[Any], limit: int) -> Sequence[Row]:
         """Like `select_states`, for a part of the file that one query cannot read. An unreadable row is not intact."""
-        found: list[Row] = []
+        page: list[Row] = []
         for *key, revision, _ in await self._fetch(database.select_keys(condition), [*parameters, limit]):
             rows: Sequence[Row] = ()
             with suppress(Corrupt):
                 rows = await self._fetch(database.select_rows(1), [revision])
-            found += [(*key, *row[3:]) for row in rows or [(*key, revision, 0, -1, None)]]
-        return found
+            page += [(*key, *row[3:]) for row in rows or [(*key, revision, 0, -1, None)]]
+        return page
 
     async def _page(
         self, prefix: Prefix, revision: Revision, limit: int, after: Key | None
@@ -284,7 +284,7 @@ class SqliteStore:
             kept = None
         items: list[KeyValue] = []
         corrupt: dict[Key, Revision] = {}
-        known: dict[Key, Revision] = {}
+        revisions: dict[Key, Revision] = {}
         shared: dict[str, str] = {}  # nearly all keys have the same collection and partition
         while (size := min(PAGE_ROWS, limit - len(items) - len(corrupt)) if limit else PAGE_ROWS) > 0:
             condition, parameters = database.key_range(prefix, after)
@@ -297,7 +297,7 @@ class SqliteStore:
             for row in rows:
                 after = Key(shared.setdefault(row[0], row[0]), shared.setdefault(row[1], row[1]), row[2])
                 if kept is not None:
-                    known[after] = row[3]
+                    revisions[after] = row[3]
                 if intact(row):
                     items.append(KeyValue(after, row[6], row[3]))
                 elif all(isinstance(part, str) for part in after):
@@ -307,7 +307,7 @@ class SqliteStore:
             if len(rows) < size:
                 if kept is not None and revision == self._log.revision and not self._loading.locked():
                     # Nothing was published meanwhile, and nothing writes to a collection before its keys are known.
-                    self._keys.setdefault(kept, known)
+                    self._keys.setdefault(kept, revisions)
                 return Page(items, revision, 0), corrupt
         remaining = await self._count(prefix, revision, after)
         self._log.read_revision(revision)
@@ -369,11 +369,11 @@ class SqliteStore:
                 await self._load(key.collection)
                 continue
             pending = self._pending.newest(key)
-            found = keys.get(key, 0) if pending is None else pending.resulting_revision
-            if found == expected and (found or value is not None):
+            stored = keys.get(key, 0) if pending is None else pending.resulting_revision
+            if stored == expected and (stored or value is not None):
                 if not self._pending:
                     self._wake.set()
-                write = self._pending.add(key, found, value, replaced)
+                write = self._pending.add(key, stored, value, replaced)
                 try:
                     revision = await write.result
                 except (Unavailable, OutcomeUnknown) as error:
@@ -460,16 +460,16 @@ class SqliteStore:
             for write in transaction.writes
             if write.replaced is None and 0 < write.previous <= published and find(write.previous) is None
         ]
-        found: list[Row] = []
+        rows: list[Row] = []
         for start in range(0, len(missing), PAGE_ROWS):
             revisions = missing[start : start + PAGE_ROWS]
             try:
-                found += await self._fetch(database.select_rows(len(revisions)), revisions)
+                rows += await self._fetch(database.select_rows(len(revisions)), revisions)
             except Corrupt:
                 for revision in revisions:
                     with suppress(Corrupt):
-                        found += await self._fetch(database.select_rows(1), [revision])
-        return {row[3]: row for row in found}
+                        rows += await self._fetch(database.select_rows(1), [revision])
+        return {row[3]: row for row in rows}
 
     def _events(self, transaction: Transaction, rows: dict[Revision, Row]) -> Sequence[Event]:
         """The events of a transaction. `rows` are the replaced rows that are not in memory.

@@ -96,11 +96,11 @@ class _Existing:
                 self._write(state)
 
     def _write(self, state: KeyValue) -> None:
-        found = self._connection.execute(database.SELECT_CURRENT, (*state.key, self._newest)).fetchone()
-        if found is not None and found[6] == state.value and intact(found):
+        stored = self._connection.execute(database.SELECT_CURRENT, (*state.key, self._newest)).fetchone()
+        if stored is not None and stored[6] == state.value and intact(stored):
             self.unchanged += 1
             return
-        previous = found[3] if found is not None and found[6] is not None else 0
+        previous = stored[3] if stored is not None and stored[6] is not None else 0
         self._newest += 1
         self._connection.execute(database.INSERT, row(state.key, self._newest, previous, state.value))
 

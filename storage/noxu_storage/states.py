@@ -28,11 +28,11 @@ class KeyOrder:
     def clear(self) -> None:
         self._keys.clear()
 
-    def select(self, known: Collection[Key], partition: str | None, after: Key | None) -> list[Key]:
-        """Those of the dict `known` in a partition, or in all, after a key, in order."""
+    def select(self, existing: Collection[Key], partition: str | None, after: Key | None) -> list[Key]:
+        """Those of the dict `existing` in a partition, or in all, after a key, in order."""
         keys = self._keys
-        if len(keys) != len(known):
-            keys[:] = known
+        if len(keys) != len(existing):
+            keys[:] = existing
         keys.sort()
         low, high = 0, len(keys)
         if partition is not None:

@@ -1,4 +1,4 @@
-"""What a store keeps: bytes under keys. Each write gets a revision of the whole store (etcd's mod_revision).
+"""A store keeps bytes under keys. Each write gets a revision of the whole store (etcd's mod_revision).
 
 A key is three columns, never a joined string: a request cannot leave its collection or partition by a crafted name. Keys
 are ordered as tuples. Kubernetes calls the columns `group/plural`, namespace and name. The registry appends a slash to

@@ -23,6 +23,11 @@ _FOLDER: Final = re.compile(
     r"(?<![\w./-])(?:tests|apiserver|storage|conformance|benchmarks|docs)(?:/[\w-]+)*(?![\w./-])"
 )
 _TEST: Final = re.compile(r"\btest_[a-z0-9_]+(?:…|\b)")
+_NAME: Final = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`")  # of a module, class, function …; also `Class.method`
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_PLACE: Final = re.compile(r"\b[a-z_]+/[a-z_]+\b")  # a module in a diagram
+MAPS: Final = (ROOT / "docs/architecture.md", ROOT / "CONTRIBUTING.md")  # they describe this code, name by name
+NO_NAMES: Final = {"utils", "helpers", "elif"}  # what CONTRIBUTING.md says not to write
 _MODULE: Final = re.compile(r"python3? -m ((?:benchmarks|conformance|noxu)[\w.]*)")
 
 
@@ -79,6 +84,29 @@ def missing_modules(document: Path) -> Iterator[str]:
 def test_everything_that_a_document_refers_to_exists(document: Path, missing: object) -> None:
     assert callable(missing)
     assert list(missing(document)) == []
+
+
+@cache
+def names() -> frozenset[str]:
+    """All words in the code, and the names of its files and folders."""
+    files = [
+        path for folder in ("apiserver", "storage", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")
+    ]
+    texts = frozenset(word for path in files for word in _WORD.findall(path.read_text()))
+    return texts.union(*({path.stem, *path.parent.parts} for path in files))
+
+
+@pytest.mark.parametrize("document", MAPS, ids=lambda path: path.name)
+def test_a_map_names_what_is_in_the_code(document: Path) -> None:
+    found = {part for name in _NAME.findall(prose(document)) for part in name.split(".")}
+    places = {place for block in _FENCED.findall(document.read_text()) for place in _PLACE.findall(block)}
+    assert len(found) > 30
+    assert sorted(found - names() - NO_NAMES - {"py", "md", "toml", "txt"}) == []
+    assert [
+        place
+        for place in sorted(places)
+        if not any(base.joinpath(place).with_suffix(".py").exists() or base.joinpath(place).exists() for base in BASES)
+    ] == []
 
 
 def test_the_references_are_found() -> None:

@@ -52,7 +52,7 @@ async def load(plane: ControlPlane, values: Sequence[Json], known: KnownDefiniti
     """The errors, and everything that is stored then."""
     body = json.dumps({"kind": "List", "items": values}).encode()
     documents = loading.ready(map(loading.packed, manifests.read(body, "crds.json")))
-    errors = await loading.load(plane, documents, known=known)
+    errors = await loading.load(plane, documents, definitions=known)
     return errors, {item.key: item.value for item in (await plane.store.list(EVERYTHING)).items}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 
 import pytest
 
@@ -13,6 +13,7 @@ from noxu.http.clients import Clients
 from noxu.http.connection import Connection
 from noxu.http.limits import Limits
 from noxu.http.received import Received, read_body
+from noxu.registry.turns import CLIENT
 from tests.http.wire import Wire, connected
 from tests.timing import eventually_async, loop_turns
 
@@ -62,6 +63,28 @@ async def test_a_few_requests_wait_and_the_rest_of_the_bytes_is_held() -> None:
         assert not wire.paused
         await loop_turns()
         assert clients.incoming.total == 0
+
+
+class AsUser:
+    """A handler that authenticates those who say their name. `clients` are the ones for whom it works, as requests arrive."""
+
+    def __init__(self) -> None:
+        self.clients: list[Hashable] = []
+
+    async def __call__(self, request: Received) -> None:
+        self.clients.append(CLIENT.get())
+        if name := request.headers.get("X-User"):
+            CLIENT.set(name)
+        request.connection.answer(OK)
+
+
+async def test_the_user_of_one_request_is_not_the_client_of_the_next_one() -> None:
+    handler = AsUser()
+    connection, wire = connected(handler, Clients())
+    connection.data_received(get("/", "X-User: jane") + get("/") + get("/", "X-User: bob") + get("/"))
+    await eventually_async(lambda: wire.sent == OK * 4)
+    assert handler.clients == ["192.0.2.1"] * 4, "turns in the threads are those of its address until it is known"
+    connection.connection_lost(None)
 
 
 async def test_reading_goes_on_when_half_of_them_are_answered() -> None:

@@ -3,10 +3,10 @@
 The draft keeps the object. A plug-in gets it, and the old one, at the version that its rules name; a change at that
 version is converted back when the next plug-in needs another version, and at the end of the chain.
 
-OwnerReferencesPermissionEnforcement (plugin/pkg/admission/gc): who may say whose dependents objects are.
+OwnerReferencesPermissionEnforcement (plugin/pkg/admission/gc): the permission to change owner references.
 
-Who changes the owner references of an existing object may have it deleted by this, and needs the verb `delete` on it. Who
-sets blockOwnerDeletion keeps the owner from being deleted, and needs `update` on the finalizers of the owner.
+To change the owner references of an existing object may delete it, so it needs the verb `delete` on the object. To set
+blockOwnerDeletion keeps the owner from being deleted, so it needs `update` on the finalizers of the owner.
 """
 
 from __future__ import annotations
@@ -256,8 +256,8 @@ def _owners(value: Object) -> list[Object]:
 
 
 def _newly_blocking(new: list[Object], old: list[Object]) -> list[Object]:
-    blocking = {reference.get("uid") for reference in old if reference.get("blockOwnerDeletion")}
-    return [one for one in new if one.get("blockOwnerDeletion") and one.get("uid") not in blocking]
+    blocking = {owner.get("uid") for owner in old if owner.get("blockOwnerDeletion")}
+    return [owner for owner in new if owner.get("blockOwnerDeletion") and owner.get("uid") not in blocking]
 
 
 def _check_finalizers(draft: Draft, reference: Object) -> None:

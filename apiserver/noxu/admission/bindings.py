@@ -155,7 +155,7 @@ def _unusable(policy: P, binding: Binding | None, why: ConfigurationError | ApiE
 async def matching_invocations(request: Attributes, bound: BoundPolicy[P]) -> list[Invocation[P] | Misconfigured[P]]:
     """The evaluations of a policy for a request."""
     policy = bound.policy
-    found: list[Invocation[P] | Misconfigured[P]] = []
+    invocations: list[Invocation[P] | Misconfigured[P]] = []
     try:
         resource = await matched(policy.criteria, request)
         if resource is None:
@@ -167,10 +167,10 @@ async def matching_invocations(request: Attributes, bound: BoundPolicy[P]) -> li
         try:
             if binding.criteria is None or await matched(binding.criteria, request) is not None:
                 params = await _params(request, kind, binding.param_ref)
-                found.append(Invocation(policy, binding, resource, params))
+                invocations.append(Invocation(policy, binding, resource, params))
         except (ConfigurationError, ApiError) as error:
-            found.append(_unusable(policy, binding, error))
-    return found
+            invocations.append(_unusable(policy, binding, error))
+    return invocations
 
 
 # -- params -----------------------------------------------------------------------------------------------------------
@@ -193,12 +193,12 @@ async def _params(request: Attributes, kind: Resource | None, reference: Object 
     collection = await request.reader.collection(kind)
     if reference.get("name"):
         entry = collection.entries.get(key_of(kind, namespace, reference["name"]))
-        found = [] if entry is None else [entry]
+        selected = [] if entry is None else [entry]
     else:
-        found = _selected(list(collection.entries.values()), namespace, reference)
-    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        selected = _selected(list(collection.entries.values()), namespace, reference)
+    if not selected and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError(_NONE_FOUND)
-    return [await offload(len(entry.stored), object_at, entry, kind) for entry in await entries_at(found, kind)]
+    return [await offload(len(entry.stored), object_at, entry, kind) for entry in await entries_at(selected, kind)]
 
 
 def _namespace_of_params(kind: Resource, reference: Object, namespace: str) -> str:
@@ -218,5 +218,5 @@ def _selected(entries: list[StoredObject], namespace: str, reference: Object) ->
         selector = label_selector(reference.get("selector"))
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    found = [entry for entry in entries if entry.namespace == namespace and selector.matches(packed_labels(entry))]
-    return sorted(found, key=lambda entry: entry.key.name)
+    selected = [entry for entry in entries if entry.namespace == namespace and selector.matches(packed_labels(entry))]
+    return sorted(selected, key=lambda entry: entry.key.name)

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Container, Sequence
+from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from noxu.admission.builtin.table import Consulted
 from noxu.admission.metrics import STEP_BUCKETS, AdmissionMetrics, Step
 from noxu.api import errors
 from noxu.api.errors import ApiError, Qualified
+from noxu.api.json_patches import difference
 from noxu.api.meta import OBJECT_META
+from noxu.apply.managed_fields import InvalidEntries, decode
 from noxu.features import ADMISSION_GROUP
 from noxu.go import unstructured
 from noxu.registry.cache import Collection
@@ -263,11 +266,8 @@ class Chain:
             before = copy(draft.new) if draft.outcome.trace is not None else None
             with self.metrics.plugin(name, "admit", request.operation):
                 await rules.mutate(request)
-            if before is not None:
-                from noxu.api.json_patches import difference  # few writes are traced
-
-                if patch := difference(before, draft.new):
-                    draft.record(f"plug-in {name}", patch=patch)
+            if before is not None and (patch := difference(before, draft.new)):
+                draft.record(f"plug-in {name}", patch=patch)
 
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
@@ -287,10 +287,8 @@ class Chain:
 
     def _begin_validating(self, draft: Draft) -> Awaitable[None] | None:
         if self._checks_owners and draft.operation in ("CREATE", "UPDATE"):
-            from noxu.admission import attributes  # few servers enable it
-
             with self.metrics.plugin(OWNER_REFERENCES, "validate", draft.operation):
-                attributes.check(draft)
+                _of_attributes("check")(draft)
         is_consulted = self._consults(draft)
         if draft.resource.group != ADMISSION_GROUP and not is_consulted and self.is_idle(draft.environment.reader):
             return None
@@ -316,10 +314,9 @@ class Chain:
 
     def _attributes(self, draft: Draft) -> Attributes:
         """What plug-ins see of a write; one object for all of them."""
-        from noxu.admission.attributes import Attributes  # with the first write, not at the start
-
-        known = draft.admission
-        return known if isinstance(known, Attributes) else Attributes(draft, self.metrics)
+        kind: type[Attributes] = _of_attributes("Attributes")
+        attributes = draft.admission
+        return attributes if isinstance(attributes, kind) else kind(draft, self.metrics)
 
     def is_idle(self, reader: Reader) -> bool:
         """Whether certainly nothing is configured. Every write calls this, so it has to be fast."""
@@ -353,6 +350,11 @@ class Chain:
         return [plugin for plugin in plugins if not plugin.is_idle(reader)]
 
 
+def _of_attributes(name: str) -> Any:
+    """A name of `attributes`, which is imported with the first write that a plug-in sees: it takes 26 ms."""
+    return getattr(import_module("noxu.admission.attributes"), name)
+
+
 def _nothing(_: Draft) -> None: ...
 
 
@@ -363,8 +365,6 @@ def _owners(draft: Draft) -> Json:
 
 def _keep_readable(draft: Draft, before: Json) -> None:
     """Restore managedFields that admission has made unreadable (fieldmanager's admission controller)."""
-    from noxu.apply.managed_fields import InvalidEntries, decode  # with the first change by admission
-
     after = _owners(draft)
     if after is None or unstructured.mismatch(_MANAGED_FIELDS, after):
         return  # there are no owners, or validation will report the error

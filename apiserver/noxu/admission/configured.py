@@ -40,7 +40,7 @@ class CompiledConfigurations(Generic[T]):
 
     def _form(self, key: Key, collection: Collection) -> tuple[Revision, T]:
         entry = collection.entries[key]
-        known = self._compiled.get(key)
-        if known is not None and known[0] == entry.revision:
-            return known
+        compiled = self._compiled.get(key)
+        if compiled is not None and compiled[0] == entry.revision:
+            return compiled
         return entry.revision, self._compile(object_at(entry, self._resource))

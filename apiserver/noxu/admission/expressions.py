@@ -250,14 +250,14 @@ MAX_KINDS: Final = 10  # of one rule
 def warnings(policy: Object, served_resources: ServedResources) -> list[Object]:
     """ExpressionWarnings."""
     checkers = list(_checkers(policy["spec"], served_resources))
-    found = []
+    messages = []
     for n, validation in enumerate(policy["spec"].get("validations") or ()):
         for name in ("expression", "messageExpression"):
             text = validation.get(name)
             errors = [f"{kind}: {error}\n" for kind, checker in checkers if text and (error := checker.error(text))]
             if errors:
-                found.append({"fieldRef": f"spec.validations[{n}].{name}", "warning": "\n".join(errors)})
-    return found
+                messages.append({"fieldRef": f"spec.validations[{n}].{name}", "warning": "\n".join(errors)})
+    return messages
 
 
 def _checkers(spec: Object, served_resources: ServedResources) -> Iterator[tuple[str, TypeChecker]]:
@@ -266,10 +266,10 @@ def _checkers(spec: Object, served_resources: ServedResources) -> Iterator[tuple
     params_type: Type | None = None
     if params is not None:
         group, _, version = params["apiVersion"].rpartition("/")
-        known = [
+        resources = [
             resource for resource in served_resources.in_version(group, version) if resource.kind == params["kind"]
         ]
-        params_type = _type_of(known[0]) if known else None
+        params_type = _type_of(resources[0]) if resources else None
     variables = [(variable["name"], variable["expression"]) for variable in spec.get("variables") or ()]
     for resource in _resources(spec, served_resources):
         type_ = _type_of(resource)
@@ -282,17 +282,17 @@ def _checkers(spec: Object, served_resources: ServedResources) -> Iterator[tuple
 
 def _resources(spec: Object, served_resources: ServedResources) -> list[Resource]:
     """The resources that the rules name without wildcards, sorted by group, version and kind."""
-    found: set[Resource] = set()
+    resources: set[Resource] = set()
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         count = 0
         for place in _places(rule):
             resource = served_resources.find(*place)
             if resource is not None:
-                found.add(resource)
+                resources.add(resource)
                 count += 1
             if count == MAX_KINDS:  # other rules are not looked at either
-                return _sorted(found)
-    return _sorted(found)
+                return _sorted(resources)
+    return _sorted(resources)
 
 
 def _places(rule: Object) -> Iterator[tuple[str, str, str]]:

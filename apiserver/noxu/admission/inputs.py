@@ -1,4 +1,4 @@
-"""What expressions of policies and match conditions read about a request: objects, `request`, namespace and authorizer.
+"""The inputs of expressions in policies and match conditions: objects, `request`, namespace and authorizer.
 
 Upstream's plugin/cel and plugin/webhook/request, which build the same AdmissionRequest for both.
 """
@@ -29,12 +29,12 @@ def authorizer_of(request: Attributes) -> cel.Authorize:
     def ask(question: Mapping[str, str]) -> cel.AuthorizerDecision:
         account = question.get("user", "")
         user = asking.user if not account else User(account, groups=_groups_of_account(account))
-        given = {name: question.get(name, "") for name in _ATTRIBUTES}
+        fields = {name: question.get(name, "") for name in _ATTRIBUTES}
         selectors = {
             "field_selector": question.get("fieldSelector", ""),
             "label_selector": question.get("labelSelector", ""),
         }
-        asked = access.AccessAttributes(user, version="*", path=question.get("path"), **given, **selectors)
+        asked = access.AccessAttributes(user, version="*", path=question.get("path"), **fields, **selectors)
         decision = asking.authorize(asked)
         return cel.AuthorizerDecision(decision.allowed, decision.reason, decision.error)
 

@@ -88,10 +88,10 @@ async def matched(criteria: Criteria, request: Attributes) -> Resource | None:
 
     Raises ApiError if that is unknown because the request's namespace does not exist.
     """
-    found = _by_rules(criteria, request)
-    if found is None or not _by_object(criteria, request):
+    resource = _by_rules(criteria, request)
+    if resource is None or not _by_object(criteria, request):
         return None
-    return found if await _by_namespace(criteria, request) else None
+    return resource if await _by_namespace(criteria, request) else None
 
 
 def _by_rules(criteria: Criteria, request: Attributes) -> Resource | None:
@@ -108,8 +108,10 @@ def _first(rules: tuple[AdmissionRule, ...], request: Attributes, *, equivalent:
         return request.resource
     if not equivalent:
         return None
-    others = [other for other in request.resource.versions.all if other.served and other is not request.resource]
-    return next((other for rule in rules for other in others if meets(rule, request, other)), None)
+    others = [
+        version for version in request.resource.versions.all if version.served and version is not request.resource
+    ]
+    return next((version for rule in rules for version in others if meets(rule, request, version)), None)
 
 
 def meets(rule: AdmissionRule, request: Attributes, resource: Resource) -> bool:

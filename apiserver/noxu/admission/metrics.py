@@ -1,4 +1,4 @@
-"""The numbers of admission (apiserver's pkg/admission/metrics, and those of the policies' plug-ins).
+"""The metrics of admission (apiserver's pkg/admission/metrics, and the metrics of the policies' plug-ins).
 
 A step is all of mutating or of validating admission. Durations are in seconds.
 """
@@ -116,7 +116,7 @@ class AdmissionMetrics:
         )
 
     def families(self) -> list[Family]:
-        return [one.family() for one in vars(self).values()]
+        return [metric.family() for metric in vars(self).values()]
 
     # -- steps and plug-ins
 

@@ -135,18 +135,18 @@ def _applied(value: Object, written: Value, kind: Type, cpu_budget: CpuBudget | 
     except PatchError as error:
         raise MutationError(str(error)) from None
     patch |= {name: value[name] for name in ("apiVersion", "kind") if name in value}
-    if found := validate(patch, kind):
+    if faults := validate(patch, kind):
         raise MutationError(
-            f"error applying patch: failed to convert patch object to typed object: {join_errors(found)}"
+            f"error applying patch: failed to convert patch object to typed object: {join_errors(faults)}"
         )
-    if other := next(_go_values(patch), None):
-        raise MutationError(f"error applying patch: cannot use {other.type} as JSON")  # upstream panics
+    if number := next(_go_values(patch), None):
+        raise MutationError(f"error applying patch: cannot use {number.type} as JSON")  # upstream panics
     if atomics := list(_atomics(patch, kind)):
         why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         raise MutationError(f"error applying patch: invalid ApplyConfiguration: {why}")
-    if found := validate(value, kind, duplicates=True):
+    if faults := validate(value, kind, duplicates=True):
         raise MutationError(
-            f"error applying patch: failed to convert original object to typed object: {join_errors(found)}"
+            f"error applying patch: failed to convert original object to typed object: {join_errors(faults)}"
         )
     merged: Object = merge(value, patch, kind)
     return Mutated(merged, size)
@@ -232,11 +232,11 @@ class MutatingPolicies:
         if request.operation == "DELETE" or request.is_review:
             return
         bounds = await self._policies.all(request.reader)
-        found = await _about_all(request, bounds)
+        matches = await _about_all(request, bounds)
         failures = [
-            _Failure(match.policy, match.binding, match.error) for match in found if isinstance(match, Misconfigured)
+            _Failure(match.policy, match.binding, match.error) for match in matches if isinstance(match, Misconfigured)
         ]
-        invocations = [match for match in found if isinstance(match, Invocation)]
+        invocations = [match for match in matches if isinstance(match, Invocation)]
         if any(invocation.params for invocation in invocations):
             failures += await self._mutate(request, invocations)
         if refusing := [failure for failure in failures if failure.policy.fails_closed]:
@@ -262,12 +262,12 @@ class MutatingPolicies:
     async def _invoke(
         self,
         request: Attributes,
-        found: Invocation[MutatingPolicy],
+        invocation: Invocation[MutatingPolicy],
         params: Object | None,
         namespace: Object | None,
         rounds: _Rounds,
     ) -> list[_Failure]:
-        policy, binding, resource = found.policy, found.binding, found.resource
+        policy, binding, resource = invocation.policy, invocation.binding, invocation.resource
         inputs = (await inputs_of(request, resource, namespace))._replace(params=params)
         try:
             if not await run_within_budget(policy.weight(request), partial(_meets_conditions, policy, inputs)):

@@ -69,11 +69,11 @@ class _Deferred(Generic[P]):
 
     async def configured(self, reader: Reader) -> bool:
         """Whether the plug-in is active. Raises ApiError if a configuration is corrupt."""
-        found = [await reader.collection(kind) for kind in self._kinds]
-        for kind, collection in zip(self._kinds, found, strict=True):
+        collections = [await reader.collection(kind) for kind in self._kinds]
+        for kind, collection in zip(self._kinds, collections, strict=True):
             if collection.corrupt:
                 raise unlistable(kind, collection.corrupt)
-        return bool(self._own) or all(collection.entries for collection in found)
+        return bool(self._own) or all(collection.entries for collection in collections)
 
 
 class DeferredMutating(_Deferred[_Mutating]):
@@ -143,6 +143,6 @@ def _kinds(served_resources: ServedResources, policies: str) -> tuple[Resource, 
 
 
 def _kind(served_resources: ServedResources, plural: str) -> Resource:
-    found = served_resources.find(ADMISSION_GROUP, "v1", plural)
-    assert found is not None
-    return found
+    resource = served_resources.find(ADMISSION_GROUP, "v1", plural)
+    assert resource is not None
+    return resource

@@ -208,9 +208,9 @@ class _RequestResult:
             self._inputs[resource] = await inputs_of(self.request, resource, namespace)
         return self._inputs[resource]
 
-    def add(self, found: Invocation[ValidatingPolicy], result: PolicyResult, seconds: float) -> None:
+    def add(self, invocation: Invocation[ValidatingPolicy], result: PolicyResult, seconds: float) -> None:
         """`seconds` is how long the evaluation took."""
-        policy, binding = found.policy, found.binding
+        policy, binding = invocation.policy, invocation.binding
         for n, decision in enumerate(result.decisions):
             if decision.message:
                 self._deny(policy, binding, n, decision)
@@ -239,10 +239,10 @@ class _RequestResult:
                     }
                     self.audited.append(failure)
 
-    def misconfigured(self, found: Misconfigured[ValidatingPolicy]) -> None:
+    def misconfigured(self, match: Misconfigured[ValidatingPolicy]) -> None:
         """Deny the request, whatever the binding says, unless the failurePolicy is Ignore."""
-        if found.policy.fails_closed:
-            self.denials.append(_Denial(found.policy, found.binding, PolicyDecision(found.error)))
+        if match.policy.fails_closed:
+            self.denials.append(_Denial(match.policy, match.binding, PolicyDecision(match.error)))
 
     def apply(self) -> None:
         """Add audit annotations, and refuse a denied request. Raises ApiError."""
@@ -274,26 +274,26 @@ class ValidatingPolicies:
         request_result = _RequestResult(request)
         for bound in await self._policies.all(request.reader):
             annotations: dict[str, list[str]] = {}
-            for found in await matching_invocations(request, bound):
-                if isinstance(found, Misconfigured):
-                    request_result.misconfigured(found)
+            for match in await matching_invocations(request, bound):
+                if isinstance(match, Misconfigured):
+                    request_result.misconfigured(match)
                     continue
-                for params in found.params:
-                    inputs = (await request_result.inputs_at(found.resource))._replace(params=params)
+                for params in match.params:
+                    inputs = (await request_result.inputs_at(match.resource))._replace(params=params)
                     start = time.perf_counter()
-                    result = await _evaluated(request, found, inputs)
-                    request_result.add(found, result, time.perf_counter() - start)
+                    result = await _evaluated(request, match, inputs)
+                    request_result.add(match, result, time.perf_counter() - start)
                     _collect(annotations, result)
             _publish(request.draft.outcome.audit_annotations, bound.policy.name, annotations)
         request_result.apply()
 
 
-async def _evaluated(request: Attributes, found: Invocation[ValidatingPolicy], inputs: Inputs) -> PolicyResult:
+async def _evaluated(request: Attributes, invocation: Invocation[ValidatingPolicy], inputs: Inputs) -> PolicyResult:
     start = time.perf_counter()
-    result = await run_within_budget(found.policy.weight(request), partial(evaluate, found.policy, inputs))
+    result = await run_within_budget(invocation.policy.weight(request), partial(evaluate, invocation.policy, inputs))
     if request.draft.outcome.trace is not None:
         notes = [Note("", decision.message) for decision in result.decisions if decision.message]
-        request.draft.record(f"policy {found.policy.name}", notes=notes, seconds=time.perf_counter() - start)
+        request.draft.record(f"policy {invocation.policy.name}", notes=notes, seconds=time.perf_counter() - start)
     return result
 
 

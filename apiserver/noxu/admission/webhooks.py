@@ -113,8 +113,8 @@ async def _review(
             raise errors.bad_request(f"admission webhook {quote(hook.name)} does not support dry run")
     version = next((version for version in hook.versions if version in reviews.VERSIONS), None)
     if version is None:
-        known = ", ".join(reviews.VERSIONS)
-        text = f"webhook does not accept known AdmissionReview versions ({known})"
+        versions = ", ".join(reviews.VERSIONS)
+        text = f"webhook does not accept known AdmissionReview versions ({versions})"
         raise CallFailed(f"could not create admission objects: {text}")
     if hook.endpoint is None:
         raise CallFailed(f"could not get REST client: {hook.client_error}")

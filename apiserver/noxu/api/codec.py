@@ -8,7 +8,7 @@ Counting colons finds repeated keys, because only one of several equal keys is i
     body    {"a": 1, "b": ":", "a": 2}      4 colons
     value   {"a": 2, "b": ":"}              3 colons when it is encoded: read again by `go.json`
 
-Writing: what encoding/json writes. orjson writes the same, except for HTML characters and some floats.
+Writing: the bytes of encoding/json. orjson writes the same, except for HTML characters and some floats.
 
 Errors are upstream's, word for word. Decoding is slow for large bodies: callers decode more than some 100 KB, above all
 YAML, in a thread.
@@ -17,6 +17,7 @@ YAML, in a thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Final, NamedTuple
 
 import orjson
@@ -173,9 +174,8 @@ def decode_literals(body: bytes, media_type: str = JSON) -> Json:
     Of YAML, they are those of the JSON that upstream converts it to.
     """
     if media_type == YAML:
-        from noxu.go import yaml as go_yaml  # imported late, as above
-
-        return go_yaml.read_literals(body)
+        value: Json = _yaml().read_literals(body)
+        return value
     return go_json.read(body, literals=True).value
 
 
@@ -196,10 +196,15 @@ def decode_yaml(body: bytes) -> Decoded:
         if value is not UNCERTAIN and _same_in_yaml(body, value, written):
             return Decoded(value)
     require_imported("noxu.go.yaml", "read")
-    from noxu.go import yaml as go_yaml  # imported late: most servers never read YAML
-
-    document = go_yaml.read(body)
+    document = _yaml().read(body)
     return Decoded(document.value, document.duplicates, yaml=True)
+
+
+def _yaml() -> ModuleType:
+    """18 ms to import, and most servers never read YAML."""
+    from noxu.go import yaml
+
+    return yaml
 
 
 def _may_differ_in_yaml(body: bytes) -> bool:
@@ -275,7 +280,7 @@ def _may_have_go_floats(written: bytes) -> bool:
     translated = written.translate(_FOR_FLOATS)
     if not _float.search(translated):
         return False
-    return any(_go_float.match(written, found.start()) for found in _float.finditer(translated))
+    return any(_go_float.match(written, match.start()) for match in _float.finditer(translated))
 
 
 def encode(value: Json, *, sort_keys: bool) -> bytes:
@@ -605,7 +610,7 @@ def _identity_of(parsed: _Parsed) -> GroupVersionKind:
     value = parsed.value
     if value is not None and type(value) is not dict:
         raise ValueError(f"{_NO_KIND}: json: cannot unmarshal {json_type(value)} into Go value of type {_TYPE_META}")
-    found = {"apiVersion": "", "kind": ""}
+    identity = {"apiVersion": "", "kind": ""}
     for name, item in parsed.members:
         field = _IDENTITY.get(name.casefold()) if len(name) in _IDENTITY_LENGTHS else None
         if field is None or item is None:
@@ -613,8 +618,8 @@ def _identity_of(parsed: _Parsed) -> GroupVersionKind:
         if type(item) is not str:
             why = f"json: cannot unmarshal {json_type(item)} into Go struct field .{field} of type string"
             raise ValueError(f"{_NO_KIND}: {why}")
-        found[field] = item
-    return GroupVersionKind(*parse_api_version(found["apiVersion"]), found["kind"])
+        identity[field] = item
+    return GroupVersionKind(*parse_api_version(identity["apiVersion"]), identity["kind"])
 
 
 _IDENTITY_LENGTHS: Final = frozenset(map(len, _IDENTITY))

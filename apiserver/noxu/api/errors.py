@@ -14,7 +14,10 @@ from noxu.go.text import quote
 from noxu.values import Object
 
 MAX_REPORTED_ERRORS: Final = 1000
-"""Errors in an answer, which only counts the others. Upstream has no limit, and takes minutes for a hundred thousand."""
+"""The number of errors in an answer; further ones are only counted.
+
+Upstream has no limit, and takes minutes for a hundred thousand.
+"""
 MAX_REPORTED_TEXT: Final = 128 * 1024
 """Characters of all errors in an answer."""
 

@@ -186,8 +186,8 @@ def path_of(location: Location) -> Path:
     above, step = location
     if above is None:
         return str(step) if isinstance(step, str) else f"[{step}]"
-    known, path = _last
-    if known is not above:
+    parent, path = _last
+    if parent is not above:
         path = _path_of(above)
         _last = (above, path)
     return f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}"

@@ -99,8 +99,8 @@ def json_patch(patch: PatchBody, *, strict: bool) -> Patch:
         decoded = decode(List(_JSON_PATCH_OP), operations)
         if decoded.error:
             raise bad_request(f"error decoding patch: {decoded.error}")
-        known = [path for path in patch.duplicates if _operation_field(path) in _JSON_PATCH_OP.fields]
-        strict_errors = [f"json patch {message}" for message in duplicate_field_messages(known)]
+        repeated = [path for path in patch.duplicates if _operation_field(path) in _JSON_PATCH_OP.fields]
+        strict_errors = [f"json patch {message}" for message in duplicate_field_messages(repeated)]
         strict_errors += [f"json patch unknown field {quote(path)}" for path in decoded.unknown]
     elif type(operations) is not list:  # plain ones are a list of objects
         raise bad_request(_no_go_value(operations, "jsonpatch.Patch"))

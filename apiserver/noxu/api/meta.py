@@ -4,10 +4,9 @@ Coercion is apiextensions' objectmeta package, validation k8s.io/apimachinery's 
 of the custom resource strategy and of the request handlers; messages, order and repetitions are upstream's. Everything
 but `coerce` expects coerced metadata, a dict in which no field has the wrong type.
 
-Whether metadata already has the form that coercion (`meta.coerce`) gives it, which it nearly always has.
-
-A predicate per field, about the type and about what coercion would drop: empty texts and lists, zero. The order of fields
-does not matter: custom resources are written with sorted keys.
+`is_coerced` tells quickly whether metadata already has the form that coercion gives it, which it nearly always has. It
+has a predicate per field, about the type and about the values that coercion would drop: empty texts and lists, zero.
+The order of fields does not matter: custom resources are written with sorted keys.
 """
 
 from __future__ import annotations
@@ -305,7 +304,7 @@ def is_sound(metadata: Object, *, namespaced: bool) -> bool:
     """The fast path of `validate_object_meta`: True if one look shows that it would find nothing; False says nothing.
 
     It knows what most objects have: a name, a namespace, labels, annotations, finalizers, and managedFields as this server
-    writes them. What it accepts has no errors in an update, either, whose rule for names is weaker.
+    writes them. Metadata that it accepts has no errors in an update, either, whose rule for names is weaker.
     """
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if type(name) is not str or not SUBDOMAIN.fullmatch(name) or not _COMMON_METADATA.issuperset(metadata):
@@ -419,8 +418,8 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
     added = sorted(set(new).difference(old))
     if not added:
         return []
-    found = "[]string{" + ", ".join(map(quote, added)) + "}"
-    why = f"no new finalizers can be added if the object is being deleted, found new finalizers {found}"
+    listed = "[]string{" + ", ".join(map(quote, added)) + "}"
+    why = f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}"
     return [forbidden(path, why)]
 
 
@@ -583,16 +582,16 @@ def drop_duplicate_owners(metadata: Object, *, after_admission: bool) -> list[st
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
         return []
-    kept: dict[tuple[Json, ...], Object] = {}
+    unique: dict[tuple[Json, ...], Object] = {}
     repeated: list[str] = []
     for reference in references:
         identity = tuple(reference.get(name) for name in OWNER_REFERENCE.fields)
-        if identity in kept:
+        if identity in unique:
             repeated.append(reference.get("uid", ""))
-        kept.setdefault(identity, reference)
+        unique.setdefault(identity, reference)
     if not repeated:
         return []
-    metadata["ownerReferences"] = list(kept.values())
+    metadata["ownerReferences"] = list(unique.values())
     return [_duplicate_owners(repeated, after_admission=after_admission)]
 
 

@@ -3,9 +3,9 @@
 Every rule returns error messages, an empty list for a valid name. The messages are those of k8s.io/apimachinery
 (util/validation, api/validate/content, api/validation). Lengths are counted in bytes of UTF-8.
 
-Host names in URLs and Host headers: which ones certainly mean this machine. Plain HTTP is allowed to loopback only, and a
-request from a web page may try to pass for one from this machine (DNS rebinding). So the answer depends on the text alone,
-never on a name server, and anything malformed is not loopback.
+Host names in URLs and Host headers: `is_loopback` accepts those that certainly mean this machine. Plain HTTP is allowed
+to loopback only, and a web page may imitate a request from this machine (DNS rebinding). So the answer depends on the
+text alone, never on a name server, and malformed text is not loopback.
 
 Labels are kept as one text, which has a quarter of the memory of a dict, and in which selectors search as fast:
 
@@ -16,9 +16,9 @@ Labels are kept as one text, which has a quarter of the memory of a dict, and in
     app!=web   "\\0app=web\\0" is not
     tier       "\\0tier=" is
 
-Neither names nor values of labels contain NUL or `=` (Kubernetes' syntax of labels), so nothing else is found. Labels that
-do, which other programs may store, those whose values are not text, and long ones, in which a search takes longer than in a
-dict, are not packed.
+Neither names nor values of labels contain NUL or `=` (Kubernetes' syntax of labels), so a search finds nothing else.
+Three sorts of labels are not packed: with these characters, which other programs may store; with values that are not
+text; and long ones, in which a search takes longer than in a dict.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _PARTS: Final = (
 
 
 def _expected(rule: str, pattern: str, *examples: str) -> str:
-    given = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {given}regex used for validation is '{pattern}')"
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
 _NOT_A_LABEL: Final = _expected(
@@ -240,10 +240,10 @@ def split_host(authority: str) -> str:
     Anything else is returned whole, in lower case: a bare IPv6 address, and malformed text such as `[::1]evil.com` or
     `[localhost]`, which therefore never equals a known host.
     """
-    found = _AUTHORITY.fullmatch(authority)
-    if found is None:
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
         return authority.lower()
-    address, name, _ = found.groups()
+    address, name, _ = match.groups()
     return (name if address is None else address).lower()
 
 
@@ -253,17 +253,19 @@ def is_origin_of(origin: str, scheme: str, authority: str) -> bool:
     A port that is not given is that of the scheme: `http://localhost` is the origin of `localhost:80`. The opaque origin `null`,
     several origins and malformed text are never equal to one.
     """
-    given, separator, place = origin.partition("://")
+    origin_scheme, separator, place = origin.partition("://")
     return (
-        bool(separator) and given.lower() == scheme and _place(scheme, place) == _place(scheme, authority) != ("", "")
+        bool(separator)
+        and origin_scheme.lower() == scheme
+        and _place(scheme, place) == _place(scheme, authority) != ("", "")
     )
 
 
 def _place(scheme: str, authority: str) -> tuple[str, str]:
     """The host and the port of an authority, empty if it has no host or is malformed."""
-    found = _AUTHORITY.fullmatch(authority)
-    host = split_host(authority) if found is not None else ""
-    return (host, (found[3] or "").lstrip("0") or _PORTS[scheme]) if found is not None and host else ("", "")
+    match = _AUTHORITY.fullmatch(authority)
+    host = split_host(authority) if match is not None else ""
+    return (host, (match[3] or "").lstrip("0") or _PORTS[scheme]) if match is not None and host else ("", "")
 
 
 def is_loopback(authority: str) -> bool:

@@ -1,7 +1,7 @@
 """Label and field selectors: parsed once, matched against many objects.
 
-A parsed selector takes up to fifty times the memory of its text, so all that parse the same text at the same time share
-one: it is kept as long as it is used.
+A parsed selector takes up to fifty times the memory of its text, so all users of a text share one selector: it is kept
+as long as it is used.
 
 The grammars, the canonical strings and the messages are those of k8s.io/apimachinery (labels, fields). A selector that
 does not parse raises ValueError with upstream's whole message; requests are answered with 400.
@@ -118,17 +118,21 @@ class LabelSelector:
 
     def __post_init__(self) -> None:
         texts = [requirement.texts for requirement in self.requirements]
-        without = [(text_of(one.key), one) for one, found in zip(self.requirements, texts, strict=True) if not found]
-        object.__setattr__(self, "_texts", tuple(found for found in texts if found))
+        without = [
+            (text_of(requirement.key), requirement)
+            for requirement, packed in zip(self.requirements, texts, strict=True)
+            if not packed
+        ]
+        object.__setattr__(self, "_texts", tuple(packed for packed in texts if packed))
         object.__setattr__(self, "_without_texts", tuple(without))
-        exact, others = [], []
+        exact, inexact = [], []
         for requirement in self.requirements:
             if len(requirement.values) == 1 and requirement.operator in (IN, EQUAL, DOUBLE_EQUAL):
                 exact.append((requirement.key, requirement.values[0]))
             else:
-                others.append(requirement)
+                inexact.append(requirement)
         object.__setattr__(self, "_exact", tuple(exact))
-        object.__setattr__(self, "_others", tuple(others))
+        object.__setattr__(self, "_others", tuple(inexact))
 
     @property
     def empty(self) -> bool:
@@ -177,11 +181,11 @@ def parse_labels(text: str) -> LabelSelector:
     """Parse a `labelSelector`; requirements are sorted by key, as upstream does. Raises ValueError."""
     if not text:
         return EVERYTHING
-    found = _label_selectors.get(text)
-    if found is None:
+    selector = _label_selectors.get(text)
+    if selector is None:
         requirements = sorted(_plain(text) or _LabelParser(text).parse(), key=itemgetter(0))
-        found = _label_selectors[text] = LabelSelector(tuple(requirements))
-    return found
+        selector = _label_selectors[text] = LabelSelector(tuple(requirements))
+    return selector
 
 
 _NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -194,13 +198,13 @@ def _plain(text: str) -> list[Requirement] | None:
     """What `_LabelParser` makes of `a,!b,c=d,e!=f`, in a quarter of its time; None if the text has anything else."""
     if not _all_plain.fullmatch(text):
         return None
-    found = []
+    requirements = []
     for absent, name, operator, value in _one_plain.findall(text):
         if operator:
-            found.append(Requirement(name, operator, (value,)))
+            requirements.append(Requirement(name, operator, (value,)))
         else:
-            found.append(Requirement(absent or name, MISSING if absent else EXISTS))
-    return found
+            requirements.append(Requirement(absent or name, MISSING if absent else EXISTS))
+    return requirements
 
 
 def cost_of(text: str) -> int:
@@ -276,12 +280,12 @@ class _LabelParser:
         return self.tokens[self.position - 1]
 
     def parse(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         while (word := self.look()) != _END:
             if word in _SYMBOLS and word != "!":
                 raise ValueError(f"found '{word}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self.requirement())
+                requirements.append(self.requirement())
             except ValueError as error:
                 raise ValueError(f"unable to parse requirement: {error}") from None
             word = self.take()
@@ -292,7 +296,7 @@ class _LabelParser:
             after = self.look()
             if after == _END or (after in _SYMBOLS and after != "!"):
                 raise ValueError(f"found '{after}', expected: identifier after ','")
-        return found
+        return requirements
 
     def requirement(self) -> Requirement:
         name = self.take()
@@ -407,12 +411,12 @@ _field_selectors: Final[WeakValueDictionary[str, FieldSelector]] = WeakValueDict
 
 def parse_fields(text: str) -> FieldSelector:
     r"""Parse a `fieldSelector`. In values `\`, `,` and `=` are escaped by a backslash. Raises ValueError."""
-    found = _field_selectors.get(text)
-    if found is None:
+    selector = _field_selectors.get(text)
+    if selector is None:
         pieces = _pieces(text) if "\\" in text else text.split(",")
         terms = [_plain_term(piece) or _term(text, piece) for piece in sorted(pieces) if piece]
-        found = _field_selectors[text] = FieldSelector(tuple(term for term in terms if term.field or term.value))
-    return found
+        selector = _field_selectors[text] = FieldSelector(tuple(term for term in terms if term.field or term.value))
+    return selector
 
 
 def _pieces(text: str) -> list[str]:
@@ -430,7 +434,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _plain_term(piece: str) -> Term | None:
-    """What `_term` makes of a piece without escapes; None if there are some, or it is not right."""
+    """The term of a piece without escapes, as `_term`; None if the piece has escapes or an error."""
     name, operator, value = piece.partition("=")
     value = value.removeprefix("=") if name[-1:] != "!" else value
     if not operator or "=" in value or "\\" in value:

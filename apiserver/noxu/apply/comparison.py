@@ -79,30 +79,30 @@ def _differ(old: Json, new: Json, kind: Type, levels: int = 0, is_equal: Equalit
     maps = None if kind is DEDUCED else kind.map
     if type(old) is dict and type(new) is dict and maps is not None and not maps.atomic and (old or new):
         return _maps_differ(old, new, maps, levels, is_equal)  # nearly always
-    found: _Nodes | None = None
+    nodes: _Nodes | None = None
     for shape in {kind.shapes[type(old)]: None, kind.shapes[type(new)]: None}:
         if shape == "map" and kind.map is not None and not kind.map.atomic:
             before: Json = old if type(old) is dict else {}
             after: Json = new if type(new) is dict else {}
             if before or after:
                 if kind is DEDUCED:
-                    found = _both(found, _deduced_differ(before, after))
+                    nodes = _both(nodes, _deduced_differ(before, after))
                 else:
-                    found = _both(found, _maps_differ(before, after, kind.map, levels, is_equal))
+                    nodes = _both(nodes, _maps_differ(before, after, kind.map, levels, is_equal))
                 continue
         elif shape == "list" and kind.list is not None and kind.list.associative:
             before = old if type(old) is list else []
             after = new if type(new) is list else []
             if before or after:
-                found = _both(found, _lists_differ(before, after, kind.list, levels, is_equal))
+                nodes = _both(nodes, _lists_differ(before, after, kind.list, levels, is_equal))
                 continue
         if not same(old, new):
-            found = _both(found, _LEAF)
-    return found
+            nodes = _both(nodes, _LEAF)
+    return nodes
 
 
 def _both(left: _Nodes | None, right: _Nodes | None) -> _Nodes | None:
-    """The union of comparisons as a map and as a list: one has what is removed, the other what is added."""
+    """The union of comparisons as a map and as a list: one has the removed fields, the other the added ones."""
     if left is None or right is None:
         return left or right
     removed, modified, added = (b if a is None else a for a, b in zip(left, right, strict=True))
@@ -123,8 +123,8 @@ def _maps_differ(before: Object, after: Object, kind: MapType, levels: int, is_e
             is_leaf = type(old) not in _CONTAINERS
             if old == new if is_leaf else levels and is_equal(old, new):
                 continue
-        known = fields.get(name)
-        element, inner = ("f:" + name, values) if known is None else known
+        declared = fields.get(name)
+        element, inner = ("f:" + name, values) if declared is None else declared
         if is_leaf:
             modified[element] = MEMBER
         elif new is _ABSENT:
@@ -134,8 +134,8 @@ def _maps_differ(before: Object, after: Object, kind: MapType, levels: int, is_e
     if removed or len(after) != len(before):
         for name, new in after.items():
             if name not in before:
-                known = fields.get(name)
-                element, inner = ("f:" + name, values) if known is None else known
+                declared = fields.get(name)
+                element, inner = ("f:" + name, values) if declared is None else declared
                 added[element] = whole(new, inner)
     return _nodes(removed, modified, added)
 
@@ -169,11 +169,11 @@ def _lists_differ(
 
 
 def _by_element(items: list[Json], kind: ListType) -> dict[Element, list[Json]]:
-    found: dict[Element, list[Json]] = {}
+    by_element: dict[Element, list[Json]] = {}
     element_of = identified(kind, items)
     for item in items:
-        found.setdefault(element_of(item), []).append(item)
-    return found
+        by_element.setdefault(element_of(item), []).append(item)
+    return by_element
 
 
 def _enter(nodes: _Nodes, element: Element, removed: FieldSet, modified: FieldSet, added: FieldSet) -> None:

@@ -149,9 +149,9 @@ def parse(fields: Json) -> FieldSet:
                 canonical = canonical and child == MEMBER
                 continue
             if element[:2] != "f:":
-                known = _canonical(element)
-                canonical = canonical and known == element
-                if known is None:
+                rewritten = _canonical(element)
+                canonical = canonical and rewritten == element
+                if rewritten is None:
                     continue
             if type(child) is dict:
                 if child:
@@ -169,15 +169,15 @@ def _rebuilt(fields: FieldSet) -> FieldSet:
     frames: list[tuple[FieldSet, FieldSet, FieldSet, Element]] = [(fields, root, root, "")]
     for source, out, _, _ in frames:
         for element, child in source.items():
-            known = SELF if element == SELF else _canonical(element)
-            if known == SELF:
+            rewritten = SELF if element == SELF else _canonical(element)
+            if rewritten == SELF:
                 out[SELF] = MEMBER
-            elif known is not None:
-                frames.append((child or MEMBER, {}, out, known))
+            elif rewritten is not None:
+                frames.append((child or MEMBER, {}, out, rewritten))
     for _, out, parent, element in reversed(frames[1:]):
-        there = parent.get(element)
+        existing = parent.get(element)
         node = MEMBER if out.keys() <= {SELF} else out
-        parent[element] = node if there is None else union({element: there}, {element: node})[element]
+        parent[element] = node if existing is None else union({element: existing}, {element: node})[element]
     root.pop(SELF, None)
     return root
 
@@ -272,10 +272,10 @@ def of(*paths: Path) -> FieldSet:
     for path in paths:
         node = root
         for element in path[:-1]:
-            there = node.get(element)
-            if not there:
-                there = node[element] = {} if there is None else {SELF: MEMBER}
-            node = there
+            existing = node.get(element)
+            if not existing:
+                existing = node[element] = {} if existing is None else {SELF: MEMBER}
+            node = existing
         last = node.get(path[-1])
         if last is None:
             node[path[-1]] = MEMBER
@@ -316,8 +316,8 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
         return left or right
     root = dict(left)
     frames = [(root, right)]
-    for out, other in frames:
-        for element, theirs in other.items():
+    for out, addition in frames:
+        for element, theirs in addition.items():
             ours = out.get(element)
             if ours is None:
                 out[element] = theirs
@@ -362,15 +362,15 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     for ours, theirs, out, _, _ in frames:
         if len(ours) > len(theirs):
             ours, theirs = theirs, ours
-        for element, mine in ours.items():
-            other = theirs.get(element)
-            if other is None:
+        for element, left_node in ours.items():
+            right_node = theirs.get(element)
+            if right_node is None:
                 continue
-            if mine is other:
-                out[element] = mine
-            elif mine and other:
-                frames.append((mine, other, {}, out, element))
-            elif is_member(mine) and is_member(other):
+            if left_node is right_node:
+                out[element] = left_node
+            elif left_node and right_node:
+                frames.append((left_node, right_node, {}, out, element))
+            elif is_member(left_node) and is_member(right_node):
                 out[element] = MEMBER
     return _attached(frames)
 
@@ -380,11 +380,11 @@ def meets(left: FieldSet, right: FieldSet) -> bool:
     pairs = [(left, right)]
     for ours, theirs in pairs:
         for element in ours.keys() & theirs.keys():
-            mine, other = ours[element], theirs[element]
-            if is_member(mine) and is_member(other):
+            left_node, right_node = ours[element], theirs[element]
+            if is_member(left_node) and is_member(right_node):
                 return True
-            if mine and other:
-                pairs.append((mine, other))
+            if left_node and right_node:
+                pairs.append((left_node, right_node))
     return False
 
 
@@ -392,12 +392,12 @@ def covers(fields: FieldSet, part: FieldSet) -> bool:
     """Whether all members of `part` are members of the set. It takes the time of `part`."""
     pairs = [(fields, part)]
     for ours, theirs in pairs:
-        for element, other in theirs.items():
-            mine = ours.get(element)
-            if mine is None or (is_member(other) and not is_member(mine)):
+        for element, right_node in theirs.items():
+            left_node = ours.get(element)
+            if left_node is None or (is_member(right_node) and not is_member(left_node)):
                 return False
-            if other:
-                pairs.append((mine, other))
+            if right_node:
+                pairs.append((left_node, right_node))
     return True
 
 
@@ -410,18 +410,18 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
         return left
     frames: list[_Frame] = [(left, right, {}, {}, "")]
     for ours, theirs, out, _, _ in frames:
-        for element, mine in ours.items():
-            other = theirs.get(element)
-            if other is None:
-                out[element] = mine
-            elif element == SELF or mine is other:
+        for element, left_node in ours.items():
+            right_node = theirs.get(element)
+            if right_node is None:
+                out[element] = left_node
+            elif element == SELF or left_node is right_node:
                 pass
-            elif not other:  # a leaf on the right: the field is removed, its children are kept
-                if mine:
-                    frames.append((mine, {SELF: MEMBER}, {}, out, element))
-            elif mine:
-                frames.append((mine, other, {}, out, element))
-            elif SELF not in other:
+            elif not right_node:  # a leaf on the right: the field is removed, its children are kept
+                if left_node:
+                    frames.append((left_node, {SELF: MEMBER}, {}, out, element))
+            elif left_node:
+                frames.append((left_node, right_node, {}, out, element))
+            elif SELF not in right_node:
                 out[element] = MEMBER
     return _attached(frames)
 
@@ -432,13 +432,13 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
         return left
     frames: list[_Frame] = [(left, right, {}, {}, "")]
     for ours, theirs, out, _, _ in frames:
-        for element, mine in ours.items():
-            other = theirs.get(element)
-            if other is None:
-                out[element] = mine
-            elif not is_member(other):
-                if mine:
-                    frames.append((mine, other, {}, out, element))
+        for element, left_node in ours.items():
+            right_node = theirs.get(element)
+            if right_node is None:
+                out[element] = left_node
+            elif not is_member(right_node):
+                if left_node:
+                    frames.append((left_node, right_node, {}, out, element))
                 else:
                     out[element] = MEMBER
     return _attached(frames)
@@ -447,7 +447,7 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
 def matching(fields: FieldSet, pattern: FieldSet) -> FieldSet:
     """The members along the paths of a pattern and below them (FilterIncludeMatches).
 
-    ANY in a pattern stands for every element. Nothing is deeper than the pattern: what is below a path is kept as it is.
+    ANY in a pattern stands for every element. Fields below a path of the pattern are kept as they are.
     """
     frames: list[_Frame] = [(fields, pattern, {}, {}, "")]
     for ours, wanted, out, _, _ in frames:

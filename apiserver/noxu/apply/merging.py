@@ -4,10 +4,9 @@
 shared with the live object, not copied, so that identity shows what is unchanged. `remove` shares as well. Recursion
 follows the type; where types end, loops follow the data.
 
-The server's handling of kubectl's annotation kubectl.kubernetes.io/last-applied-configuration.
-
-It concerns only applies by the field manager `kubectl`: objects that were applied client-side before may be taken over
-without `--force-conflicts`, and the annotation is kept up to date for older clients.
+The annotation kubectl.kubernetes.io/last-applied-configuration is handled as well, for applies by the field manager
+`kubectl` only: objects that were applied client-side before may be taken over without `--force-conflicts`, and the
+annotation is kept up to date for older clients.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def _merge_maps(live: Object, config: Object, kind: MapType) -> Object:
             if mine == theirs:
                 continue
         elif mine is not _ABSENT:
-            known = kind.fields.get(name)
-            theirs = merge(mine, theirs, (kind.values or DEDUCED) if known is None else known[1])
+            declared = kind.fields.get(name)
+            theirs = merge(mine, theirs, (kind.values or DEDUCED) if declared is None else declared[1])
         if mine is not theirs:
             if merged is None:
                 merged = dict(live)
@@ -182,12 +181,12 @@ def remove(value: Json, fields: FieldSet, kind: Type) -> Json:
 def _remove_from_map(value: Object, fields: FieldSet, kind: MapType) -> Object | None:
     kept: Object = {}
     for name, child in value.items():
-        known = kind.fields.get(name)
-        node = fields.get("f:" + name if known is None else known[0])
+        declared = kind.fields.get(name)
+        node = fields.get("f:" + name if declared is None else declared[0])
         if node is None:
             kept[name] = child
         elif not is_member(node):
-            kept[name] = remove(child, node, (kind.values or DEDUCED) if known is None else known[1])
+            kept[name] = remove(child, node, (kind.values or DEDUCED) if declared is None else declared[1])
     return kept or None
 
 

@@ -11,18 +11,18 @@ The jsonpatch library dispatches the operations; they are implemented here, beca
 without a limit. Neither the document nor the patch is changed; the result shares parts with both, those of the document in
 the same places. Nothing recurses on data.
 
-Three-way merges: what `kubectl apply` makes of an object, its last applied configuration, and a new configuration.
-
-The result is the live object, with the fields of the new configuration, and without those that only the last one had. So
-fields that others have set stay, unless the new configuration has them, too (kubectl's pkg/cmd/apply/patcher.go,
-apimachinery's CreateThreeWayMergePatch):
+Three-way merges, as `kubectl apply` makes them of an object, its last applied configuration and a new one (kubectl's
+pkg/cmd/apply/patcher.go, apimachinery's CreateThreeWayMergePatch): the result is the live object, with the fields of
+the new configuration, and without those that only the last one had. So fields of other writers stay, unless the new
+configuration has them, too:
 
     last    {size: 1, colour: red}     live    {size: 1, colour: red, owner: me}
     new     {size: 2}                  result  {size: 2, owner: me}
 
-Kinds with struct tables are merged as a strategic merge patch does it: lists of fields with `patchStrategy: merge` by their
-merge keys, or as sets. kubectl merges items whose merge key occurs twice into one; here such a list is replaced. Of all other
-kinds lists are replaced, and a null in the new configuration changes nothing, unless the last one had a value there.
+Kinds with struct tables are merged as a strategic merge patch does it: lists of fields with `patchStrategy: merge` by
+their merge keys, or as sets. kubectl merges items whose merge key occurs twice into one; here such a list is replaced.
+In all other kinds, lists are replaced, and a null in the new configuration changes nothing, unless the last one had a
+value there.
 
 Nothing is changed in place; the result shares parts with its arguments. Clients choose the depth of objects, so nothing
 recurses.
@@ -316,20 +316,20 @@ class _Test(_Operation):
         with _failing_with(
             f"test operation does not apply: is missing path: {path}", f"error in test for path: '{path}'"
         ):
-            found = document.root if path == "" else _get(*document.look(path))
-            spend(1 + _size(found) // _BYTES_PER_UNIT)
+            actual = document.root if path == "" else _get(*document.look(path))
+            spend(1 + _size(actual) // _BYTES_PER_UNIT)
             value = self.value
             if document.repeats:
-                found, value = sorted_copy(found), copy(value)  # decoded, as what operations go through
-                drop_overridden([found, value])
-        if not equal(found, value):
+                actual, value = sorted_copy(actual), copy(value)  # decoded, as what operations go through
+                drop_overridden([actual, value])
+        if not equal(actual, value):
             raise FailedTest(f"testing value {path} failed: test failed")
         if document.repeats and path != "":
             container, token = document.enter(path)
             if isinstance(container, list):
-                container[_index(container, token)] = found
+                container[_index(container, token)] = actual
             elif token in container:
-                container[token] = found
+                container[token] = actual
 
 
 @contextmanager
@@ -433,17 +433,17 @@ def three_way(last: Object, new: Object, live: Object, kind: Struct | None) -> O
         last_value, new_value, live_value, type_, retains, container, at = todo.pop()
         container[at] = merged = _kept(last_value, new_value, live_value, retains=retains)
         for name, value in new_value.items():
-            old, known = live_value.get(name), _field(type_, name)
+            old, declared = live_value.get(name), _field(type_, name)
             before = last_value.get(name)
             if value is None:
                 if kind is not None or before is not None:
                     merged.pop(name, None)
-            elif isinstance(value, dict) and isinstance(old, dict) and "replace" not in _strategy(known):
-                inner = _inner(type_, known)
-                todo.append((_object(before), value, old, inner, _RETAIN_KEYS in _strategy(known), merged, name))
-            elif isinstance(value, list) and isinstance(old, list) and "merge" in _strategy(known):
-                assert known is not None
-                merged[name], inside = _merged_list(before if isinstance(before, list) else [], value, old, known)
+            elif isinstance(value, dict) and isinstance(old, dict) and "replace" not in _strategy(declared):
+                inner = _inner(type_, declared)
+                todo.append((_object(before), value, old, inner, _RETAIN_KEYS in _strategy(declared), merged, name))
+            elif isinstance(value, list) and isinstance(old, list) and "merge" in _strategy(declared):
+                assert declared is not None
+                merged[name], inside = _merged_list(before if isinstance(before, list) else [], value, old, declared)
                 todo += inside
             else:
                 merged[name] = value
@@ -468,17 +468,17 @@ def _merged_list(last: list[Json], new: list[Json], live: list[Json], field: Fie
     last_of, new_of, live_of = ({_identity(item, key): item for item in items} for items in (last, new, live))
     if len(new_of) < len(new) or len(live_of) < len(live) or None in new_of or None in live_of:
         return new, []  # repeated keys, or items without one
-    others = [each for each in live_of if each not in new_of and each not in last_of]
-    order = _in_order(list(new_of), others, list(live_of))
-    merged = [new_of[each] if each in new_of else live_of[each] for each in order]
+    live_only = [identity for identity in live_of if identity not in new_of and identity not in last_of]
+    order = _in_order(list(new_of), live_only, list(live_of))
+    merged = [new_of[identity] if identity in new_of else live_of[identity] for identity in order]
     if not key:
         return merged, []
     element = field.type.element if isinstance(field.type, List) else None
     retains = _RETAIN_KEYS in _strategy(field)
     return merged, [
-        (_object(last_of.get(each)), new_of[each], live_of[each], element, retains, merged, at)
-        for at, each in enumerate(order)
-        if each in new_of and each in live_of
+        (_object(last_of.get(identity)), new_of[identity], live_of[identity], element, retains, merged, at)
+        for at, identity in enumerate(order)
+        if identity in new_of and identity in live_of
     ]
 
 
@@ -493,14 +493,14 @@ def _in_order(new: list[Json], others: list[Json], live: list[Json]) -> list[Jso
 
     new [c, x]    others [a, b, d]    live [a, b, c, d]    →    [a, b, c, x, d]
     """
-    place = {each: at for at, each in enumerate(live)}
+    place = {identity: at for at, identity in enumerate(live)}
     order: list[Json] = []
     left = 0
-    for each in new:
-        while left < len(others) and place[others[left]] < place.get(each, -1):
+    for identity in new:
+        while left < len(others) and place[others[left]] < place.get(identity, -1):
             order.append(others[left])
             left += 1
-        order.append(each)
+        order.append(identity)
     return order + others[left:]
 
 

@@ -206,9 +206,9 @@ def _overwritten(original: list[Json], patch: list[Json], key: str) -> list[Json
     kept = [item for item in original if _identity(item.get(key)) not in deleted]
     if any(item.get(PATCH) == "replace" for item in patch):
         return kept
-    known = {_identity(item.get(key)) for item in kept}
+    remaining = {_identity(item.get(key)) for item in kept}
     added = {_identity(item.get(key)): item for item in patch if PATCH not in item}
-    fresh = [item for identity, item in added.items() if identity not in known]
+    fresh = [item for identity, item in added.items() if identity not in remaining]
     return kept + fresh[: len(original) - len(kept)]
 
 
@@ -222,10 +222,10 @@ def _check_order(new: list[Json], order: list[Json], key: str) -> None:
                 raise _bad_type("map[string]interface {}", item)
     items = [item for item in new if not (key and item.get(PATCH) == "delete")]
     n = 0  # items[:n] have been found in the order
-    for other in order:
+    for expected in order:
         while n < len(items) and isinstance(items[n], dict) and PATCH in items[n]:
             n += 1
-        if n < len(items) and _same_item(items[n], other, key):
+        if n < len(items) and _same_item(items[n], expected, key):
             n += 1
     if n < len(items):  # as upstream, also if only directives follow the last item
         raise errors.plain_error(
@@ -255,9 +255,9 @@ def _ordered(items: list[Json], order: list[Json], before: list[Json], key: str 
         for item in (*items, *order, *before):
             _key_of(item, key)
     named = [_identity(_value(item, key)) for item in order]
-    known = set(named)
-    patched = [item for item in items if _identity(_value(item, key)) in known]
-    others = [item for item in items if _identity(_value(item, key)) not in known]
+    listed = set(named)
+    patched = [item for item in items if _identity(_value(item, key)) in listed]
+    others = [item for item in items if _identity(_value(item, key)) not in listed]
     patched = _sorted(patched, named, key)
     previous = [_identity(_value(item, key)) for item in before]
     others = _sorted(others, previous, key)
@@ -267,8 +267,8 @@ def _ordered(items: list[Json], order: list[Json], before: list[Json], key: str 
     for item in patched:
         at = place.get(_identity(_value(item, key)))
         while left < len(others) and at is not None:
-            other = place.get(_identity(_value(others[left], key)))
-            if other is None or other >= at:
+            position = place.get(_identity(_value(others[left], key)))
+            if position is None or position >= at:
                 break
             merged.append(others[left])
             left += 1
@@ -351,12 +351,12 @@ def _lookup(kind: StructType, name: str) -> Field:
     Raises ApiError.
     """
     if not isinstance(kind, Struct):
-        found = "slice" if isinstance(kind, List) else "map" if isinstance(kind, Map) else "interface"
-        raise errors.plain_error(f"merging an object in json but data type is not struct, instead is: {found}")
+        actual = "slice" if isinstance(kind, List) else "map" if isinstance(kind, Map) else "interface"
+        raise errors.plain_error(f"merging an object in json but data type is not struct, instead is: {actual}")
     if name in kind.fields:
         return kind.fields[name]
-    for known, field in kind.fields.items():
-        if known.casefold() == name.casefold():
+    for field_name, field in kind.fields.items():
+        if field_name.casefold() == name.casefold():
             return field
     raise errors.plain_error(f"unable to find api field in struct {kind.name} for the json field {quote(name)}")
 
@@ -380,8 +380,8 @@ def _kind_name(kind: StructType) -> str:
 
 def _strategy(field: Field) -> str:
     """The field's patch strategy other than retainKeys, which concerns clients only."""
-    others = [directive for directive in field.patch.split(",") if directive != "retainKeys"]
-    return others[0] if others else ""
+    strategies = [directive for directive in field.patch.split(",") if directive != "retainKeys"]
+    return strategies[0] if strategies else ""
 
 
 def _directive_key(name: str, prefix: str, error: str) -> str:

@@ -4,12 +4,11 @@ Fields are owned at the version at which they were written, so objects are compa
 knows the versions in a CRD's spec; with an entry for another version it gives up (see `manager`). Built-in kinds drop
 such entries.
 
-Owners of a custom resource's replicas in its /scale subresource.
-
-In a Scale, a manager owns `.spec.replicas` of an autoscaling/v1 Scale; in the custom resource that is the field at
-specReplicasPath. (apimachinery's managedfields/scalehandler.go.) As there, an updater that owns the replicas in the
-custom resource is a different manager in the Scale, because the apiVersion is part of its identity: any write to /scale
-removes the field from its entry and, if it is still the owner, puts it into a new one without a time.
+`to_scale` and `to_parent` translate the owners of a custom resource's replicas in its /scale subresource: in a Scale, a
+manager owns `.spec.replicas` of an autoscaling/v1 Scale; in the custom resource that is the field at specReplicasPath
+(apimachinery's managedfields/scalehandler.go). As there, an updater that owns the replicas in the custom resource is a
+different manager in the Scale, because the apiVersion is part of its identity: any write to /scale removes the field
+from its entry and, if it is still the owner, puts it into a new one without a time.
 """
 
 from __future__ import annotations
@@ -61,12 +60,13 @@ class Tracker:
     """One resource (or subresource) at the version of the request.
 
     `types` and `resets` are by apiVersion, for every version; `resets` are the fields that writes through this endpoint
-    do not change. `only`, if it is set, is the pattern of those that they can change instead. `convert` gives an object at another
-    version; it raises MissingVersion for one that does not exist, and ApiError if it fails. `empty` is the object that a
-    create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with sorted keys.
-    `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives an object without
-    the empty fields that Go leaves out, which have no owner. `created` does so for an object that is created, of which whole
-    atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of the resource share.
+    do not change. `only`, if it is set, is the pattern of those that they can change instead. `convert` gives an object
+    at another version; it raises MissingVersion for one that does not exist, and ApiError if it fails. `empty` is the
+    object that a create starts from, the zero value of built-in kinds. Objects of `custom` resources are written with
+    sorted keys. `implied`: whatever satisfies the schema is certainly of the type, apart from metadata. `written` gives
+    an object without the empty fields that Go leaves out, which have no owner. `created` does so for an object that is
+    created, of which whole atomic lists are owned; None: `written`. `recurring` are the sets of fields that objects of
+    the resource share.
     """
 
     version: str
@@ -108,7 +108,7 @@ class Tracker:
         return fields if is_all else self.changeable(fields, self.version)
 
     def compared(self, old: Object, new: Object, version: str, *, exact: bool = False) -> Comparison:
-        """What a write through this endpoint changed, at a version. `exact`: as in `compare`.
+        """The changes of a write through this endpoint, at a version. `exact`: as in `compare`.
 
         Whole fields of the object that it does not change, such as its status, are not compared.
         """
@@ -126,10 +126,10 @@ class Tracker:
         """(The names of whole fields of the object that writes through this endpoint do not change; whether they are all
         that such a write does not change).
         """
-        known = self._known_ignored.get(version)
-        if known is None:
-            known = self._known_ignored[version] = self._found_ignored(version)
-        return known
+        ignored = self._known_ignored.get(version)
+        if ignored is None:
+            ignored = self._known_ignored[version] = self._found_ignored(version)
+        return ignored
 
     def _found_ignored(self, version: str) -> tuple[frozenset[str], bool]:
         kind, resets = self.types[version], self.resets.get(version, EMPTY)
@@ -150,7 +150,7 @@ def _whole_fields(reset: FieldSet) -> list[str]:
 
 
 def _without(value: Object, names: frozenset[str]) -> Object:
-    """The object without some of its fields; itself if it has none of them."""
+    """The object without some of its fields; the same object if it has none of them."""
     if names.isdisjoint(value):
         return value
     return {name: item for name, item in value.items() if name not in names}
@@ -228,12 +228,12 @@ def path_of(json_path: str) -> Path:
 
 def to_scale(entries: Json, replicas: Mapping[str, Path | None]) -> list[Object]:
     """The managedFields of a Scale. `replicas` are the paths by apiVersion, None at a version without /scale."""
-    found: Managers = {}
+    managers: Managers = {}
     for manager, owned in decode(entries).items():
         path = replicas.get(owned.version)
         if path and contains(owned.fields, path):
-            found[manager] = Owned(of(REPLICAS), VERSION, owned.time)
-    return encode(found)
+            managers[manager] = Owned(of(REPLICAS), VERSION, owned.time)
+    return encode(managers)
 
 
 def to_parent(
@@ -249,21 +249,21 @@ def to_parent(
     """
     parents = decode(entries, recurring)
     scales = decode(scale_entries)
-    found: Managers = {}
+    managers: Managers = {}
     for manager, owned in parents.items():
         if owned.version not in replicas:
             continue  # the version does not exist any more
         path = replicas[owned.version]
         if not path or not contains(owned.fields, path):
-            found[manager] = owned
+            managers[manager] = owned
         elif manager in scales:
-            found[manager] = owned
+            managers[manager] = owned
             del scales[manager]
         elif fields := difference(owned.fields, of(path)):
-            found[manager] = Owned(fields, owned.version, owned.time)
+            managers[manager] = Owned(fields, owned.version, owned.time)
     written = replicas[version]
     for manager, owned in scales.items():
         if written and contains(owned.fields, REPLICAS):
             before = parents.get(manager)
-            found[manager] = Owned(of(written), version, before.time if before else "")
-    return encode(found, recurring)
+            managers[manager] = Owned(of(written), version, before.time if before else "")
+    return encode(managers, recurring)

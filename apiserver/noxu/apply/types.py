@@ -234,30 +234,30 @@ def of_struct(kind: Struct) -> Type:
     return _of_struct_type(kind, {})
 
 
-def _of_struct_type(kind: StructType, known: dict[str, Type], how: Field | None = None) -> Type:
+def _of_struct_type(kind: StructType, types_by_name: dict[str, Type], how: Field | None = None) -> Type:
     if isinstance(kind, Scalar):
         return _WIRES[kind.wire]
     if isinstance(kind, Union):
         return DEDUCED
     if isinstance(kind, List):
-        return Type(list=_struct_list(kind, known, how))
+        return Type(list=_struct_list(kind, types_by_name, how))
     atomic = how is not None and how.list_type == "atomic"
     if isinstance(kind, Map):
-        return Type(map=MapType({}, _of_struct_type(kind.element, known), atomic))
+        return Type(map=MapType({}, _of_struct_type(kind.element, types_by_name), atomic))
     atomic = atomic or (kind.atomic and (how is None or how.list_type != "granular"))
     if kind.name == "ObjectMeta":
         return OBJECT_META
     name = f"{kind.go} atomic" if atomic else kind.go
-    if name not in known:  # types may be recursive
-        known[name] = type_ = Type()
-        fields = {f.name: (field(f.name), _of_struct_type(f.type, known, f)) for f in kind.fields.values()}
+    if name not in types_by_name:  # types may be recursive
+        types_by_name[name] = type_ = Type()
+        fields = {f.name: (field(f.name), _of_struct_type(f.type, types_by_name, f)) for f in kind.fields.values()}
         type_.define(None, None, MapType(fields, None if fields else DEDUCED, atomic))
-    return known[name]
+    return types_by_name[name]
 
 
-def _struct_list(kind: List, known: dict[str, Type], how: Field | None) -> ListType:
+def _struct_list(kind: List, types_by_name: dict[str, Type], how: Field | None) -> ListType:
     """A list-type marker decides; without one the patch strategy does."""
-    items = _of_struct_type(kind.element, known)
+    items = _of_struct_type(kind.element, types_by_name)
     if how is None or how.list_type == "atomic":
         return ListType(items)
     if how.list_type == "map":

@@ -96,9 +96,9 @@ def _complete(options: argparse.Namespace) -> None:
 
 def _refuse(options: argparse.Namespace, names: Mapping[str, str], why: str) -> None:
     """Before `complete`. Raises ValueError if one of the options is given. `names` are those of their values."""
-    given = [option for option, name in names.items() if getattr(options, name)]
-    if given:
-        raise ValueError(f"{given[0]}: {why}")
+    present = [option for option, name in names.items() if getattr(options, name)]
+    if present:
+        raise ValueError(f"{present[0]}: {why}")
 
 
 def _require_files(options: argparse.Namespace) -> None:

@@ -1,7 +1,7 @@
 """The commands: what they do, where their arguments are, and examples in their help.
 
 The arguments of a command are added by `add_COMMAND(parser)` of a module of this package. `complete_COMMAND(options)`,
-which not all have, makes what the command needs of them, and raises ValueError for combinations that are invalid. Only the
+if there is one, converts the options to those of the command, and raises ValueError for invalid combinations. Only the
 module of the command that is run is imported.
 """
 

@@ -1,4 +1,4 @@
-"""The arguments of `noxu serve` about what it does by itself: controllers, their election, admission plug-ins."""
+"""The arguments of `noxu serve` about controllers, their election, and admission plug-ins."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def add_controllers(command: argparse._ArgumentGroup) -> None:
 
 def controllers(options: argparse.Namespace) -> tuple[str, ...] | None:
     """The list of controllers; None: that of the profile. Raises ValueError."""
-    option, found = "--profile", None
+    option, items = "--profile", None
     try:
         manager.check_profile(options.profile)
         if options.controllers is not None:
             option = "--controllers"
-            found = tuple(item for text in options.controllers if text for item in text.split(","))
-            manager.check_controllers(found)
+            items = tuple(item for text in options.controllers if text for item in text.split(","))
+            manager.check_controllers(items)
     except ValueError as error:
         raise ValueError(f"argument {option}: {error}") from None
-    return found
+    return items
 
 
 # -- admission plug-ins ------------------------------------------------------------------------------------------------
@@ -106,14 +106,14 @@ def add_leader_election(command: argparse.ArgumentParser) -> None:
 
 def leader_election(options: argparse.Namespace) -> LeaderElection:
     """Raises ValueError."""
-    found = LeaderElection(
+    election = LeaderElection(
         options.leader_elect,
         options.leader_elect_lease_duration,
         options.leader_elect_renew_deadline,
         options.leader_elect_retry_period,
     )
     try:
-        manager.check_leader_election(found)
+        manager.check_leader_election(election)
     except ValueError as error:
         raise ValueError(f"argument --leader-elect: {error}") from None
-    return found
+    return election

@@ -55,15 +55,19 @@ class Parser(argparse.ArgumentParser):
     def short_usage(self) -> str:
         """The usage with the arguments that have to be given, and `[OPTION]...` for all others."""
         required = [
-            f"{each.option_strings[-1]} {each.metavar}"
-            for each in self._actions
-            if each.required and each.option_strings
+            f"{action.option_strings[-1]} {action.metavar}"
+            for action in self._actions
+            if action.required and action.option_strings
         ]
         values = []
-        for each in self._actions:
-            if not each.option_strings:
-                name = each.metavar if each.choices is None or each.metavar else "|".join(map(str, each.choices))
-                values.append(f"[{name} ...]" if each.nargs == "*" else f"[{name}]" if each.nargs == "?" else str(name))
+        for action in self._actions:
+            if not action.option_strings:
+                name = (
+                    action.metavar if action.choices is None or action.metavar else "|".join(map(str, action.choices))
+                )
+                values.append(
+                    f"[{name} ...]" if action.nargs == "*" else f"[{name}]" if action.nargs == "?" else str(name)
+                )
         return " ".join([self.prog, *required, "[OPTION]...", *values])
 
     @property
@@ -85,10 +89,10 @@ class Parser(argparse.ArgumentParser):
         choices = [str(choice) for action in self._actions for choice in action.choices or ()]
         _, _, words = message.partition("unrecognized arguments: ")
         wrong = [(word.partition("=")[0], list(self._option_string_actions)) for word in words.split()]
-        if found := re.search(r"invalid choice: '([^']*)'", message):
-            wrong.append((found[1], choices))
-        similar = (difflib.get_close_matches(word, known, 1) for word, known in wrong)
-        return next((f" (did you mean {each[0]}?)" for each in similar if each), "")
+        if match := re.search(r"invalid choice: '([^']*)'", message):
+            wrong.append((match[1], choices))
+        similar = (difflib.get_close_matches(word, accepted, 1) for word, accepted in wrong)
+        return next((f" (did you mean {matches[0]}?)" for matches in similar if matches), "")
 
 
 class _Formatter(argparse.HelpFormatter):

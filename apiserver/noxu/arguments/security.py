@@ -1,4 +1,4 @@
-"""The arguments of `noxu serve` about security: who users are, what they may do, TLS, certificates, the audit log."""
+"""The arguments of `noxu serve` about security: authentication, authorization, TLS, certificates, the audit log."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def add_authentication(command: argparse.ArgumentParser) -> None:
 
 def authentication(options: argparse.Namespace) -> Authentication:
     headers = {
-        name: given
+        name: items
         for name in (
             "requestheader_allowed_names",
             "requestheader_username_headers",
@@ -103,7 +103,7 @@ def authentication(options: argparse.Namespace) -> Authentication:
             "requestheader_group_headers",
             "requestheader_extra_headers_prefix",
         )
-        if (given := values.items(getattr(options, name)))
+        if (items := values.items(getattr(options, name)))
     }
     return Authentication(
         anonymous_auth=options.anonymous_auth,
@@ -201,7 +201,7 @@ def tls(options: argparse.Namespace) -> TlsOptions | None:
     """None if there are no options of TLS. Raises ValueError."""
     if (options.tls_cert_file is None) != (options.tls_private_key_file is None):
         raise ValueError("--tls-cert-file and --tls-private-key-file need each other")
-    given = TlsOptions(
+    chosen = TlsOptions(
         options.tls_cert_file,
         options.tls_private_key_file,
         options.cert_dir,
@@ -210,7 +210,7 @@ def tls(options: argparse.Namespace) -> TlsOptions | None:
         options.tls_min_version or TlsOptions().minimum,
     )
     is_given = options.tls or options.tls_min_version is not None or options.secure_port is not None
-    return given if is_given or given != TlsOptions() else None
+    return chosen if is_given or chosen != TlsOptions() else None
 
 
 # -- the audit log -----------------------------------------------------------------------------------------------------

@@ -286,10 +286,10 @@ def _request_limits(options: argparse.Namespace) -> Requests:
 
 def _timeout(text: str) -> float:
     """A duration in Go's syntax, in seconds, that is not 0: every request would be too late."""
-    found = values.seconds(text)
-    if not found:
+    duration = values.seconds(text)
+    if not duration:
         raise values.refused("must be a positive duration, such as 30s or 5m")
-    return found
+    return duration
 
 
 def _origins(text: str) -> str:

@@ -164,7 +164,7 @@ def complete_copy(options: argparse.Namespace) -> None:
     if not isinstance(options.destination, Etcd) and options.storage_media_type != Etcd(()).media_type:
         raise ValueError("--storage-media-type needs --to in etcd: other stores have JSON")
     is_given = options.etcd_cafile or options.etcd_certfile or options.etcd_username
-    if is_given and not any(isinstance(each, Etcd) for each in (options.source, options.destination)):
+    if is_given and not any(isinstance(store, Etcd) for store in (options.source, options.destination)):
         raise ValueError("--etcd-cafile, --etcd-certfile, --etcd-keyfile and --etcd-username need a STORE in etcd")
     if options.source == options.destination:
         raise ValueError("--from and --to are the same place")

@@ -51,10 +51,10 @@ def address(text: str) -> str:
     if not text:
         return ""
     try:
-        found = ipaddress.ip_address(text)
+        parsed = ipaddress.ip_address(text)
     except ValueError:
         raise refused("must be an IP address") from None
-    return "" if found.is_unspecified else str(found)
+    return "" if parsed.is_unspecified else str(parsed)
 
 
 def jobs(text: str) -> int:
@@ -64,10 +64,10 @@ def jobs(text: str) -> int:
 
 def kinds(text: str) -> list[str]:
     """Kinds, each alone or with its version: `Pod,apps/v1/Deployment`."""
-    found = text.split(",")
-    if not all(re.fullmatch(r"(?:[^/\s]+/){0,2}[A-Za-z0-9]+", kind) for kind in found):
+    names = text.split(",")
+    if not all(re.fullmatch(r"(?:[^/\s]+/){0,2}[A-Za-z0-9]+", kind) for kind in names):
         raise refused("must be KIND, VERSION/KIND or GROUP/VERSION/KIND, such as apps/v1/Deployment")
-    return found
+    return names
 
 
 def kubernetes_version(text: str) -> str:
@@ -79,23 +79,23 @@ def kubernetes_version(text: str) -> str:
 def seconds(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
     try:
-        found = parse_duration(text) / SECOND
+        number = parse_duration(text) / SECOND
     except ValueError:
-        found = -1.0
-    if found < 0:
+        number = -1.0
+    if number < 0:
         raise refused("must be a duration that is not negative, such as 1h30m, 90s or 0")
-    return found
+    return number
 
 
 _SERVICE: Final = expression(r"(?P<namespace>[^/=:]+)/(?P<name>[^/=:]+)(:(?P<port>[0-9]+))?=(?P<address>[^=]+:[0-9]+)")
 
 
 def service(text: str) -> tuple[ServiceName, str]:
-    found = _SERVICE.fullmatch(text)
-    if found is None:
+    match = _SERVICE.fullmatch(text)
+    if match is None:
         raise refused("must be NAMESPACE/NAME[:PORT]=HOST:PORT, such as default/my-webhook:443=127.0.0.1:9443")
-    number = port(found["port"]) if found["port"] else HTTPS_PORT
-    return ServiceName(found["namespace"], found["name"], number), found["address"]
+    number = port(match["port"]) if match["port"] else HTTPS_PORT
+    return ServiceName(match["namespace"], match["name"], number), match["address"]
 
 
 # -- options that several commands have --------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""How many bytes of values an evaluation may make, whatever it costs.
+"""The memory of an evaluation: a limit on the bytes of the values that it makes, besides the limit on its cost.
 
-Upstream's costs do not bound them: `a + a` costs 1 for lists of any length, `replace` a fifth of the text that it reads, and
-a literal of a thousand elements as much as an empty one. So whatever makes a value announces its size (`allocate`) before
-it makes it, and the evaluation ends when all sizes together exceed MAX_BYTES.
+Upstream's costs do not bound them: `a + a` costs 1 for lists of any length, `replace` a fifth of the text that it
+reads, and a literal of a thousand elements as much as an empty one. So every maker of a value announces its size
+(`allocate`) before it makes it, and the evaluation ends when all sizes together exceed MAX_BYTES.
 
 A value that several others share counts as often as it is written out, printed, converted or compared: [[x, x], [x, x]] is
 as large as it prints, however little memory it takes.
@@ -51,7 +51,7 @@ class Memory:
         self.restore(MAX_BYTES)
 
     def restore(self, left: int) -> None:
-        """Set what is left, once values that were made are no longer kept."""
+        """Set the bytes that are left, once earlier values are no longer kept."""
         self.left = left
         self._next_check = 0 if self._cpu_budget is None else left - _BYTES_PER_CHECK
 
@@ -60,7 +60,7 @@ class Memory:
         return MAX_BYTES - self.left
 
     def allocate(self, size: int) -> None:
-        """Raises MemoryExceeded, and what the CPU budget raises."""
+        """Raises MemoryExceeded, and the errors of the CPU budget."""
         self.left -= size
         if self.left < self._next_check:
             self._check(size)

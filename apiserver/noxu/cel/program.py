@@ -1,4 +1,4 @@
-"""A program: an expression that was parsed, checked and is ready to be evaluated.
+"""A program: a parsed and checked expression, ready to be evaluated.
 
 `observed_values` are the values that an expression used, which explain why a rule failed.
 
@@ -137,14 +137,14 @@ MAX_LENGTH: Final = 200  # characters of a value
 
 def observed_values(program: Program, variables: Mapping[str, Value]) -> dict[str, str]:
     """The value of each attribute, or its error, by the text of the attribute, in their order in the expression."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for node, text in _attributes(program.tree, frozenset()):
-        if len(found) == MAX_VALUES:
+        if len(values) == MAX_VALUES:
             break
-        if text not in found:
+        if text not in values:
             outcome = program.evaluate_node(node, variables, PER_CALL_LIMIT)
-            found[text] = f"error: {outcome.error}" if outcome.error else _shown(outcome.value)
-    return found
+            values[text] = f"error: {outcome.error}" if outcome.error else _shown(outcome.value)
+    return values
 
 
 def _attributes(node: Expr, bound: frozenset[str]) -> Iterator[tuple[Expr, str]]:

@@ -1,7 +1,7 @@
-"""What the program says about itself: `noxu completion`, `noxu help` and `noxu version`.
+"""Commands about the program itself: `noxu completion`, `noxu help` and `noxu version`.
 
-`noxu completion` prints what makes a shell complete command lines. Its scripts ask `noxu __complete WORD...` for the words
-that may stand in place of the last one, which is what has been typed so far. Each line of the answer is a word, a tab and a
+`noxu completion` prints a script with which a shell completes command lines. The script asks `noxu __complete WORD...`
+for the words that may replace the last one, which is unfinished. Each line of the answer is a word, a tab and a
 description; `:files` means that files complete it, too.
 
     $ noxu __complete serve --log js
@@ -77,8 +77,8 @@ def _values(action: argparse.Action, typed: str, prefix: str) -> list[str]:
     return [FILES] if action.metavar in _OF_FILES else []
 
 
-def _starting(typed: str, found: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{word}\t{what}".rstrip() for word, what in found if word.startswith(typed)]
+def _starting(typed: str, words: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{word}\t{what}".rstrip() for word, what in words if word.startswith(typed)]
 
 
 def _summary(action: argparse.Action) -> str:
@@ -149,14 +149,14 @@ def run_help(options: argparse.Namespace) -> int:
 
 def run_version(options: argparse.Namespace) -> int:
     """Exit status 0."""
-    found = {
+    versions = {
         "noxu": own_version(),
         "kubernetes": KUBERNETES_VERSION,
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
     }
     if options.output == "json":
-        print(json.dumps(found, indent=2))
+        print(json.dumps(versions, indent=2))
     else:
-        print("\n".join(f"{name} {value}" for name, value in found.items()))
+        print("\n".join(f"{name} {value}" for name, value in versions.items()))
     return 0

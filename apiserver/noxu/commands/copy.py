@@ -1,4 +1,4 @@
-"""What commands do with a store as a whole: `noxu copy`, `noxu snapshot`, which copies into a file, and `noxu check`.
+"""Commands about a store as a whole: `noxu copy`, `noxu snapshot`, which copies into a file, and `noxu check`.
 
 `noxu copy` copies stored objects between data directories, files and etcd. The source is read at one revision. Values are
 copied as they are, so uids, times, generations and managed fields remain; a layout translates them where etcd has another
@@ -95,15 +95,15 @@ async def copy(source: Path | Etcd, destination: Path | Etcd, *, merge: bool, sh
     refused: dict[str, str] = {}
     file = file_of(destination)
     is_new = not (merge and file.exists())
-    async with _opened(source, 0, refused) as found:
-        with new_file(file, found.revision) if is_new else existing_file(file) as writer:
+    async with _opened(source, 0, refused) as state:
+        with new_file(file, state.revision) if is_new else existing_file(file) as writer:
 
             async def write(states: Sequence[KeyValue]) -> None:
                 writer.write(states)
 
-            objects = await _each_page(found, write, show)
+            objects = await _each_page(state, write, show)
         kept = f"{_count(writer.moved, 'resourceVersion')} changed" if writer.moved else "resourceVersions are kept"
-        return CopyOutcome(found.revision, objects, writer.unchanged, kept if is_new else RELIST, refused)
+        return CopyOutcome(state.revision, objects, writer.unchanged, kept if is_new else RELIST, refused)
 
 
 async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show: Progress) -> CopyOutcome:
@@ -118,13 +118,13 @@ async def _to_etcd(source: Path | Etcd, destination: Etcd, *, merge: bool, show:
         revision = _interrupted_revision(marked, source, where) if marked is not None else 0
         if marked is None and not merge and (keys := await etcd_copy.count(client, layout)):
             raise OpenError(f"{where} has {_count(keys, 'key')}; name another prefix, or give --merge")
-        async with _opened_again(source, revision, refused, where) as found:
-            mark = marked if marked is not None else _mark(source, found.revision, merge)
+        async with _opened_again(source, revision, refused, where) as state:
+            mark = marked if marked is not None else _mark(source, state.revision, merge)
             replace, lifetimes = bool(json.loads(mark)["merge"]), stores.lifetimes(DEFAULT_EVENT_TTL)
             async with etcd_copy.copying(client, layout, mark, lifetimes, replace=replace) as writer:
-                objects = await _each_page(found, writer.write, show)
+                objects = await _each_page(state, writer.write, show)
             refused |= {_name(key): why for key, why in writer.refused.items()}
-    return CopyOutcome(found.revision, objects - len(writer.refused), writer.unchanged, RELIST, refused)
+    return CopyOutcome(state.revision, objects - len(writer.refused), writer.unchanged, RELIST, refused)
 
 
 def _mark(source: Path | Etcd, revision: Revision, merge: bool) -> bytes:
@@ -135,8 +135,8 @@ def _mark(source: Path | Etcd, revision: Revision, merge: bool) -> bytes:
 def _interrupted_revision(mark: bytes, source: Path | Etcd, where: str) -> Revision:
     """The revision at which a copy that was interrupted reads. Raises OpenError if it is another copy."""
     try:
-        found = json.loads(mark)
-        origin, revision = found["from"], int(found["revision"])
+        origin_mark = json.loads(mark)
+        origin, revision = origin_mark["from"], int(origin_mark["revision"])
     except (ValueError, TypeError, LookupError):
         origin, revision = "an unknown place", 0
     if origin != text_of(source):
@@ -182,7 +182,7 @@ async def _opened_again(
     """Like `_opened`, for a copy to `where` that was interrupted unless `revision` is 0."""
     async with contextlib.AsyncExitStack() as stack:
         try:
-            found = await stack.enter_async_context(_opened(place, revision, refused))
+            state = await stack.enter_async_context(_opened(place, revision, refused))
         except OpenError as error:
             if not revision:
                 raise
@@ -190,7 +190,7 @@ async def _opened_again(
                 f"{error}; the copy to {where} was interrupted, and cannot be completed without that revision: remove its "
                 "keys with etcdctl del --prefix, and copy again"
             ) from None
-        yield found
+        yield state
 
 
 async def _pages_of_file(file: Snapshot, refused: dict[str, str]) -> AsyncIterator[Sequence[KeyValue]]:
@@ -208,9 +208,9 @@ async def _pages_of_etcd(state: EtcdState, refused: dict[str, str]) -> AsyncIter
     async for items in state.pages():
         page = []
         for item in items:
-            found = state.state(item)
-            if found is not None:
-                page.append(found)
+            decoded = state.state(item)
+            if decoded is not None:
+                page.append(decoded)
             elif item.key != state.layout.prefix + BARRIER:
                 refused[item.key.decode("utf-8", "backslashreplace")] = "its key has another form than those of objects"
         yield page

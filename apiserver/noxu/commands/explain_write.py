@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     cache = Cache(None if options.no_cache else user_directory())
     documents = findings.read(options, cache.split)
     certain = [Explanation(document, certain=findings.decided(options, document)) for document in documents]
-    accepted = [each.document for each in certain if each.certain is None]
+    accepted = [explanation.document for explanation in certain if explanation.certain is None]
     rules = STRICT if options.strict else WARN
     try:
         if options.server or options.kubeconfig:
@@ -87,15 +87,15 @@ def run(options: argparse.Namespace) -> int:
         print(f"noxu: {error}", file=sys.stderr)
         return findings.UNREADABLE
     cache.tidy()
-    explanations = [each for each in certain if each.certain is not None] + written
-    checked = [each.checked for each in explanations]
+    explanations = [explanation for explanation in certain if explanation.certain is not None] + written
+    checked = [explanation.checked for explanation in explanations]
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "explain-write"))
     elif options.output == "json":
-        print(codec.pretty([_as_json(each) for each in explanations], sort_keys=False).decode())
+        print(codec.pretty([_as_json(explanation) for explanation in explanations], sort_keys=False).decode())
     else:
         style = Style(colours=shown_on(sys.stdout))
-        print("\n\n".join("\n".join(_as_text(each, style)) for each in explanations))
+        print("\n\n".join("\n".join(_as_text(explanation, style)) for explanation in explanations))
     return findings.exit_status(checked)
 
 
@@ -106,7 +106,7 @@ def _explain_in_rounds(
     options: argparse.Namespace, documents: Sequence[Document], rules: Options, cache: Cache
 ) -> list[Explanation]:
     """The explanations of all documents in the order of their writes, except for accepted CRDs."""
-    old, found = findings.former(options.old, cache.split), Results[Explanation]()
+    old, explanations = findings.former(options.old, cache.split), Results[Explanation]()
     check = Check(
         name="explain-write",
         find=partial(_explain_shard, rules, options.features),
@@ -119,9 +119,9 @@ def _explain_in_rounds(
     written: list[Document] = []
     for members in findings.rounds(documents) if options.independent else [documents]:
         shared = findings.shared_with(members, documents) if options.independent else []
-        results.add(found, check, results.split(members, shared, old), nothing_kept, options.jobs)
+        results.add(explanations, check, results.split(members, shared, old), nothing_kept, options.jobs)
         written += in_order(members)
-    return [each for each in found.of(written) if each.error or not is_crd(each.document.value)]
+    return [item for item in explanations.of(written) if item.error or not is_crd(item.document.value)]
 
 
 def _explain_shard(
@@ -245,8 +245,8 @@ def _as_text(explanation: Explanation, style: Style) -> Iterator[str]:
             stage: str = step["stage"]
             yield f"  {style.of(_TITLES.get(stage, stage), 'bold')} ({step['milliseconds']:g} ms)"
             yield from (f"    {line}" for line in lines)
-    for found in checked.findings:
-        yield from reports.finding_lines(checked, found, style)
+    for finding in checked.findings:
+        yield from reports.finding_lines(checked, finding, style)
 
 
 def _step_lines(step: Object) -> Iterator[str]:

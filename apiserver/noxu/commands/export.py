@@ -1,8 +1,8 @@
 """`noxu export`: write objects as YAML that `kubectl apply` and `noxu serve` take.
 
-The objects are those of a running server, of a data directory that no server uses, or of etcd. They are cleaned (see
-`exported`); definitions come first, then namespaces, then what others refer to. Exporting what a new server has loaded from an
-export gives the same export.
+The objects come from a running server, from a data directory that no server uses, or from etcd. They are cleaned (see
+`exported`); definitions come first, then namespaces, then the objects to which others refer. An export that a new
+server loads and exports again is the same export.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ def run(options: argparse.Namespace) -> int:
     left = Left()
     try:
         with _source(options) as source, progress.shown("export", quiet=options.quiet) as report:
-            found = []
-            for n, each in enumerate(_exported(source, options, left)):
+            objects = []
+            for n, item in enumerate(_exported(source, options, left)):
                 report(n, 0)
-                found.append(each)
+                objects.append(item)
             left.failures += source.failures
-        found.sort(key=lambda each: (rank(each.group, each.kind), each.group, each.plural, each.namespace, each.name))
-        stale = _write(options, found)
+        objects.sort(key=lambda item: (rank(item.group, item.kind), item.group, item.plural, item.namespace, item.name))
+        stale = _write(options, objects)
     except (ExportError, ForeignFile, RequestError, StartError, OpenError, Corrupt, Unavailable) as error:
         print(f"noxu: {error}", file=sys.stderr)
         return 1
@@ -110,25 +110,25 @@ def run(options: argparse.Namespace) -> int:
     for failure in left.failures:
         print(f"noxu: {failure}", file=sys.stderr)
     if not options.quiet:
-        for line in _notes(found, left, stale):
+        for line in _notes(objects, left, stale):
             print(f"noxu: {line}", file=sys.stderr)
     return 1 if left.failures else 0
 
 
-def _write(options: argparse.Namespace, found: Sequence[Exported]) -> list[str]:
+def _write(options: argparse.Namespace, objects: Sequence[Exported]) -> list[str]:
     """Write the objects. Returns files of a former export. Raises ForeignFile, OSError."""
     if options.to is None:
         sys.stdout.flush()
-        for part in exported.stream(found):
+        for part in exported.stream(objects):
             sys.stdout.buffer.write(part)
         return []
     if options.to.suffix in exported.SUFFIXES and not options.to.is_dir():
-        exported.write_file(options.to, found)
+        exported.write_file(options.to, objects)
         return []
-    return [str(path) for path in exported.write_folder(options.to, found)]
+    return [str(path) for path in exported.write_folder(options.to, objects)]
 
 
-def _notes(found: Sequence[Exported], left: Left, stale: Sequence[str]) -> Iterator[str]:
+def _notes(objects: Sequence[Exported], left: Left, stale: Sequence[str]) -> Iterator[str]:
     parts = [
         f"{count} {why}"
         for count, why in (
@@ -139,8 +139,8 @@ def _notes(found: Sequence[Exported], left: Left, stale: Sequence[str]) -> Itera
         if count
     ]
     more = f"; left out: {', '.join(parts)}" if parts else ""
-    yield f"{len(found)} object{'' if len(found) == 1 else 's'} exported{more}"
-    if secrets := sum((each.group, each.kind) == ("", "Secret") for each in found):
+    yield f"{len(objects)} object{'' if len(objects) == 1 else 's'} exported{more}"
+    if secrets := sum((item.group, item.kind) == ("", "Secret") for item in objects):
         yield f"{secrets} of them {'is a Secret' if secrets == 1 else 'are Secrets'}, whose values anybody can read in YAML"
     if stale:
         named = f"{', '.join(stale[:MOST_NAMED])}{', …' if len(stale) > MOST_NAMED else ''}"
@@ -151,7 +151,7 @@ def _exported(source: ExportSource, options: argparse.Namespace, left: Left) -> 
     """Raises ExportError."""
     kinds = source.kinds()
     chosen = _chosen(kinds, [name for text in options.kinds for name in text.split(",") if name])
-    made = asyncio.run(_made())
+    by_servers = asyncio.run(_made())
     for kind in chosen or [kind for kind in kinds if (kind.group, kind.kind) not in NEVER]:
         if options.namespace and not (kind.namespaced or chosen):
             continue
@@ -165,7 +165,7 @@ def _exported(source: ExportSource, options: argparse.Namespace, left: Left) -> 
             clean = cleaned(value, kind.group, has_status=kind.has_status)
             if metadata.get("deletionTimestamp"):
                 left.deleted += 1
-            elif is_made_by_servers(value, kind.group) or _is_made(made, kind, namespace, name, clean):
+            elif is_made_by_servers(value, kind.group) or _is_made(by_servers, kind, namespace, name, clean):
                 left.made += 1
             elif metadata.get("ownerReferences") and not options.owned:
                 left.owned += 1
@@ -175,17 +175,17 @@ def _exported(source: ExportSource, options: argparse.Namespace, left: Left) -> 
 
 def _chosen(kinds: Sequence[ExportedKind], names: Sequence[str]) -> list[ExportedKind]:
     """The kinds of these names. Raises ExportError."""
-    found: dict[tuple[str, str], ExportedKind] = {}
+    chosen: dict[tuple[str, str], ExportedKind] = {}
     for name in names:
         same = [kind for kind in kinds if name.lower() in kind.names]
         of_category = [kind for kind in kinds if name.lower() in kind.categories]
         if not same and not of_category:
-            near = get_close_matches(name.lower(), sorted({each for kind in kinds for each in kind.names}), 1)
+            near = get_close_matches(name.lower(), sorted({candidate for kind in kinds for candidate in kind.names}), 1)
             raise ExportError(f'there is no resource type "{name}"{f" (did you mean {near[0]}?)" if near else ""}')
         # as kubectl: `events` are those of the core group, `all` is every kind of that category
         for kind in [min(same, key=lambda kind: bool(kind.group))] if same else of_category:
-            found[kind.group, kind.plural] = kind
-    return list(found.values())
+            chosen[kind.group, kind.plural] = kind
+    return list(chosen.values())
 
 
 # -- what a new server has --------------------------------------------------------------------------------------------
@@ -195,19 +195,19 @@ Made = dict[tuple[str, str, str, str], Object]
 
 async def _made() -> Made:
     """The objects that a server makes when it starts, and for every namespace, cleaned."""
-    found: Made = {}
+    by_servers: Made = {}
     async with running(assemble(WITHOUT_CONTROLLERS, MemoryStore())) as plane:
         for resource in plane.served_resources.current.resources:
             if not resource.is_stored or resource.versions.storage is not resource:
                 continue
             for entry in (await plane.reader.collection(resource)).entries.values():
                 clean = cleaned(object_at(entry, resource), resource.group, has_status=resource.has_status)
-                found[resource.group, resource.plural, entry.namespace, entry.key.name] = _unversioned(clean)
-    return found
+                by_servers[resource.group, resource.plural, entry.namespace, entry.key.name] = _unversioned(clean)
+    return by_servers
 
 
-def _is_made(made: Made, kind: ExportedKind, namespace: str, name: str, clean: Object) -> bool:
-    expected = made.get((kind.group, kind.plural, namespace, name))
+def _is_made(by_servers: Made, kind: ExportedKind, namespace: str, name: str, clean: Object) -> bool:
+    expected = by_servers.get((kind.group, kind.plural, namespace, name))
     if (kind.group, kind.kind, name) == ("", "ServiceAccount", "default"):
         metadata = {"name": "default", "namespace": namespace}
         return {**_unversioned(clean), "secrets": None} == {
@@ -219,7 +219,7 @@ def _is_made(made: Made, kind: ExportedKind, namespace: str, name: str, clean: O
 
 
 def _unversioned(value: Object) -> Object:
-    return {name: each for name, each in value.items() if name != "apiVersion"}
+    return {name: content for name, content in value.items() if name != "apiVersion"}
 
 
 # -- where the objects are --------------------------------------------------------------------------------------------
@@ -253,26 +253,26 @@ class StoredState:
 
     def kinds(self) -> list[ExportedKind]:
         definitions = definitions_resource()
-        found = [definitions, *built_in_versions()]
+        served = [definitions, *built_in_versions()]
         for crd in self._of(definitions.storage):
             if conditions.is_true(crd, conditions.ESTABLISHED):
                 try:
-                    found.append(versions_of(crd, 0))
+                    served.append(versions_of(crd, 0))
                 except NoStructuralForm as error:
                     name = crd["metadata"]["name"]
                     self._refused.append(f"{name}: its objects cannot be read: its schema is not structural: {error}")
-        kinds = {versions.storage.collection: versions.storage for versions in found}
+        kinds = {versions.storage.collection: versions.storage for versions in served}
         if others := self._others(kinds.keys()):
             what = "object is of a kind" if others == 1 else "objects are of kinds"
             self._refused.append(f"{others} {what} that no definition describes: export from a server that serves it")
         return [_kind(resource) for resource in kinds.values() if {"create", "list"} <= set(resource.verbs)]
 
-    def _others(self, known: Collection[str]) -> int:
+    def _others(self, served: Collection[str]) -> int:
         """The number of objects of other collections."""
-        if self._state.count(EVERYTHING) == sum(self._state.count(Prefix(collection)) for collection in known):
+        if self._state.count(EVERYTHING) == sum(self._state.count(Prefix(collection)) for collection in served):
             return 0
         keys = (item.key for item in self._state.values(EVERYTHING))
-        return sum(key.collection not in known and not is_temporary(key) for key in keys)
+        return sum(key.collection not in served and not is_temporary(key) for key in keys)
 
     def objects(self, kind: ExportedKind) -> Iterator[Object]:
         assert kind.versions is not None
@@ -326,39 +326,39 @@ class RunningServer:
         self.failures: list[str] = []
 
     def kinds(self) -> list[ExportedKind]:
-        found: dict[tuple[str, str], ExportedKind] = {}
+        kinds: dict[tuple[str, str], ExportedKind] = {}
         for group, path in self._group_versions():
             try:
                 resources = self._client.get(path).get("resources") or []
             except RequestError as error:  # an aggregated API whose server does not answer
                 self.failures.append(str(error))
                 continue
-            with_status = {each["name"].partition("/")[0] for each in resources if each["name"].endswith("/status")}
-            for each in resources:
-                name = each["name"]
-                if "/" in name or (group, name) in found or not {"list", "create"} <= set(each.get("verbs") or ()):
+            with_status = {item["name"].partition("/")[0] for item in resources if item["name"].endswith("/status")}
+            for item in resources:
+                name = item["name"]
+                if "/" in name or (group, name) in kinds or not {"list", "create"} <= set(item.get("verbs") or ()):
                     continue
-                names = _names(group, name, each.get("singularName") or "", each["kind"], each.get("shortNames") or ())
-                found[group, name] = ExportedKind(
+                names = _names(group, name, item.get("singularName") or "", item["kind"], item.get("shortNames") or ())
+                kinds[group, name] = ExportedKind(
                     group,
                     name,
-                    each["kind"],
-                    bool(each.get("namespaced")),
+                    item["kind"],
+                    bool(item.get("namespaced")),
                     name in with_status,
                     names,
-                    frozenset(each.get("categories") or ()),
+                    frozenset(item.get("categories") or ()),
                     f"{path}/{name}",
                 )
-        return list(found.values())
+        return list(kinds.values())
 
     def _group_versions(self) -> Iterator[tuple[str, str]]:
         """The groups and the paths of their versions, of each group the preferred one first."""
         yield "", "/api/v1"
         for group in self._client.get("/apis").get("groups") or []:
             preferred = (group.get("preferredVersion") or {}).get("groupVersion")
-            paths = [each["groupVersion"] for each in group.get("versions") or []]
-            for each in sorted(paths, key=lambda name: name != preferred):
-                yield group["name"], f"/apis/{each}"
+            paths = [version["groupVersion"] for version in group.get("versions") or []]
+            for version in sorted(paths, key=lambda name: name != preferred):
+                yield group["name"], f"/apis/{version}"
 
     def objects(self, kind: ExportedKind) -> Iterator[Object]:
         return self._client.list(kind.path)

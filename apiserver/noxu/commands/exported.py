@@ -1,12 +1,13 @@
-"""What of an object belongs into a file: what people have chosen, without what servers add, allocate and observe.
+"""Clean objects for a file: keep what people have chosen, remove what servers add, allocate and observe.
 
-Left out are the status of kinds that have one apart, metadata that servers set, values that were allocated (unless a manager
-owns them: then somebody has chosen them), and what controllers and admission add to objects and will add again. Whole objects
-are left out that servers make by themselves: those that a new server has, too, and by these rules those of other clusters.
+Removed are the status of kinds with a status subresource, metadata that servers set, allocated values (unless a manager
+owns them, and so has chosen them), and fields that controllers and admission will add again. Objects that servers make
+by themselves are left out: those of a new server and, by these rules, those of other clusters.
 
 The files of `noxu export`: one for all objects, or a folder with one for each object.
 
-A folder has what others depend on first, in the order in which `kubectl apply -R -f DIR` and `noxu serve DIR` read it:
+A folder begins with the objects that others depend on, in the order in which `kubectl apply -R -f DIR` and `noxu serve
+DIR` read it:
 
     DIR/1-definitions/widgets.example.com.yaml
     DIR/2-namespaces/attic.yaml
@@ -14,7 +15,7 @@ A folder has what others depend on first, in the order in which `kubectl apply -
     DIR/4-objects/attic/widgets.example.com_small.yaml
     DIR/5-admission/…                                                           what has a say in the writes of others
 
-Each file begins with MARK. A file without it is somebody else's, and never overwritten.
+Each file begins with MARK. A file without it belongs to somebody else, and is never overwritten.
 """
 
 from __future__ import annotations
@@ -67,21 +68,21 @@ NEVER: Final = frozenset({
 
 def cleaned(value: Object, group: str, *, has_status: bool) -> Object:
     """An object as it belongs into a file. `has_status`: its status is a subresource."""
-    found: Object = copy(value)
-    metadata = found.get("metadata") or {}
+    copied: Object = copy(value)
+    metadata = copied.get("metadata") or {}
     managed = metadata.get("managedFields") or []
     if has_status:
-        found.pop("status", None)
+        copied.pop("status", None)
     kept = {name: metadata[name] for name in _METADATA if metadata.get(name)}
     if "annotations" in kept:
         kept["annotations"] = {name: text for name, text in kept["annotations"].items() if name not in _ANNOTATIONS}
     if "finalizers" in kept:
         kept["finalizers"] = [name for name in kept["finalizers"] if name not in _FINALIZERS]
-    found["metadata"] = kept
+    copied["metadata"] = kept
     if clean := _OF_KINDS.get((group, str(value.get("kind")))):
-        clean(found, managed)
-    found["metadata"] = {name: each for name, each in kept.items() if each}
-    return found
+        clean(copied, managed)
+    copied["metadata"] = {name: field for name, field in kept.items() if field}
+    return copied
 
 
 _SYSTEM: Final = ("extension-apiserver-authentication", "kube-apiserver-legacy-service-account-token-tracking")
@@ -159,16 +160,16 @@ def _pod(value: Object, managed: Json) -> None:
     if not _has_owner(managed, "spec", "nodeName"):
         spec.pop("nodeName", None)
     spec.pop("ephemeralContainers", None)  # pods are not created with them
-    _remove_items(spec, "volumes", lambda each: str(each.get("name")).startswith(_TOKENS))
+    _remove_items(spec, "volumes", lambda volume: str(volume.get("name")).startswith(_TOKENS))
     for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
-        _remove_items(container, "volumeMounts", lambda each: str(each.get("name")).startswith(_TOKENS))
+        _remove_items(container, "volumeMounts", lambda mount: str(mount.get("name")).startswith(_TOKENS))
 
 
 def _remove_items(holder: Object, name: str, goes: Callable[[Object], bool]) -> None:
     """Remove items of a list, and the list if it is empty then."""
     items = holder.get(name)
     if items:
-        holder[name] = [each for each in items if not goes(each)]
+        holder[name] = [item for item in items if not goes(item)]
         if not holder[name]:
             del holder[name]
 
@@ -254,10 +255,10 @@ def document(value: Object) -> bytes:
 
 def stream(objects: Iterable[Exported]) -> Iterator[bytes]:
     """The parts of one YAML text with all objects."""
-    for n, each in enumerate(objects):
+    for n, item in enumerate(objects):
         if n:
             yield b"---\n"
-        yield document(each.value)
+        yield document(item.value)
 
 
 def write_file(path: Path, objects: Iterable[Exported]) -> None:
@@ -268,12 +269,12 @@ def write_file(path: Path, objects: Iterable[Exported]) -> None:
 
 def write_folder(folder: Path, objects: Iterable[Exported]) -> list[Path]:
     """Write a file for each object. Returns files of earlier exports that have other objects. Raises ForeignFile, OSError."""
-    files = {folder / path_of(each): each for each in objects}
+    files = {folder / path_of(item): item for item in objects}
     check(files)
     former = set(_own_files(folder))
-    for path, each in files.items():
+    for path, item in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, MARK + document(each.value))
+        write_whole(path, MARK + document(item.value))
     return sorted(former - files.keys())
 
 
@@ -309,10 +310,10 @@ def path_of(exported: Exported) -> Path:
 
 def _file(*parts: str) -> str:
     *prefix, name = parts
-    found = "".join(prefix) + safe(name)
-    if len(found) > _MAX_NAME:
-        found = f"{found[:_MAX_NAME]}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    return f"{found}.yaml"
+    stem = "".join(prefix) + safe(name)
+    if len(stem) > _MAX_NAME:
+        stem = f"{stem[:_MAX_NAME]}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return f"{stem}.yaml"
 
 
 def safe(name: str) -> str:

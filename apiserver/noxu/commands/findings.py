@@ -1,7 +1,8 @@
-"""The documents that a command checks, and findings: what it says about them, each with its place in a file.
+"""The documents that a command checks, and its findings about them, each with its place in a file.
 
-A `Finding` is about one field. A `Checked` is a document with its result and findings, a `DocumentOutcome` what became of
-writing it. All commands have the same exit statuses: 0 without errors, 1 with errors, and 2 if an input cannot be read.
+A `Finding` is about one field. A `Checked` is a document with its result and findings, a `DocumentOutcome` is the
+outcome of its write. All commands have the same exit statuses: 0 without errors, 1 with errors, and 2 if an input
+cannot be read.
 """
 
 from __future__ import annotations
@@ -65,12 +66,12 @@ class Checked(NamedTuple):
 
 def exit_status(checked: Iterable[Checked]) -> int:
     """Exit status 0: no errors; 1: errors; 2: an input cannot be read."""
-    found = 0
-    for each in checked:
-        if each.result == "unreadable":
+    status = 0
+    for outcome in checked:
+        if outcome.result == "unreadable":
             return UNREADABLE
-        found = FOUND if each.has_errors else found
-    return found
+        status = FOUND if outcome.has_errors else status
+    return status
 
 
 def finding(
@@ -105,7 +106,7 @@ def of_status(document: Document, status: Object) -> list[Finding]:
         return [_of_cause(document, cause) for cause in causes]
     rule = _RULES_OF_REASONS.get(status.get("reason", ""), "refused")
     said = plain(status.get("message") or "refused")
-    return list(dict.fromkeys(_said(document, "error", rule, each) for each in said))
+    return list(dict.fromkeys(_said(document, "error", rule, complaint) for complaint in said))
 
 
 def _of_cause(document: Document, cause: Object) -> Finding:
@@ -132,9 +133,9 @@ def of_upgrade(
     document: Document, narrowings: Iterable[Narrowing], errors: Iterable[Finding], level: Level = "warning"
 ) -> list[Finding]:
     """What a CRD no longer serves, keeps or accepts, except for the fields that have errors."""
-    fields = {each.field for each in errors}
-    found = (finding(document, level, each.rule, each.message, each.path) for each in narrowings)
-    return [each for each in found if each.field not in fields]
+    fields = {error.field for error in errors}
+    reported = (finding(document, level, narrowing.rule, narrowing.message, narrowing.path) for narrowing in narrowings)
+    return [item for item in reported if item.field not in fields]
 
 
 def rule_of(reason: str) -> str:
@@ -164,9 +165,9 @@ def _line(document: Document, said: Said) -> Position | None:
     return max(before, default=Position(line, 1))
 
 
-def plain_values(found: Finding) -> list[Json]:
+def plain_values(shown: Finding) -> list[Json]:
     """A finding as JSON that `from_plain` reads."""
-    return [*found[:-1], None if found.position is None else list(found.position)]
+    return [*shown[:-1], None if shown.position is None else list(shown.position)]
 
 
 def from_plain(values: Json) -> Finding:
@@ -181,17 +182,17 @@ def place_as_json(document: Document) -> Object:
 
 
 def as_json(findings: Iterable[Finding]) -> list[Json]:
-    return [_as_json(each) for each in findings]
+    return [_as_json(item) for item in findings]
 
 
-def _as_json(each: Finding) -> Object:
-    line, column = each.position or (None, None)
+def _as_json(shown: Finding) -> Object:
+    line, column = shown.position or (None, None)
     return {
-        "level": each.level,
-        "rule": each.rule,
-        "field": each.field,
-        "message": each.message,
-        "advice": each.advice,
+        "level": shown.level,
+        "rule": shown.rule,
+        "field": shown.field,
+        "message": shown.message,
+        "advice": shown.advice,
         "line": line,
         "column": column,
     }
@@ -208,23 +209,23 @@ def read(options: argparse.Namespace, split: Split = split) -> list[Document]:
     """The documents of all paths. What cannot be read, or has no document, is a document with an error."""
     documents: list[Document] = []
     for path in options.files:
-        found = list(read_paths([path], partial(contents_of, split=split), options.command))
-        if not found and not options.allow_empty:
-            found = [Document({}, "stdin" if str(path) == STDIN else str(path), 0, error=EMPTY)]
-        documents += found
+        of_path = list(read_paths([path], partial(contents_of, split=split), options.command))
+        if not of_path and not options.allow_empty:
+            of_path = [Document({}, "stdin" if str(path) == STDIN else str(path), 0, error=EMPTY)]
+        documents += of_path
     return documents
 
 
 def former(paths: Iterable[Path], split: Split = split) -> list[Document]:
     """The documents of `--old` that can be read. The others are named in warnings: a branch may be the first to have them."""
-    found = []
+    readable = []
     for document in read_paths(paths, partial(contents_of, split=split)):
         if document.error:
-            said = "; ".join(each.text for each in plain(document.error))
+            said = "; ".join(complaint.text for complaint in plain(document.error))
             log.warning("--old: nothing is compared with %s: %s", document.place(), said)
         else:
-            found.append(document)
-    return found
+            readable.append(document)
+    return readable
 
 
 def decided(options: argparse.Namespace, document: Document) -> Checked | None:
@@ -234,8 +235,8 @@ def decided(options: argparse.Namespace, document: Document) -> Checked | None:
     names = kind_names(document)
     if names & options.reject:
         why = f"the kind {document.kind} is rejected, as --reject says"
-        found = finding(document, "error", "rejected-kind", why, "kind")
-        return Checked(document, title(document), "refused", [found])
+        rejected = finding(document, "error", "rejected-kind", why, "kind")
+        return Checked(document, title(document), "refused", [rejected])
     return Checked(document, title(document), "skipped") if names & options.skip else None
 
 
@@ -277,17 +278,17 @@ def rounds(documents: Iterable[Document]) -> list[list[Document]]:
     files: dict[str, list[Document]] = {}
     for document in documents:
         files.setdefault(document.file, []).append(document)
-    found: list[list[Document]] = []
+    planned: list[list[Document]] = []
     taken: list[set[Name]] = []
     for members in files.values():
         names = {name_of(document) for document in members if document.name}
-        n = next((n for n, others in enumerate(taken) if not others & names), len(found))
-        if n == len(found):
-            found.append([])
+        n = next((n for n, others in enumerate(taken) if not others & names), len(planned))
+        if n == len(planned):
+            planned.append([])
             taken.append(set())
-        found[n] += members
+        planned[n] += members
         taken[n] |= names
-    return found
+    return planned
 
 
 def shared_with(members: Iterable[Document], documents: Iterable[Document]) -> list[Document]:
@@ -337,14 +338,14 @@ class DocumentOutcome(NamedTuple):
     def checked(self) -> Checked:
         if self.result == "unreadable":
             return Checked(self.document, "", self.result, self.certain)
-        refusals = [each for each in (self.error, self.more) if each is not None]
-        errors = [finding for each in refusals for finding in of_status(self.document, each.status)]
+        refusals = [refusal for refusal in (self.error, self.more) if refusal is not None]
+        errors = [finding for refusal in refusals for finding in of_status(self.document, refusal.status)]
         warnings = of_warnings(self.document, self.warnings)
         named = title(self.document, self.namespace)
-        found = [*self.certain, *errors, *warnings, *of_upgrade(self.document, self.narrowings, errors)]
+        listed = [*self.certain, *errors, *warnings, *of_upgrade(self.document, self.narrowings, errors)]
         if self.meant:
-            found = [each._replace(advice=each.advice or self.meant.get(each.field, "")) for each in found]
-        return Checked(self.document, named, self.result, found, self.update)
+            listed = [item._replace(advice=item.advice or self.meant.get(item.field, "")) for item in listed]
+        return Checked(self.document, named, self.result, listed, self.update)
 
 
 def outcome_as_json(outcome: DocumentOutcome) -> Object:
@@ -363,8 +364,8 @@ def outcome_as_json(outcome: DocumentOutcome) -> Object:
 
 def from_json(document: Document, value: Json) -> DocumentOutcome:
     """What `as_json` has written. Raises LookupError, TypeError for anything else."""
-    error, more = (None if each is None else ApiError(*each) for each in (value["error"], value["more"]))
-    narrowings = [Narrowing(*each) for each in value["narrowings"]]
+    error, more = (None if parts is None else ApiError(*parts) for parts in (value["error"], value["more"]))
+    narrowings = [Narrowing(*parts) for parts in value["narrowings"]]
     namespace, result, warnings, meant, update = (value[name] for name in _KEPT)
     return DocumentOutcome(
         document, namespace, result, error, warnings, meant=meant, update=update, more=more, narrowings=narrowings

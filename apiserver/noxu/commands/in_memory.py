@@ -1,8 +1,8 @@
 """Objects that are written in memory: through the registry and the pipeline of the server, over a new store.
 
-CRDs come first, then namespaces, then everything else in the order of the files. An object that exists already is updated
-as kubectl does it (see `updates`), and ratcheting ignores errors in what did not change. The namespaces that objects name
-need not be in the files.
+CRDs come first, then namespaces, then everything else in the order of the files. An object that exists already is
+updated as kubectl does it (see `updates`), and ratcheting ignores errors in unchanged fields. The namespaces that
+objects name need not be in the files.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def results(
     The former objects are stored at first: those of former CRDs before the new CRDs are written, the others after that.
     `write` is called for the shared documents, too, with the configurations that objects were written from.
     """
-    found = []
+    outcomes = []
     configurations = Configurations()
     reported = {id(document) for document in shard.documents}
     async with running(assemble(replace(WITHOUT_CONTROLLERS, features=features), MemoryStore())) as plane:
@@ -63,8 +63,8 @@ async def results(
                 await restore_objects(plane, left, configurations)
             result = await write(plane, document, configurations)
             if id(document) in reported:
-                found.append((document, result))
-    return found
+                outcomes.append((document, result))
+    return outcomes
 
 
 async def validate(
@@ -160,8 +160,8 @@ def _meant(resource: Resource | None, outcome: draft.Outcome) -> dict[str, str]:
     """Advice about unknown fields, where a declared one may have been meant."""
     if resource is None:
         return {}
-    found = {path: explain.meant_in(resource, path) for path in outcome.unknown}
-    return {path: f"Did you mean {meant}?" for path, meant in found.items() if meant}
+    meanings = {path: explain.meant_in(resource, path) for path in outcome.unknown}
+    return {path: f"Did you mean {meant}?" for path, meant in meanings.items() if meant}
 
 
 def _as_v1(document: Document, warnings: list[str]) -> Document:

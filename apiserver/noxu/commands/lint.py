@@ -1,8 +1,7 @@
 """`noxu lint`: find out whether servers accept CRDs, and fix them.
 
-`verdicts` says what is found out about one CRD. Verdicts are kept, and several processes may find them (see `results`).
-`--fix` writes the structural v1 form where it is unambiguous (see `schema.completion`), to stdout or into the files (see
-`rewriting`).
+`verdicts` examines one CRD. Verdicts are kept, and several processes may find them (see `results`). `--fix` writes the
+structural v1 form where it is unambiguous (see `schema.completion`), to stdout or into the files (see `rewriting`).
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ def lint(
     options: argparse.Namespace, old: Sequence[Document], cache: Cache, documents: Iterable[Document]
 ) -> Results[Linted]:
     """The verdicts on the CRDs among documents, each with the former CRD of its name."""
-    crds = [each for each in documents if findings.decided(options, each) is None and is_crd(each.value)]
-    found = Results[Linted]()
-    results.add(found, _check(options), results.by_file(crds, old), cache, options.jobs)
-    return found
+    crds = [crd for crd in documents if findings.decided(options, crd) is None and is_crd(crd.value)]
+    linted = Results[Linted]()
+    results.add(linted, _check(options), results.by_file(crds, old), cache, options.jobs)
+    return linted
 
 
 def _check(options: argparse.Namespace) -> Check[Linted]:
@@ -82,17 +81,17 @@ def _find(wanted: Wanted, shard: Shard, _: Progress) -> list[tuple[Document, Lin
 
 def _verdict_as_json(linted: Linted) -> Json:
     verdict = linted.verdict
-    found = [findings.plain_values(each) for each in verdict.findings]
-    return [found, verdict.is_structural, verdict.is_fixable, list(map(list, verdict.changes)), verdict.fixed]
+    listed = [findings.plain_values(finding) for finding in verdict.findings]
+    return [listed, verdict.is_structural, verdict.is_fixable, list(map(list, verdict.changes)), verdict.fixed]
 
 
 def _linted(document: Document, value: Json) -> Linted:
     """Raises TypeError, ValueError for what `_verdict_as_json` has not made."""
-    found, structural, fixable, changes, fixed = value
+    listed, structural, fixable, changes, fixed = value
     return Linted(
         document,
         Verdict(
-            list(map(findings.from_plain, found)),
+            list(map(findings.from_plain, listed)),
             structural,
             fixable,
             [CompletionNote(*change) for change in changes],
@@ -113,38 +112,40 @@ class LintReport:
     linted: list[tuple[Linted, Checked]]
 
     @classmethod
-    def of(cls, options: argparse.Namespace, documents: Iterable[Document], found: Mapping[int, Linted]) -> LintReport:
+    def of(
+        cls, options: argparse.Namespace, documents: Iterable[Document], linted_by_id: Mapping[int, Linted]
+    ) -> LintReport:
         report = cls(options.fix, [], [])
         for document in documents:
-            if (linted := found.get(id(document))) is not None:
+            if (linted := linted_by_id.get(id(document))) is not None:
                 checked = linted.checked
                 report.linted.append((linted, checked))
             else:
                 certain = findings.decided(options, document)
                 checked = certain or Checked(document, findings.title(document), "skipped")
             report.checked.append(checked)
-        if not report.linted and not any(each.findings for each in report.checked) and not options.allow_empty:
+        if not report.linted and not any(listed.findings for listed in report.checked) and not options.allow_empty:
             report.checked.append(findings.nothing(options, "no CustomResourceDefinition found"))
         return report
 
     def with_result(self, result: findings.Result) -> list[Checked]:
         linted = {id(checked) for _, checked in self.linted}
-        return [each for each in self.checked if each.result == result and id(each) not in linted]
+        return [checked for checked in self.checked if checked.result == result and id(checked) not in linted]
 
     def as_json(self) -> Json:
         return {
             "crds": [_as_json(linted, checked, self.fix) for linted, checked in self.linted],
             "skipped": [
-                {**findings.place_as_json(each.document), "kind": each.document.kind, "name": each.document.name}
-                for each in self.with_result("skipped")
+                {**findings.place_as_json(item.document), "kind": item.document.kind, "name": item.document.name}
+                for item in self.with_result("skipped")
             ],
             "rejected": [
-                {**findings.place_as_json(each.document), "findings": findings.as_json(each.findings)}
-                for each in self.with_result("refused")
+                {**findings.place_as_json(item.document), "findings": findings.as_json(item.findings)}
+                for item in self.with_result("refused")
             ],
             "unreadable": [
-                {**findings.place_as_json(each.document), "message": each.document.error}
-                for each in self.with_result("unreadable")
+                {**findings.place_as_json(item.document), "message": item.document.error}
+                for item in self.with_result("unreadable")
             ],
         }
 
@@ -169,9 +170,9 @@ def _as_json(linted: Linted, checked: Checked, fix: bool) -> Object:
 
 def _print_report(report: LintReport, style: Style) -> None:
     groups = reports.repeated(report.checked) if style.groups and style.detail != "errors" else {}
-    for each in report.with_result("skipped") if style.detail == "all" else ():
-        why = "is of a kind to skip" if is_crd(each.document.value) else "is not a CustomResourceDefinition"
-        print(f"{each.document.source}: {reports.result('skipped', style)}: {each.title} {why}")
+    for skipped in report.with_result("skipped") if style.detail == "all" else ():
+        why = "is of a kind to skip" if is_crd(skipped.document.value) else "is not a CustomResourceDefinition"
+        print(f"{skipped.document.source}: {reports.result('skipped', style)}: {skipped.title} {why}")
     for linted, checked in report.linted:
         single = reports.ungrouped(checked, groups)
         if style.shows(single):
@@ -203,16 +204,16 @@ def _print_linted(linted: Linted, checked: Checked, style: Style) -> None:
 def _summary(report: LintReport, style: Style) -> str:
     """`3 CRDs: 2 structural, 1 with 5 violations; 7 warnings; 2 skipped`."""
     crds = [checked for _, checked in report.linted]
-    wrong = sum(each.has_errors for each in crds)
-    levels = Counter(finding.level for each in crds for finding in each.findings)
+    wrong = sum(crd.has_errors for crd in crds)
+    levels = Counter(finding.level for crd in crds for finding in crd.findings)
     parts = [reports.count(len(crds) - wrong, "structural,", style, "green").rstrip(",")]
     parts += [f"{wrong} with {reports.count(levels['error'], 'violation', style, 'red')}"] if wrong else []
-    found = [f"{len(crds)} CRD{'' if len(crds) == 1 else 's'}: {', '.join(parts)}"]
-    found += [reports.count(levels["warning"], "warning", style, "yellow")] if levels["warning"] else []
+    texts = [f"{len(crds)} CRD{'' if len(crds) == 1 else 's'}: {', '.join(parts)}"]
+    texts += [reports.count(levels["warning"], "warning", style, "yellow")] if levels["warning"] else []
     for result in ("skipped", "refused", "unreadable"):
         if count := len(report.with_result(result)):
-            found.append(style.of(f"{count} {result}", reports.COLOURS[result]))
-    return "; ".join(found)
+            texts.append(style.of(f"{count} {result}", reports.COLOURS[result]))
+    return "; ".join(texts)
 
 
 def _write_fixed(report: LintReport, style: Style) -> None:

@@ -1,4 +1,4 @@
-"""A CRD with its verdict: what `noxu lint` wants to know, what it has found out, and what is printed about a fix."""
+"""A CRD with its verdict: the questions of `noxu lint`, its findings, and the report about a fix."""
 
 from __future__ import annotations
 

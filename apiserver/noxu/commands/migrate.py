@@ -99,11 +99,11 @@ def _work(migration: Migration) -> str:
 
 def _chosen(crds: Iterable[Object], names: list[str]) -> Iterator[tuple[Object, Migration]]:
     """The named CRDs; without names, those whose objects may be stored in other versions. Raises MigrationError."""
-    known = {crd["metadata"]["name"]: crd for crd in crds}
-    if missing := [name for name in names if name not in known]:
+    crds_by_name = {crd["metadata"]["name"]: crd for crd in crds}
+    if missing := [name for name in names if name not in crds_by_name]:
         raise MigrationError(f"CRD {', '.join(missing)} does not exist")
-    for name in names or sorted(known):
-        crd = known[name]
+    for name in names or sorted(crds_by_name):
+        crd = crds_by_name[name]
         version, stored = storage_version(crd) or "", crd["status"].get("storedVersions") or []
         established = conditions.is_true(crd, conditions.ESTABLISHED)
         if names or (established and not crd["metadata"].get("deletionTimestamp") and stored != [version]):
@@ -233,11 +233,11 @@ async def _rewrite_all(plane: ControlPlane, storage: Resource, migration: Migrat
     request = WriteRequest(Action.PATCH, storage, options=options)
     report(0, len(entries))
     async for batch in rewrite(plane.writer, lambda: request, older):
-        for each in batch:
-            if each.error is None:
-                migration.count(rewritten=each.stored)
+        for result in batch:
+            if result.error is None:
+                migration.count(rewritten=result.stored)
             else:
-                migration.fail(codec.decode_stored(each.entry.stored), each.error.message)
+                migration.fail(codec.decode_stored(result.entry.stored), result.error.message)
         done += len(batch)
         report(done, len(entries))
     migration.failures.sort()

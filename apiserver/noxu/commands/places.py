@@ -1,8 +1,8 @@
-"""Where the stored objects are that a command reads: a running server, a data directory that no server uses, or etcd.
+"""Places of the stored objects that a command reads: a running server, a data directory that no server uses, or etcd.
 
-`validate --stored` and `export` take the same options for it (`--server`, `--kubeconfig`, `--etcd-servers`, `--data`), and say
-in the same words what is wrong with the place. They read it each in their own way. `ApiClient` is a blocking client of a
-running server: requests, lists in pages, and the access data in a kubeconfig.
+`validate --stored` and `export` take the same options for it (`--server`, `--kubeconfig`, `--etcd-servers`, `--data`),
+and have the same errors about the place. Each reads it in its own way. `ApiClient` is a blocking client of a running
+server: requests, lists in pages, and the access data in a kubeconfig.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def opened(options: argparse.Namespace, instead: str) -> Iterator[ApiClient | St
         return
     directory = options.data or DEFAULT_DATA
     try:
-        with snapshot(directory / stores.FILE) as found:
-            yield found
+        with snapshot(directory / stores.FILE) as state:
+            yield state
     except OpenError as error:
         hint = ""
         if "in use" in str(error):
@@ -259,8 +259,8 @@ def _named(path: Path, config: Object, kind: str, name: str) -> Object:
     entries: Json = config.get(f"{kind}s")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(kind), dict):
-            found: Object = entry[kind]
-            return found
+            member: Object = entry[kind]
+            return member
     raise RequestError(f"{path} has no {kind} {name!r}")
 
 

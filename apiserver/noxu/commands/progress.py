@@ -1,4 +1,4 @@
-"""How far long work is, on stderr: a bar on a terminal, a line every few seconds elsewhere, nothing with --quiet.
+"""The progress of long work, on stderr: a bar on a terminal, a line every few seconds elsewhere, nothing with --quiet.
 
     validate ━━━━━━━━━━╸━━━━━━━━━ 5300/10000 objects 0:00:04
     noxu: validate: 5300 of 10000 objects

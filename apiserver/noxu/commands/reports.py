@@ -46,8 +46,8 @@ class Style(NamedTuple):
     def of(self, text: str, colour: str) -> str:
         return coloured(text, colour, shown=self.colours)
 
-    def shows(self, each: Checked) -> bool:
-        return self.detail == "all" or any(map(self.tells, each.findings))
+    def shows(self, checked: Checked) -> bool:
+        return self.detail == "all" or any(map(self.tells, checked.findings))
 
     def tells(self, finding: Finding) -> bool:
         return self.detail != "errors" or finding.level == "error"
@@ -68,12 +68,12 @@ def style(options: argparse.Namespace) -> Style:
 
 def lines(checked: Iterable[Checked], style: Style = PLAIN) -> Iterator[str]:
     """Each document with its result, and below it its findings: `a.yaml:4:8: spec.size: …`."""
-    for each in checked:
-        if style.shows(each):
-            title = f"{each.title}: " if each.title else ""
-            yield f"{each.document.source}: {title}{result(each.result, style)}{update(each)}"
-            for finding in filter(style.tells, each.findings):
-                yield from finding_lines(each, finding, style)
+    for outcome in checked:
+        if style.shows(outcome):
+            title = f"{outcome.title}: " if outcome.title else ""
+            yield f"{outcome.document.source}: {title}{result(outcome.result, style)}{update(outcome)}"
+            for finding in filter(style.tells, outcome.findings):
+                yield from finding_lines(outcome, finding, style)
 
 
 def result(text: str, style: Style) -> str:
@@ -95,43 +95,43 @@ _MANY: Final = 3
 
 def repeated(checked: Iterable[Checked]) -> dict[Repeated, list[tuple[Checked, Finding]]]:
     """The warnings that occur more than _MANY times in documents, with the places where they do."""
-    found: dict[Repeated, list[tuple[Checked, Finding]]] = {}
-    for each in checked:
-        for finding in each.findings:
+    places_of: dict[Repeated, list[tuple[Checked, Finding]]] = {}
+    for outcome in checked:
+        for finding in outcome.findings:
             if finding.level == "warning" and finding.rule in _GROUPED:
-                found.setdefault(_same(finding), []).append((each, finding))
-    return {same: places for same, places in found.items() if len(places) > _MANY}
+                places_of.setdefault(_same(finding), []).append((outcome, finding))
+    return {same: places for same, places in places_of.items() if len(places) > _MANY}
 
 
 def _same(finding: Finding) -> Repeated:
     return finding.rule, finding.message, finding.advice
 
 
-def ungrouped(each: Checked, groups: Container[Repeated]) -> Checked:
+def ungrouped(checked: Checked, groups: Container[Repeated]) -> Checked:
     """The document with the findings that are in no group."""
-    return each._replace(findings=[finding for finding in each.findings if _same(finding) not in groups])
+    return checked._replace(findings=[finding for finding in checked.findings if _same(finding) not in groups])
 
 
 def group_lines(groups: Mapping[Repeated, Sequence[tuple[Checked, Finding]]], style: Style = PLAIN) -> Iterator[str]:
     """Each group of warnings, with the first of its places."""
     for (_, message, advice), places in groups.items():
-        files = len({each.document.file for each, _ in places})
+        files = len({checked.document.file for checked, _ in places})
         where = f"{len(places)} fields" + (f" in {files} files" if files > 1 else "")
         yield f"{style.of('warning:', 'yellow')} {message} ({where})"
         if advice:
             yield style.of(f"    {advice}", "dim")
-        for each, finding in places[:_MANY]:
-            yield f"    {place(each, finding)}: {finding.field}".rstrip(": ")
+        for checked, finding in places[:_MANY]:
+            yield f"    {place(checked, finding)}: {finding.field}".rstrip(": ")
         yield f"    and {len(places) - _MANY} more; --verbose lists all of them"
 
 
-def update(each: Checked) -> str:
+def update(checked: Checked) -> str:
     """Which update a document was judged as, "" if its object is new."""
-    return f", as an update by kubectl {each.update}" if each.update else ""
+    return f", as an update by kubectl {checked.update}" if checked.update else ""
 
 
-def finding_lines(each: Checked, finding: Finding, style: Style = PLAIN) -> Iterator[str]:
-    yield indented(f"{_coloured_place(each, finding, style)}: {_warning(finding, style)}{finding.text}")
+def finding_lines(checked: Checked, finding: Finding, style: Style = PLAIN) -> Iterator[str]:
+    yield indented(f"{_coloured_place(checked, finding, style)}: {_warning(finding, style)}{finding.text}")
     if finding.advice:
         yield style.of(f"    {finding.advice}", "dim")
 
@@ -139,10 +139,10 @@ def finding_lines(each: Checked, finding: Finding, style: Style = PLAIN) -> Iter
 def print_findings(checked: Iterable[Checked]) -> None:
     """Print findings to stderr, for commands that print something else to stdout."""
     style = on_stderr()
-    for each in checked:
-        about = f"{each.title}: " if each.title else ""
-        for finding in each.findings:
-            where = _coloured_place(each, finding, style)
+    for outcome in checked:
+        about = f"{outcome.title}: " if outcome.title else ""
+        for finding in outcome.findings:
+            where = _coloured_place(outcome, finding, style)
             print(f"{where}: {_warning(finding, style)}{about}{finding.text}", file=sys.stderr)
             if finding.advice:
                 print(style.of(f"    {finding.advice}", "dim"), file=sys.stderr)
@@ -152,9 +152,9 @@ def on_stderr() -> Style:
     return Style(colours=shown_on(sys.stderr))
 
 
-def place(each: Checked, finding: Finding) -> str:
+def place(checked: Checked, finding: Finding) -> str:
     """`a.yaml:4:8`; only the file if there is no position."""
-    file, position = each.document.file, finding.position
+    file, position = checked.document.file, finding.position
     return f"{file}:{position.line}:{position.column}" if position else file
 
 
@@ -162,8 +162,8 @@ def indented(text: str) -> str:
     return "  " + text.replace("\n", "\n  ")
 
 
-def _coloured_place(each: Checked, finding: Finding, style: Style) -> str:
-    return style.of(place(each, finding), "red" if finding.level == "error" else "yellow")
+def _coloured_place(checked: Checked, finding: Finding, style: Style) -> str:
+    return style.of(place(checked, finding), "red" if finding.level == "error" else "yellow")
 
 
 def _warning(finding: Finding, style: Style) -> str:
@@ -176,12 +176,12 @@ def _warning(finding: Finding, style: Style) -> str:
 def junit(checked: Sequence[Checked], command: str) -> str:
     """A test suite for each file, a test case for each document; a warning is output of its test case."""
     root = ET.Element("testsuites", {"name": f"noxu {command}", **_counts(checked)})
-    for file, group in groupby(checked, key=lambda each: each.document.file):
+    for file, group in groupby(checked, key=lambda outcome: outcome.document.file):
         cases = list(group)
         suite = ET.SubElement(root, "testsuite", {"name": _xml(file), **_counts(cases)})
-        suite.set("skipped", str(sum(each.result == "skipped" for each in cases)))
-        for each in cases:
-            _test_case(suite, each)
+        suite.set("skipped", str(sum(outcome.result == "skipped" for outcome in cases)))
+        for case in cases:
+            _test_case(suite, case)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=False)
 
@@ -189,27 +189,27 @@ def junit(checked: Sequence[Checked], command: str) -> str:
 def _counts(checked: Sequence[Checked]) -> dict[str, str]:
     return {
         "tests": str(len(checked)),
-        "failures": str(sum(each.has_errors and each.result != "unreadable" for each in checked)),
-        "errors": str(sum(each.result == "unreadable" for each in checked)),
+        "failures": str(sum(outcome.has_errors and outcome.result != "unreadable" for outcome in checked)),
+        "errors": str(sum(outcome.result == "unreadable" for outcome in checked)),
         "time": "0",
     }
 
 
-def _test_case(suite: ET.Element, each: Checked) -> None:
-    name = each.title or each.document.source
-    case = ET.SubElement(suite, "testcase", {"name": _xml(name), "classname": _xml(each.document.file), "time": "0"})
-    errors = [finding for finding in each.findings if finding.level == "error"]
-    warnings = [finding for finding in each.findings if finding.level != "error"]
-    if each.result == "skipped":
+def _test_case(suite: ET.Element, checked: Checked) -> None:
+    name = checked.title or checked.document.source
+    case = ET.SubElement(suite, "testcase", {"name": _xml(name), "classname": _xml(checked.document.file), "time": "0"})
+    errors = [finding for finding in checked.findings if finding.level == "error"]
+    warnings = [finding for finding in checked.findings if finding.level != "error"]
+    if checked.result == "skipped":
         ET.SubElement(case, "skipped")
     if errors:
-        kind = "error" if each.result == "unreadable" else "failure"
+        kind = "error" if checked.result == "unreadable" else "failure"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         element = ET.SubElement(case, kind, {"message": _xml(errors[0].text + more), "type": errors[0].rule})
-        element.text = _xml("\n".join(line for finding in errors for line in finding_lines(each, finding)))
+        element.text = _xml("\n".join(line for finding in errors for line in finding_lines(checked, finding)))
     if warnings:
         output = ET.SubElement(case, "system-out")
-        output.text = _xml("\n".join(line for finding in warnings for line in finding_lines(each, finding)))
+        output.text = _xml("\n".join(line for finding in warnings for line in finding_lines(checked, finding)))
 
 
 def _xml(text: str) -> str:
@@ -222,8 +222,8 @@ def _xml(text: str) -> str:
 
 def sarif(checked: Sequence[Checked], command: str) -> str:
     """One run; a finding is a result, whose rule is the kind of finding."""
-    found = [(each, finding) for each in checked for finding in each.findings]
-    rules = sorted({finding.rule for _, finding in found})
+    pairs = [(outcome, finding) for outcome in checked for finding in outcome.findings]
+    rules = sorted({finding.rule for _, finding in pairs})
     status = exit_status(checked)
     log = {
         "$schema": _SCHEMA,
@@ -239,21 +239,21 @@ def sarif(checked: Sequence[Checked], command: str) -> str:
                 },
                 "invocations": [{"executionSuccessful": status < 2, "exitCode": status}],
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(each, finding, rules.index(finding.rule)) for each, finding in found],
+                "results": [_result(outcome, finding, rules.index(finding.rule)) for outcome, finding in pairs],
             }
         ],
     }
     return codec.pretty(log, sort_keys=False).decode()
 
 
-def _result(each: Checked, finding: Finding, rule: int) -> Object:
-    physical: Object = {"artifactLocation": {"uri": uri(each.document.file)}}
+def _result(checked: Checked, finding: Finding, rule: int) -> Object:
+    physical: Object = {"artifactLocation": {"uri": uri(checked.document.file)}}
     if finding.position:
         physical["region"] = {"startLine": finding.position.line, "startColumn": finding.position.column}
     location: Object = {"physicalLocation": physical}
     if finding.field:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.field}]
-    about = f"{each.title}: " if each.title else ""
+    about = f"{checked.title}: " if checked.title else ""
     advice = f"\n{finding.advice}" if finding.advice else ""
     return {
         "ruleId": finding.rule,
@@ -275,16 +275,16 @@ def uri(file: str) -> str:
 
 def github(checked: Iterable[Checked], command: str) -> str:
     """A workflow command for each finding."""
-    return "\n".join(_workflow_command(each, finding, command) for each in checked for finding in each.findings)
+    return "\n".join(_workflow_command(item, finding, command) for item in checked for finding in item.findings)
 
 
-def _workflow_command(each: Checked, finding: Finding, command: str) -> str:
-    properties = {"file": each.document.file}
+def _workflow_command(checked: Checked, finding: Finding, command: str) -> str:
+    properties = {"file": checked.document.file}
     if finding.position:
         properties |= {"line": str(finding.position.line), "col": str(finding.position.column)}
     properties["title"] = f"noxu {command}: {finding.rule}"
     written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    about = f"{each.title}: " if each.title else ""
+    about = f"{checked.title}: " if checked.title else ""
     advice = f"\n{finding.advice}" if finding.advice else ""
     return f"::{finding.level} {written}::{_data(f'{about}{finding.text}{advice}')}"
 

@@ -1,17 +1,18 @@
-"""The results of checking documents, shard by shard: kept ones, or found now, in this process or in several.
+"""The results of checking documents, shard by shard: read from the cache, or found in one process or several.
 
-A result is kept for what it depends on: the documents of its shard, with their files and lines, and what its `Check` names.
-All other processes get is the documents and the function that finds the results, which therefore belongs to a module.
+A result is kept under everything that it depends on: the documents of its shard, with their files and lines, and the
+inputs that its `Check` names. Other processes get only the documents, and the name of the function that finds the
+results: it belongs to a module.
 
 Shards of documents: objects in different shards cannot affect each other.
 
 A CRD affects the objects of its group, and names conflict only within a group. Built-in kinds affect each other, for
-example through admission plug-ins, so they are in one shard with all groups of Kubernetes. Admission policies and quotas
-may affect everything: with one of them there is one shard.
+example through admission plug-ins, so they are in one shard with all groups of Kubernetes. Admission policies and
+quotas may affect everything, so with one there is only one shard.
 
     CRD of a.example, objects of a.example | CRD of b.example | Pods, ConfigMaps, objects of storage.k8s.io
 
-So shards can be processed in different processes, and the result of a shard depends on nothing outside of it.
+So different processes can check them, and the result of a shard depends on nothing outside of it.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def split(documents: Sequence[Document], shared: Sequence[Document], old: Sequen
 def by_file(documents: Iterable[Document], old: Iterable[Document]) -> list[Shard]:
     """A shard of each file, for documents that do not affect each other, with the former CRDs of their names."""
     former = {document.name: document for document in old if is_crd(document.value)}
-    found = [list(of_file) for _, of_file in groupby(documents, key=lambda document: document.file)]
-    return [Shard(part, old=[former[each.name] for each in part if each.name in former]) for part in found]
+    parts = [list(of_file) for _, of_file in groupby(documents, key=lambda document: document.file)]
+    return [Shard(part, old=[former[document.name] for document in part if document.name in former]) for part in parts]
 
 
 def merged(shards: Iterable[Shard]) -> Shard:
@@ -76,13 +77,13 @@ def merged(shards: Iterable[Shard]) -> Shard:
 
 def batches(shards: Iterable[Shard], count: int) -> list[list[Shard]]:
     """The shards in at most `count` batches of similar size."""
-    found: list[list[Shard]] = [[] for _ in range(count)]
+    batched: list[list[Shard]] = [[] for _ in range(count)]
     sizes = [0] * count
     for shard in sorted(shards, key=lambda shard: shard.size, reverse=True):
         smallest = sizes.index(min(sizes))
-        found[smallest].append(shard)
+        batched[smallest].append(shard)
         sizes[smallest] += shard.size
-    return [batch for batch in found if batch]
+    return [batch for batch in batched if batch]
 
 
 def _affects_everything(document: Document) -> bool:
@@ -90,13 +91,13 @@ def _affects_everything(document: Document) -> bool:
 
 
 def _by_group(documents: Iterable[Document]) -> dict[str, list[Document]]:
-    found: dict[str, list[Document]] = {}
+    groups: dict[str, list[Document]] = {}
     for document in documents:
         group = _group(document)
         if "." not in group or group.endswith(_KUBERNETES):
             group = _BUILT_IN
-        found.setdefault(group, []).append(document)
-    return found
+        groups.setdefault(group, []).append(document)
+    return groups
 
 
 def _group(document: Document) -> str:
@@ -138,26 +139,26 @@ class Results(dict[int, R]):
     def of(self, documents: Iterable[Document]) -> list[R]:
         return [self[id(document)] for document in documents]
 
-    def add(self, found: Iterable[tuple[Document, R]]) -> None:
-        self.update((id(document), result) for document, result in found)
+    def add(self, results: Iterable[tuple[Document, R]]) -> None:
+        self.update((id(document), result) for document, result in results)
 
 
 def add(
-    found: Results[R],
+    gathered: Results[R],
     check: Check[R],
     parts: Sequence[Shard],
     cache: Cache,
     jobs: int = 1,
     report: Progress = no_progress,
 ) -> None:
-    """Add the results of shards. `report` is called with the number of documents that are checked, and not in `found` yet."""
-    missing = [shard for shard in parts if not (cache.keeps and _restore(found, check, shard, cache))]
+    """Add the results of shards. `report` gets the number of documents that are checked and not in `gathered` yet."""
+    missing = [shard for shard in parts if not (cache.keeps and _restore(gathered, check, shard, cache))]
     if jobs > 1 and len(missing) > 1:
-        _find_in_processes(found, check, missing, jobs, report)
+        _find_in_processes(gathered, check, missing, jobs, report)
     elif missing:
-        found.add(check.find(merged(missing), report))
+        gathered.add(check.find(merged(missing), report))
     for shard in missing if cache.keeps else ():
-        results = found.of(shard.documents)
+        results = gathered.of(shard.documents)
         if all(map(check.kept, results)):
             cache.put([check.as_json(result) for result in results], check.name, *_parts(check, shard))
 
@@ -170,7 +171,7 @@ _BATCHES: Final = 4
 
 
 def _find_in_processes(
-    found: Results[R], check: Check[R], missing: Sequence[Shard], jobs: int, report: Progress
+    gathered: Results[R], check: Check[R], missing: Sequence[Shard], jobs: int, report: Progress
 ) -> None:
     from concurrent.futures import ProcessPoolExecutor  # takes long to import
 
@@ -179,7 +180,7 @@ def _find_in_processes(
     with ProcessPoolExecutor(min(jobs, len(parts))) as pool:
         answers = pool.map(_find, [check.find] * len(sent), [check.as_json] * len(sent), sent)
         for shard, values in zip(parts, answers, strict=True):
-            found.add((shard.documents[n], check.from_json(shard.documents[n], value)) for n, value in values)
+            gathered.add((shard.documents[n], check.from_json(shard.documents[n], value)) for n, value in values)
             report(0, 0)
 
 
@@ -196,12 +197,12 @@ def _find(find: Find[R], as_json: Callable[[R], Json], shard: Shard) -> list[tup
 # -- kept results -----------------------------------------------------------------------------------------------------
 
 
-def _restore(found: Results[R], check: Check[R], shard: Shard, cache: Cache) -> bool:
+def _restore(gathered: Results[R], check: Check[R], shard: Shard, cache: Cache) -> bool:
     """Add the kept results of a shard. Returns whether there are some."""
     kept = cache.get(check.name, *_parts(check, shard))
     with suppress(LookupError, TypeError, ValueError):
         results = [check.from_json(document, value) for document, value in zip(shard.documents, kept, strict=True)]
-        found.add(zip(shard.documents, results, strict=True))
+        gathered.add(zip(shard.documents, results, strict=True))
         return True
     return False
 

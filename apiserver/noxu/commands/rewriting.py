@@ -58,25 +58,25 @@ def rewrite(options: argparse.Namespace, split: Split, lint: Lint) -> int:
     read: list[_File] = []
     for path in options.files:
         try:
-            found = files(path, options.command)
+            listed = files(path, options.command)
         except LoadError as error:
             status = _failed(str(error))
             continue
-        if not found and not options.allow_empty:
+        if not listed and not options.allow_empty:
             print(f"{path}: {findings.EMPTY}", file=sys.stderr)
             status = findings.UNREADABLE
-        for file in found:
+        for file in listed:
             try:
                 read += _read(file, split, named=file == path)
             except LoadError as error:
                 status = _failed(f"{file}: {error}")
     read = list({file.path.resolve(): file for file in reversed(read)}.values())[::-1]  # one may be named twice
     linted = lint(document for file in read for _, documents in file.documents for document in documents)
-    for each in read:
+    for source in read:
         try:
-            status = max(status, _rewrite_file(options, each, linted))
+            status = max(status, _rewrite_file(options, source, linted))
         except OSError as error:
-            status = _failed(f"{error.filename or each.path}: {error.strerror or error}")
+            status = _failed(f"{error.filename or source.path}: {error.strerror or error}")
     return status
 
 
@@ -128,11 +128,11 @@ def _fix(
         if certain is not None:
             checked.append(certain)
             reports.print_findings([certain])
-        elif (found := linted.get(id(document))) is not None:
-            checked.append(found.checked)
-            print_fixed(found, checked[-1])
-            if found.verdict.fixed is not None:
-                replaced[id(document.value)] = found.verdict.fixed
+        elif (result := linted.get(id(document))) is not None:
+            checked.append(result.checked)
+            print_fixed(result, checked[-1])
+            if result.verdict.fixed is not None:
+                replaced[id(document.value)] = result.verdict.fixed
     return _replace_in(part.decoded.value, replaced) if part.decoded is not None and replaced else None
 
 

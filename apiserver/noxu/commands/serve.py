@@ -17,6 +17,7 @@ from noxu import garbage
 from noxu.commands import progress
 from noxu.config import NotLoadedError, StartError
 from noxu.expressions import expression
+from noxu.http import lazy_client
 from noxu.observability.logs import coloured, shown_on
 from noxu.process.signals import Interrupted
 
@@ -37,21 +38,19 @@ def run(options: argparse.Namespace) -> int:
     If it stops in a process of its own, this does not return.
     """
     if options.own_process:
-        from noxu.http import lazy_client
-
         lazy_client.install()
-    from noxu.process import running
+    from noxu.process import running  # afterwards: it imports aiohttp
 
     cache = _cache(options)
-    known = None if cache is None else cache.known_definitions()
+    definitions = None if cache is None else cache.known_definitions()
     try:
         # The server is kept until the end, see the module.
         _stopped = running.run(
             options.config,
-            each=partial(_loaded, options, cache, known),
+            around=partial(_loaded, options, cache, definitions),
             compiling=partial(_shown, options, "start", "definitions"),
             read=None if cache is None else cache.reader,
-            known=known,
+            definitions=definitions,
         )
     except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))
@@ -86,12 +85,15 @@ def _cache(options: argparse.Namespace) -> Cache | None:
 
 
 def _loaded(
-    options: argparse.Namespace, cache: Cache | None, known: KnownDefinitions | None, documents: Sequence[Document]
+    options: argparse.Namespace,
+    cache: Cache | None,
+    definitions: KnownDefinitions | None,
+    documents: Sequence[Document],
 ) -> Iterator[Document]:
     """The documents while they are loaded. Afterwards what is known of definitions is kept."""
     if cache is not None:
         cache.tidy()
     with _shown(options, "load") as report:
         yield from progress.each(documents, report, len(documents))
-    if cache is not None and known is not None:
-        cache.keep_known_definitions(known)
+    if cache is not None and definitions is not None:
+        cache.keep_known_definitions(definitions)

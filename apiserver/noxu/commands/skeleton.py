@@ -69,44 +69,44 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: printed; 1: Restriction 1 is violated, or a schema is invalid; 2: an input cannot be read."""
     cache = Cache(None if options.no_cache else user_directory())
     documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
-    found, unsure = Results[Printed](), []
+    by_document, unsure = Results[Printed](), []
     for document in documents:
         if (certain := _certain(options, document)) is not None:
-            found[id(document)] = Printed(certain)
+            by_document[id(document)] = Printed(certain)
         else:
             unsure.append(document)
-    results.add(found, _check(options), results.by_file(unsure, old), cache, options.jobs)
+    results.add(by_document, _check(options), results.by_file(unsure, old), cache, options.jobs)
     cache.tidy()
-    printed = found.of(documents)
-    if not any(each.skeletons or each.checked.findings for each in printed) and not options.allow_empty:
+    printed = by_document.of(documents)
+    if not any(item.skeletons or item.checked.findings for item in printed) and not options.allow_empty:
         printed.append(Printed(findings.nothing(options, "no schema found")))
-    checked = [each.checked for each in printed]
-    skeletons = [(each.checked, skeleton) for each in printed for skeleton in each.skeletons]
+    checked = [item.checked for item in printed]
+    skeletons = [(item.checked, skeleton) for item in printed for skeleton in item.skeletons]
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "skeleton"))
     elif options.output == "json":
-        print(codec.pretty([_as_json(*each) for each in skeletons], sort_keys=False).decode())
-        reports.print_findings(each for each in checked if each.result == "unreadable")
+        print(codec.pretty([_as_json(*pair) for pair in skeletons], sort_keys=False).decode())
+        reports.print_findings(outcome for outcome in checked if outcome.result == "unreadable")
     else:
-        print("---\n".join(_as_yaml(each) for _, each in skeletons), end="")
+        print("---\n".join(_as_yaml(item) for _, item in skeletons), end="")
         reports.print_findings(checked)
     return findings.exit_status(checked)
 
 
-def _as_yaml(each: Skeleton) -> str:
-    title = f"# {each.title}\n" if each.title else ""
-    return title + codec.to_yaml(each.value).decode()
+def _as_yaml(shown: Skeleton) -> str:
+    title = f"# {shown.title}\n" if shown.title else ""
+    return title + codec.to_yaml(shown.value).decode()
 
 
-def _as_json(checked: Checked, each: Skeleton) -> Object:
+def _as_json(checked: Checked, shown: Skeleton) -> Object:
     return {
         "file": checked.document.file,
         "document": checked.document.number,
-        "crd": each.crd,
-        "version": each.version,
-        "skeleton": each.value,
-        "violations": [finding.field for finding in each.findings if finding.rule == "restriction-1"],
-        "findings": findings.as_json(each.findings),
+        "crd": shown.crd,
+        "version": shown.version,
+        "skeleton": shown.value,
+        "violations": [finding.field for finding in shown.findings if finding.rule == "restriction-1"],
+        "findings": findings.as_json(shown.findings),
     }
 
 
@@ -132,20 +132,20 @@ def _find(strict: bool, shard: Shard, _: Progress) -> list[tuple[Document, Print
 
 def _printed_as_json(printed: Printed) -> Json:
     checked, skeletons = printed
-    found = list(map(findings.plain_values, checked.findings))
+    listed = list(map(findings.plain_values, checked.findings))
     return [
         checked.title,
         checked.result,
-        found,
-        [[*each[:-1], list(map(findings.plain_values, each.findings))] for each in skeletons],
+        listed,
+        [[*item[:-1], list(map(findings.plain_values, item.findings))] for item in skeletons],
     ]
 
 
 def _printed_from_json(document: Document, value: Json) -> Printed:
     """Raises TypeError, ValueError for what `_printed_as_json` has not made."""
-    title, result, found, skeletons = value
+    title, result, listed, skeletons = value
     return Printed(
-        Checked(document, title, result, list(map(findings.from_plain, found))),
+        Checked(document, title, result, list(map(findings.from_plain, listed))),
         [
             Skeleton(value, crd, version, list(map(findings.from_plain, some)))
             for value, crd, version, some in skeletons
@@ -164,12 +164,12 @@ def _printed(document: Document, former: Former, level: findings.Level) -> Print
         return Printed(Checked(document, title, "refused", errors))
     schemas = list(_schemas_of_crd(decoded.value)) if bare is None else [Schema(decoded.value)]
     unknown = [findings.finding(document, level, "unknown-field", "unknown field", path) for path in decoded.unknown]
-    found = [
+    violations = [
         (schema, [*_restriction_1(document, schema), *_lost(document, schema, former, level)]) for schema in schemas
     ]
-    everything = [*unknown, *(finding for _, some in found for finding in some)]
+    everything = [*unknown, *(finding for _, some in violations for finding in some)]
     refused = any(finding.level == "error" for finding in everything)
-    skeletons = [Skeleton(skeleton(schema.value), schema.crd, schema.version, some) for schema, some in found]
+    skeletons = [Skeleton(skeleton(schema.value), schema.crd, schema.version, some) for schema, some in violations]
     return Printed(Checked(document, title, "refused" if refused else "valid", everything), skeletons)
 
 

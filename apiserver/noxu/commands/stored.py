@@ -1,8 +1,8 @@
 """`noxu validate --stored`: find the stored objects that their current CRDs refuse, and fields that pruning hides.
 
-The objects are in a data directory that no server uses, in etcd, or in any running Kubernetes API server. Over the API, fields that
-pruning hides cannot be detected: the server leaves them out. CRDs given as files replace the stored ones, which shows the
-effect of a change before it is made.
+The objects are in a data directory that no server uses, in etcd, or in any running Kubernetes API server. Over the API,
+fields that pruning hides cannot be detected: the server leaves them out. CRDs given as files replace the stored ones,
+which shows the effect of a change before it is made.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Final, NamedTuple, Protocol
 
 from noxu.api import codec
 from noxu.api.field import FieldError
+from noxu.cel import SchemaRules
 from noxu.commands import progress
 from noxu.commands.findings import FOUND, UNREADABLE
 from noxu.commands.places import ApiClient, RequestError, StoreState, UnusablePlace, opened
 from noxu.config import StartError
 from noxu.crd import conditions, types
+from noxu.crd.lint import lint_crd
 from noxu.crd.types import served_versions, storage_version
 from noxu.manifests import loading
 from noxu.manifests.documents import LoadError, checked, is_crd, read_paths
@@ -151,8 +153,8 @@ class StoredCustomResources:
 
     sees_hidden = True
 
-    def __init__(self, found: StoreState) -> None:
-        self._snapshot = found
+    def __init__(self, snapshot: StoreState) -> None:
+        self._snapshot = snapshot
         self._undecodable: list[str] = []
 
     def definitions(self) -> Iterator[Object]:
@@ -221,10 +223,7 @@ class ServedCustomResources:
 
 def _definitions_in(files: list[Path], report: StoredReport) -> dict[str, Object]:
     """The CRDs in files, by name. Raises LoadError."""
-    from noxu.cel import SchemaRules
-    from noxu.crd.lint import lint_crd
-
-    found = {}
+    definitions = {}
     for document in loading.ready(checked(read_paths(files, command="validate"))):
         if not is_crd(document.value):
             report.remarks.append(f"{document.source}: {document.kind} {document.name} is not a CRD, and is ignored")
@@ -232,8 +231,8 @@ def _definitions_in(files: list[Path], report: StoredReport) -> dict[str, Object
         if violations := lint_crd(document.value, checkers=SchemaRules):
             listed = "".join(f"\n  {violation}" for violation in violations)
             raise RefusedDefinition(f"{document.source}: servers would refuse {document.name}:{listed}")
-        found[document.name] = types.default(types.decode(document.value).value)
-    return found
+        definitions[document.name] = types.default(types.decode(document.value).value)
+    return definitions
 
 
 def _validate_all(

@@ -1,17 +1,18 @@
-"""Updates as clients send them: what becomes of an object that exists when a file with its name is written.
+"""Updates as clients send them: how the write of a file changes the object that exists under its name.
 
-`kubectl apply` changes what the file has, and removes what only the file before had; what admission and the server have added
-stays: addresses, generated names, the volumes of service accounts (see `apply.patch`). The file before is the former
-document of `--old`, or the one that was written last in this run. An exported object is none: what was applied last is in
-its annotation, if it has one, and else nothing is known to be removed. An exported object that updates an exported one was
-edited: its client would send it as a whole, by `kubectl replace`.
+`kubectl apply` sets the fields of the file, and removes those that only the file before had. Fields that admission and
+the server have added stay: addresses, generated names, the volumes of service accounts (see `apply.patch`). The file
+before is the former document of `--old`, or the one that was written last in this run. An exported object is no such
+file: its annotation has the last applied configuration, and without one nothing is removed. An exported object that
+updates an exported one was edited: its client would send it as a whole, by `kubectl replace`.
 
-The former objects of `--old`: in the store before the objects that update them.
+The former objects of `--old` are in the store before the objects that update them.
 
-They are created as on a server, which adds defaults, addresses and what admission adds. Those of a former CRD are created
-before the new CRD replaces it, all others after that. An object that is refused now is stored as it is, without
-validation: on a server it may be older than the rules. The same is true of its status, which nobody creates. What cannot be
-stored (an unreadable document, a refused CRD, an object of a kind that is no longer served) counts as if it never existed.
+They are created as on a server, with defaults, addresses and the fields that admission adds. Those of a former CRD are
+created before the new CRD replaces it, all others after that. An object that is refused now is stored as it is, without
+validation: on a server it may be older than the rules. So is its status, which a create does not write. Documents that
+cannot be stored (unreadable ones, refused CRDs, objects of a kind that is no longer served) count as if they never
+existed.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Update:
 
 def updated(last: Object, sent: Object, live: Object, kind: Struct | None) -> Object:
     """The live object after an update from what was applied last to what is sent, with the same resourceVersion."""
-    found = three_way(_configuration(last), _configuration(sent), live, kind)
-    return {**found, "metadata": {**found["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}}
+    merged = three_way(_configuration(last), _configuration(sent), live, kind)
+    return {**merged, "metadata": {**merged["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}}
 
 
 def verb(last: Object, sent: Object) -> Verb:
@@ -93,10 +94,10 @@ def applied(last: Object) -> Object:
     if not isinstance(text, str):
         return {}
     try:
-        found = codec.decode_json(text.encode()).value
+        decoded = codec.decode_json(text.encode()).value
     except ValueError:
         return {}
-    return found if isinstance(found, dict) and isinstance(found.get("metadata", {}), dict) else {}
+    return decoded if isinstance(decoded, dict) and isinstance(decoded.get("metadata", {}), dict) else {}
 
 
 def _configuration(value: Object) -> Object:

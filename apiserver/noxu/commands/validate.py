@@ -42,13 +42,13 @@ def _run(options: argparse.Namespace) -> int:
     with progress.shown("validate", quiet=options.quiet) as report:
         with garbage.uncollected():
             documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
-        found = _outcomes(options, documents, old, cache, report)
+        outcomes = _outcomes(options, documents, old, cache, report)
     cache.tidy()
-    checked = [outcome.checked for outcome in found]
+    checked = [outcome.checked for outcome in outcomes]
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "validate"))
     elif options.output == "json":
-        print(codec.pretty(_as_json(found, checked), sort_keys=False).decode())
+        print(codec.pretty(_as_json(outcomes, checked), sort_keys=False).decode())
     else:
         _print_report(checked, reports.style(options))
     return findings.exit_status(checked)
@@ -58,24 +58,24 @@ def _outcomes(
     options: argparse.Namespace, documents: Sequence[Document], old: Sequence[Document], cache: Cache, report: Progress
 ) -> list[DocumentOutcome]:
     """The outcome of each document, in their order."""
-    found = Results[DocumentOutcome]()
+    outcomes = Results[DocumentOutcome]()
     accepted = []
     for document in documents:
         if (certain := findings.decided(options, document)) is not None:
-            found[id(document)] = DocumentOutcome(
+            outcomes[id(document)] = DocumentOutcome(
                 document, document.namespace, certain.result, certain=certain.findings
             )
         else:
             accepted.append(document)
 
     def written(count: int, _: int) -> None:
-        report(len(found) + count, len(documents))
+        report(len(outcomes) + count, len(documents))
 
     check = _check(WriteRules(options.strict, options.features, options.ignore_unknown_kinds))
     for members in findings.rounds(accepted) if options.independent else [accepted]:
         shared = findings.shared_with(members, accepted) if options.independent else []
-        results.add(found, check, results.split(members, shared, old), cache, options.jobs, written)
-    return found.of(documents)
+        results.add(outcomes, check, results.split(members, shared, old), cache, options.jobs, written)
+    return outcomes.of(documents)
 
 
 def _check(rules: WriteRules) -> Check[DocumentOutcome]:
@@ -111,20 +111,20 @@ def _print_report(checked: Sequence[Checked], style: Style) -> None:
         for result, number in counts.items()
         if number or result != "unreadable"
     ]
-    warnings = sum(finding.level == "warning" for each in checked for finding in each.findings)
+    warnings = sum(finding.level == "warning" for document in checked for finding in document.findings)
     hidden = f"; {reports.count(warnings, 'warning', style, 'yellow')}" if warnings and style.detail == "errors" else ""
     print(f"{objects} object{'' if objects == 1 else 's'}: {', '.join(listed)}{hidden}")
 
 
 def _counts(checked: Sequence[Checked]) -> dict[str, int]:
-    counts = {"objects": sum(each.result != "unreadable" for each in checked)}
+    counts = {"objects": sum(document.result != "unreadable" for document in checked)}
     for result in ("valid", "refused", "skipped", "unreadable"):
-        counts[result] = sum(each.result == result for each in checked)
+        counts[result] = sum(document.result == result for document in checked)
     return counts
 
 
-def _as_json(found: Sequence[DocumentOutcome], checked: Sequence[Checked]) -> Json:
-    objects = [_outcome_as_json(*pair) for pair in zip(found, checked, strict=True)]
+def _as_json(outcomes: Sequence[DocumentOutcome], checked: Sequence[Checked]) -> Json:
+    objects = [_outcome_as_json(*pair) for pair in zip(outcomes, checked, strict=True)]
     return {"objects": objects, "summary": _counts(checked)}
 
 

@@ -1,4 +1,4 @@
-"""What `noxu lint` finds out about one CRD: its violations, how to fix them, and its fixed form.
+"""The verdict of `noxu lint` on one CRD: its violations, how to fix them, and its fixed form.
 
 The violations are those that a server reports when the CRD is created or, if there is a former one, updated; for a
 v1beta1 CRD, those of its v1 form. A CRD in which something is not understood, such as an unknown field or a key that
@@ -32,9 +32,11 @@ def verdict(document: Document, wanted: Wanted, old: Object | None = None) -> Ve
     errors = [*crd.violations, *(warnings if wanted.strict else ())]
     if not (wanted.fixable or errors):
         return Verdict(warnings, is_structural=True, is_fixable=True)
-    found = crd.left if wanted.fix else crd.violations
+    violations = crd.left if wanted.fix else crd.violations
     changes = crd.changes if crd.is_fixable and wanted.fix else []
-    return Verdict([*found, *warnings], not errors, crd.is_fixable, changes, crd.replacement if wanted.fix else None)
+    return Verdict(
+        [*violations, *warnings], not errors, crd.is_fixable, changes, crd.replacement if wanted.fix else None
+    )
 
 
 @dataclass
@@ -51,7 +53,7 @@ class _Crd:
     def _violations_of(self, crd: Object) -> list[Finding]:
         errors = findings.of_errors(self.document, lint.lint_crd(crd, checkers=SchemaRules, old=self.old), self._advise)
         more = findings.of_errors(self.document, lint.more_errors(crd), explain)
-        return [*errors, *(each._replace(rule="incomplete") for each in more)]
+        return [*errors, *(violation._replace(rule="incomplete") for violation in more)]
 
     @property
     def left(self) -> list[Finding]:
@@ -64,15 +66,15 @@ class _Crd:
     def remarks(self) -> list[Finding]:
         """What servers accept though it is not what the author means."""
         return [
-            findings.finding(self.document, self._level, each.rule, each.message, each.path, each.advice)
-            for each in lint.remarks(self.document.value)
+            findings.finding(self.document, self._level, remark.rule, remark.message, remark.path, remark.advice)
+            for remark in lint.remarks(self.document.value)
         ]
 
     @cached_property
     def narrowings(self) -> list[Finding]:
         """What the former CRD serves, keeps or accepts, and this one does not."""
-        found = [] if self.old is None else lint.upgrade(self.old, self.document.value)
-        return findings.of_upgrade(self.document, found, self.violations, self._level)
+        narrowings = [] if self.old is None else lint.upgrade(self.old, self.document.value)
+        return findings.of_upgrade(self.document, narrowings, self.violations, self._level)
 
     @property
     def is_fixable(self) -> bool:
@@ -101,8 +103,8 @@ class _Crd:
     @cached_property
     def repeated(self) -> list[Finding]:
         """Keys that occur twice. Servers accept them, unless a client asks for strict validation; a fix would lose one."""
-        found = findings.of_warnings(self.document, self.document.duplicates)
-        return [each._replace(level=self._level, advice=DUPLICATE) for each in found]
+        duplicates = findings.of_warnings(self.document, self.document.duplicates)
+        return [warning._replace(level=self._level, advice=DUPLICATE) for warning in duplicates]
 
     @cached_property
     def _fixed(self) -> lint.Fixed:
@@ -117,13 +119,13 @@ class _Crd:
         return lint.advice_on_bounds(self.document.value, path, SchemaRules) or general
 
 
-def presentable(fixed: Object, given: Object) -> Object:
+def presentable(fixed: Object, original: Object) -> Object:
     """The fixed CRD without status and without the fields that the server fills in and the original does not have."""
-    given_spec = given.get("spec") or {}
-    given_names = given_spec.get("names") or {}
+    original_spec = original.get("spec") or {}
+    original_names = original_spec.get("names") or {}
     spec = {
-        name: value for name, value in fixed["spec"].items() if name != "conversion" or given_spec.get("conversion")
+        name: value for name, value in fixed["spec"].items() if name != "conversion" or original_spec.get("conversion")
     }
-    filled_in = [name for name in ("singular", "listKind") if not given_names.get(name)]
+    filled_in = [name for name in ("singular", "listKind") if not original_names.get(name)]
     spec["names"] = {name: value for name, value in spec["names"].items() if name not in filled_in}
     return {"apiVersion": fixed["apiVersion"], "kind": fixed["kind"], "metadata": fixed["metadata"], "spec": spec}

@@ -1,10 +1,10 @@
 """Keep the rules of access up to date with the roles and bindings.
 
-It starts before the first request, and a change acts before its writer is answered: the next request sees it. Large objects
-are compiled in a thread, and their writers wait for it. If the cache is reset, the rules of before hold until all objects are
-listed again; writers of roles and bindings wait for that, too.
+It starts before the first request, and a change acts before its writer is answered: the next request sees it. Large
+objects are compiled in a thread, and their writers wait for it. If the cache is reset, the former rules hold until all
+objects are listed again; writers of roles and bindings wait for that, too.
 
-Aggregated ClusterRoles: their rules are those of all ClusterRoles that their selectors match.
+Aggregated ClusterRoles have the rules of all ClusterRoles that their selectors match.
 
 Upstream's clusterrole-aggregation-controller (pkg/controller/clusterroleaggregation): for each selector in order, the rules
 of the roles that it matches, sorted by name and without the role itself; equal rules once. They are applied as the fields
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol, TypeAlias
 
 from noxu.api import codec
+from noxu.api.selectors import label_selector
 from noxu.clock import Clock
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller
@@ -77,7 +78,7 @@ class AccessRuleController(Controller[str]):
         return self._learn(change.entry)
 
     def resync(self) -> Iterable[str]:
-        entries = [entry for found in (self.collection, *self.others) for entry in found.entries.values()]
+        entries = [entry for collection in (self.collection, *self.others) for entry in collection.entries.values()]
         for key in self._known - {entry.key for entry in entries}:
             self._forget(key)
         return [name for entry in entries for name in self._learn(entry)]
@@ -116,17 +117,15 @@ class AccessRuleController(Controller[str]):
 
 def aggregated(role: Object, roles: Mapping[str, Object]) -> list[Json]:
     """The rules of an aggregated role; `roles` are all roles by name."""
-    from noxu.api.selectors import label_selector  # with the first aggregated role
-
-    found: list[Json] = []
-    for given in role["aggregationRule"].get("clusterRoleSelectors") or ():
-        selector = label_selector(given)
+    rules: list[Json] = []
+    for terms in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        selector = label_selector(terms)
         for name in sorted(roles):
-            other = roles[name]
-            if name == role["metadata"]["name"] or not selector.matches(other["metadata"].get("labels") or {}):
+            added = roles[name]
+            if name == role["metadata"]["name"] or not selector.matches(added["metadata"].get("labels") or {}):
                 continue
-            found += [rule for rule in other.get("rules") or () if not any(equal(rule, known) for known in found)]
-    return found
+            rules += [rule for rule in added.get("rules") or () if not any(equal(rule, kept) for kept in rules)]
+    return rules
 
 
 class ClusterRoleAggregationController(Controller[Key]):
@@ -158,7 +157,7 @@ class ClusterRoleAggregationController(Controller[Key]):
         role = self._roles.get(key)
         if role is None or role.get("aggregationRule") is None:
             return
-        rules = aggregated(role, {key.name: each for key, each in self._roles.items()})
+        rules = aggregated(role, {key.name: cluster_role for key, cluster_role in self._roles.items()})
         if equal(rules, role.get("rules") or []):
             return
         wanted = {

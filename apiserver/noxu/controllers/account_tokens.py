@@ -4,7 +4,7 @@ A Secret of the type `kubernetes.io/service-account-token` names its account in 
 never expires, the CA of the server and the namespace, and annotates the uid of the account. When the account does not
 exist, or is another one of the same name, the Secret is deleted.
 
-Records on which day the token of a Secret was last used: its label `kubernetes.io/legacy-token-last-used`
+The day on which the token of a Secret was last used is recorded in its label `kubernetes.io/legacy-token-last-used`
 (pkg/serviceaccount/legacy.go).
 
 Upstream writes the label while it authenticates the request. Here requests do not wait for it: the authenticator calls
@@ -175,11 +175,11 @@ class LegacyTokenController(Reconciler[Used]):
         self._set_synchronised()
 
     async def reconcile(self, key: Used) -> None:
-        found = await self.reader.stored(self._secrets, *key)
-        if found is None:
+        stored = await self.reader.stored(self._secrets, *key)
+        if stored is None:
             return
         now = self.clock.now()
-        metadata = object_at(found, self._secrets)["metadata"]
+        metadata = object_at(stored, self._secrets)["metadata"]
         days = [(now + timedelta(days=n)).date().isoformat() for n in (0, 1)]  # clocks of other servers may be ahead
         if (metadata.get("labels") or {}).get(LAST_USED) in days:
             return

@@ -1,12 +1,12 @@
-"""The APIServices of what definitions serve, and those that ask for another API server.
+"""The APIServices of definitions, and APIServices that ask for another API server.
 
 The rules are those of kube-aggregator's autoregister_controller.go and of pkg/controlplane/controller/crdregistration: every
 group version of a definition has an APIService with the label `automanaged: true`, which comes and goes with it, and whose
 changes are reverted. An APIService without the label belongs to a client. Those of built-in group versions are created by
 `bootstrap`, once.
 
-An APIService with a service asks for requests to be forwarded, which is not supported. The served resources have its group version, so
-that such requests are refused instead of not being found.
+An APIService with a service asks for requests to be forwarded, which is not supported. The served resources have its
+group version, so such requests are refused instead of not being found.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class APIServiceController(Controller[str]):
     def _update_served(self) -> set[str]:
         """The names of the APIServices whose group versions have come or gone."""
         defined = self.served_resources.current.defined.values()
-        found = {
+        served = {
             f"{version}.{group}": (group, version)
             for group, version in frozenset().union(*(versions.group_versions for versions in defined))
             if group != AGGREGATOR and (group, version) not in PRIORITIES
         }
-        changed = found.keys() ^ self._served.keys()
-        self._served = found
+        changed = served.keys() ^ self._served.keys()
+        self._served = served
         return changed
 
     def observe(self, change: Change) -> Iterable[str]:
@@ -98,20 +98,20 @@ class APIServiceController(Controller[str]):
     async def reconcile(self, name: str) -> None:
         """Create, revert or delete one APIService (checkAPIService)."""
         entry = self.collection.entries.get(key_of(self.resource, "", name))
-        found = None if entry is None else object_at(entry, self.resource)
+        stored = None if entry is None else object_at(entry, self.resource)
         wanted = api_service(*self._served[name], CUSTOM_PRIORITY, ALWAYS) if name in self._served else None
-        if found is None:
+        if stored is None:
             if wanted is not None:
                 await self._write(Action.CREATE, "", wanted)
             return
-        managed = (found["metadata"].get("labels") or {}).get(AUTOMANAGED)
+        managed = (stored["metadata"].get("labels") or {}).get(AUTOMANAGED)
         if managed not in (ALWAYS, ON_START):
             return
         if wanted is None:
             if managed == ALWAYS:
                 await self._write(Action.DELETE, name, None)
-        elif found["spec"] != wanted["spec"]:
-            await self._write(Action.REPLACE, name, {**found, "spec": wanted["spec"]})
+        elif stored["spec"] != wanted["spec"]:
+            await self._write(Action.REPLACE, name, {**stored, "spec": wanted["spec"]})
 
     async def _write(self, action: Action, name: str, value: Object | None) -> None:
         """Raises ApiError. A conflict is no failure: its change is observed."""

@@ -6,8 +6,8 @@ systemnamespaces, kubernetesservice, legacytokentracking, and the identity lease
 extension-apiserver-authentication exists only if the server authenticates clients by certificates.) Identity leases that
 servers have left behind are deleted when they expire (controller/apiserverleasegc).
 
-The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together (`default_objects.create`);
-later they are created as clients do.
+The objects of `default_objects` are in a second table, by kind. In a new store all of them are stored together
+(`default_objects.create`); later they are created as clients do.
 
 No collection is loaded for this: an object is read by its key.
 
@@ -348,8 +348,8 @@ class BootstrapController(Controller[str]):
 
     def first_objects(self) -> Iterable[FirstObject]:
         """Everything but endpoints that are shared with other servers, which have to be known."""
-        for name, manifest, made in _namespaces():
-            yield FirstObject(name, self.resource, manifest, made, NAMESPACES_EVERY)
+        for name, manifest, first in _namespaces():
+            yield FirstObject(name, self.resource, manifest, first, NAMESPACES_EVERY)
         if self.facts is None:
             return
         if not self.reader.store.shared:
@@ -357,12 +357,12 @@ class BootstrapController(Controller[str]):
         for key, row in OBJECTS.items():
             if self._leases is None or key not in (ENDPOINTS, ENDPOINT_SLICE):
                 manifest = row.make(self.facts, self.clock)
-                made = template(manifest, controller.APISERVER_MANAGER)
-                yield FirstObject(key, self._resource(row.group, row.plural), manifest, made, row.every)
+                first = template(manifest, controller.APISERVER_MANAGER)
+                yield FirstObject(key, self._resource(row.group, row.plural), manifest, first, row.every)
         resources = {key: self._resource(kind.group, kind.plural) for key, kind in DEFAULTS.items()}
-        for key, manifest, made in _default_templates(self.facts.services):
+        for key, manifest, first in _default_templates(self.facts.services):
             if self._is_wanted(manifest):
-                yield FirstObject(key, resources[key], manifest, made, DEFAULTS[key].every)
+                yield FirstObject(key, resources[key], manifest, first, DEFAULTS[key].every)
 
     async def reconcile(self, key: str) -> float | None:
         if key in SYSTEM_NAMESPACES:
@@ -430,16 +430,16 @@ class BootstrapController(Controller[str]):
         resource = self._resource(row.group, row.plural)
         namespace: str = manifest["metadata"].get("namespace", "")
         await self.queue.processed(namespace)
-        found = await self.reader.stored(resource, namespace, manifest["metadata"]["name"])
-        if found is None:
+        stored = await self.reader.stored(resource, namespace, manifest["metadata"]["name"])
+        if stored is None:
             await self._create(resource, manifest)
-        elif row.renew is not None and row.renew(value := object_at(found, resource), facts, self.clock):
+        elif row.renew is not None and row.renew(value := object_at(stored, resource), facts, self.clock):
             await self._write(Action.REPLACE, resource, value)
 
     def _resource(self, group: str, plural: str) -> Resource:
-        found = self.served_resources.current.find(group, "v1", plural)
-        assert found is not None, plural
-        return found
+        resource = self.served_resources.current.find(group, "v1", plural)
+        assert resource is not None, plural
+        return resource
 
     async def _defaults(self, kind: BootstrapKind) -> float | None:
         resource, now = self._resource(kind.group, kind.plural), format_time(self.clock.now())

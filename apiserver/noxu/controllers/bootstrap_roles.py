@@ -1,8 +1,9 @@
-"""Create the roles and bindings of `bootstrap_policy`, and restore at each start what is missing in them.
+"""Create the roles and bindings of `bootstrap_policy`, and complete them at each start.
 
-What upstream's post-start hook rbac/bootstrap-roles does (pkg/registry/rbac/rest, component-helpers' auth/rbac/
-reconciliation): rules, subjects, labels, annotations and selectors that an object lacks are added, and those that it has
-besides are kept. A binding to another role is replaced. Objects whose annotation says autoupdate "false" are left alone.
+As upstream's post-start hook rbac/bootstrap-roles (pkg/registry/rbac/rest, component-helpers' auth/rbac/
+reconciliation): rules, subjects, labels, annotations and selectors that an object lacks are added, and those that it
+has besides are kept. A binding to another role is replaced. Objects whose annotation says autoupdate "false" are left
+alone.
 
 It starts before the first request. New objects are stored directly, all in one commit, so that no webhook can refuse them.
 """
@@ -57,7 +58,7 @@ def reconciled(old: Object, wanted: Object) -> Object:
 
 def _extended(old: list[Object] | None, wanted: list[Object] | None) -> list[Object]:
     has = old or []
-    return [*has, *(one for one in wanted or () if not any(equal(one, known) for known in has))]
+    return [*has, *(item for item in wanted or () if not any(equal(item, kept) for kept in has))]
 
 
 def _rules(old: list[Object] | None, wanted: list[Object] | None) -> list[Object] | None:
@@ -93,11 +94,11 @@ class BootstrapRoleController(Controller[str]):
         return (_KEY,)
 
     def first_objects(self) -> Iterable[FirstObject]:
-        for name, manifest, made in _templates():
-            yield FirstObject(_KEY, self.resources[name], manifest, made)
+        for name, manifest, first in _templates():
+            yield FirstObject(_KEY, self.resources[name], manifest, first)
 
     async def reconcile(self, key: str) -> None:
-        await asyncio.gather(*(self._ensure(self.resources[name], one) for name, one in bootstrap_policy.manifests()))
+        await asyncio.gather(*(self._ensure(self.resources[name], row) for name, row in bootstrap_policy.manifests()))
 
     async def _ensure(self, resource: Resource, manifest: Object) -> None:
         metadata = manifest["metadata"]

@@ -1,12 +1,12 @@
-"""Certificates for CertificateSigningRequests: what each signer of kubernetes.io accepts, and what it issues.
+"""Certificates for CertificateSigningRequests: check a request by the rules of its signer, and issue the certificate.
 
 As k8s.io/kubernetes: pkg/apis/certificates/helpers.go for the requests of kubelets, pkg/controller/certificates/signer
 for users, and pkg/controller/certificates/authority for the certificate: subject and alternative names of the request, the
 usages of the object, no other extension of the request, never a CA. It begins five minutes early, because clocks differ,
 and ends at the latest with its issuer.
 
-The names are those that `go.x509` has read and the signer has checked, and are written anew from what was read: of the
-request nothing else gets into the certificate but its key.
+The names are those that `go.x509` has read and the signer has checked, and are written anew from what was read. Besides
+them only the key of the request gets into the certificate.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def _check_client(asked: CertificateRequest, usages: Sequence[str]) -> None:  # 
 def _check_kubelet_client(asked: CertificateRequest, usages: Sequence[str]) -> None:
     if asked.subject.values(ORGANIZATION) != _NODE_GROUPS:
         raise RequestRefused("subject organization is not system:nodes")
-    for given, what in ((asked.dns, "DNS"), (asked.emails, "Email"), (asked.addresses, "IP"), (asked.uris, "URI")):
-        if given:
+    for names, what in ((asked.dns, "DNS"), (asked.emails, "Email"), (asked.addresses, "IP"), (asked.uris, "URI")):
+        if names:
             raise RequestRefused(f"{what} subjectAltNames are not allowed")
     if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
         raise RequestRefused("subject common name does not begin with system:node:")
@@ -81,8 +81,8 @@ def _check_kubelet_serving(asked: CertificateRequest, usages: Sequence[str]) -> 
         raise RequestRefused("subject organization is not system:nodes")
     if not asked.dns and not asked.addresses:
         raise RequestRefused("DNS or IP subjectAltName is required")
-    for given, what in ((asked.emails, "Email"), (asked.uris, "URI")):
-        if given:
+    for names, what in ((asked.emails, "Email"), (asked.uris, "URI")):
+        if names:
             raise RequestRefused(f"{what} subjectAltNames are not allowed")
     _check_exactly(usages, _SERVER)
     if not asked.subject.last(COMMON_NAME).startswith(_NODE_PREFIX):
@@ -168,7 +168,7 @@ def _alternative_names(asked: CertificateRequest) -> list[x509.GeneralName]:
         return [
             *map(x509.DNSName, asked.dns),
             *map(x509.RFC822Name, asked.emails),
-            *(x509.IPAddress(ipaddress.ip_address(each)) for each in asked.addresses),
+            *(x509.IPAddress(ipaddress.ip_address(address)) for address in asked.addresses),
             *map(x509.UniformResourceIdentifier, asked.uris),
         ]
     except ValueError as error:

@@ -106,7 +106,7 @@ def _may_be_approved(entry: StoredObject) -> bool:
 def is_to_sign(value: Object) -> bool:
     """Whether a request is approved, is for one of these signers, and has neither a certificate nor failed."""
     status = value.get("status") or {}
-    conditions = {(each.get("type"), each.get("status")) for each in status.get("conditions") or ()}
+    conditions = {(condition.get("type"), condition.get("status")) for condition in status.get("conditions") or ()}
     types = {kind for kind, _ in conditions}
     is_approved = "Approved" in types and "Denied" not in types
     return (

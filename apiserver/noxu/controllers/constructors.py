@@ -107,4 +107,4 @@ MAKERS: Final[dict[str, Callable[[ControllerParts], Reconciler[Any]]]] = {
 
 def make(items: Sequence[str], parts: ControllerParts) -> list[Reconciler[Any]]:
     """Make the controllers that a list enables, without running them."""
-    return [MAKERS[known.name](parts) for known in enabled(items)]
+    return [MAKERS[item.name](parts) for item in enabled(items)]

@@ -1,8 +1,9 @@
 """The engine of all controllers: follow a collection, and reconcile the keys that its changes affect.
 
-`Controller` follows one collection or several. `Reconciler` is the part of the engine that does not depend on what is followed. A
-controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have been missed
-(`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine does the rest:
+`Controller` follows one collection or several. `Reconciler` is the part of the engine that does not depend on the
+collections. A controller defines which keys a change affects (`observe`), which keys to reconcile when changes may have
+been missed (`resync`, which also withdraws what no longer exists), and how to reconcile a key (`reconcile`). The engine
+does the rest:
 
 - A key is reconciled by one worker at a time; after a failure it is retried, with a growing delay, until it succeeds.
 - When the watch cache is reset, or the controller fails to process a change, it synchronises again.
@@ -314,11 +315,11 @@ class Controller(Reconciler[K]):
 
     def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
         """`others` are resources whose collections it follows, too."""
-        super().__init__(reader, clock, " and ".join(one.collection for one in (resource, *others)))
+        super().__init__(reader, clock, " and ".join(followed.collection for followed in (resource, *others)))
         self.resource = resource
         self.collection = Collection(resource.collection)
         """The current state of the collection. A reset of the cache replaces it."""
-        self.others = [Collection(other.collection) for other in others]
+        self.others = [Collection(followed.collection) for followed in others]
         """Likewise, of the other resources, in their order."""
         self._other_resources = others
 

@@ -1,20 +1,20 @@
 """The objects that every cluster has from the start: system namespaces, priority classes, flow control, the range of services,
 APIServices.
 
-They are those of k8s.io/kubernetes: pkg/apis/scheduling/helpers.go, apiserver's pkg/apis/flowcontrol/bootstrap/default.go,
-pkg/controlplane/controller/defaultservicecidr, the allocator of IP addresses in pkg/registry/core/service, and kube-
-aggregator's autoregistration. Manifests have their defaults and the order of declaration, so `stored` can make of them what
-a create request would, without the costs of one; a test compares both.
+They are those of k8s.io/kubernetes: pkg/apis/scheduling/helpers.go, apiserver's
+pkg/apis/flowcontrol/bootstrap/default.go, pkg/controlplane/controller/defaultservicecidr, the allocator of IP addresses
+in pkg/registry/core/service, and kube- aggregator's autoregistration. Manifests have their defaults and the order of
+declaration, so `stored` makes the same object of them as a create request, at a lower cost; a test compares both.
 
-The objects that a new store has from the start: what controllers would create one by one, stored together.
+The objects that controllers would create one by one in a new store are stored together.
 
-In a new store no webhook and no policy can refuse or change objects, and there is nothing that was written before. So a controller
-that knows what it will create says so (`Reconciler.first_objects`), with manifests that have all defaults, in the order of
-declaration. `create` stores what a create request would make of them, in one transaction where the store has transactions.
-What this skips is the pipeline of a write. A test compares the result with that of writes, byte by byte.
+A new store is empty: no webhook and no policy can refuse or change objects. So a controller lists the objects that it
+will create (`Reconciler.first_objects`), as manifests with all defaults, in the order of declaration. `create` stores
+them as create requests would, but without the pipeline of a write, and in one transaction where the store has
+transactions. A test compares the result with the result of writes, byte by byte.
 
-A manifest may contain NOW for the time. What is stored of one is a template, made once in a process, in which the uid and
-the times are filled in:
+A manifest may contain NOW for the time. A manifest becomes a template once in a process; uid and times are filled in
+when it is stored:
 
     {"kind":"Namespace",…,"uid":"{uid}","creationTimestamp":"{now}",…,"time":"{now}","fieldsType":"FieldsV1",…}
 
@@ -194,7 +194,7 @@ _SCHEMAS: Final[tuple[tuple[str, str, int, str, list[Object], list[Object], list
 
 
 def flow_schemas(_now: str, _services: str) -> list[Object]:
-    found = []
+    schemas = []
     for name, level, precedence, distinguisher, subjects, resources, paths in _SCHEMAS:
         rule: Object = {"subjects": subjects}
         rule |= {"resourceRules": resources} if resources else {}
@@ -202,8 +202,8 @@ def flow_schemas(_now: str, _services: str) -> list[Object]:
         spec: Object = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}
         spec |= {"distinguisherMethod": {"type": distinguisher}} if distinguisher else {}
         spec["rules"] = [rule]
-        found.append({**_of_flow_control("FlowSchema", name), "spec": spec, "status": {}})
-    return found
+        schemas.append({**_of_flow_control("FlowSchema", name), "spec": spec, "status": {}})
+    return schemas
 
 
 # -- the range of services ----------------------------------------------------------------------------------------------
@@ -304,13 +304,13 @@ def sent(manifest: Object) -> Object:
 
 def stored(manifest: Object, uid: str, now: str, manager: str) -> Object:
     """What a create request of a field manager makes of a manifest."""
-    given = manifest["metadata"]
-    metadata: Object = {name: given[name] for name in ("name", "namespace") if name in given}
+    written = manifest["metadata"]
+    metadata: Object = {name: written[name] for name in ("name", "namespace") if name in written}
     metadata["uid"] = uid
     if manifest["kind"] in _WITH_GENERATION:
         metadata["generation"] = 1
     metadata["creationTimestamp"] = now
-    metadata |= {name: given[name] for name in ("labels", "annotations") if name in given}
+    metadata |= {name: written[name] for name in ("labels", "annotations") if name in written}
     if owned := _owned(manifest):
         metadata["managedFields"] = [
             {
@@ -341,7 +341,7 @@ def _fields(value: Object, lists: Mapping[str, Sequence[str]]) -> Object:
 
 def _field(name: str, value: Json, lists: Mapping[str, Sequence[str]]) -> Object:
     if name in lists:
-        return {".": {}, **{_item(one, lists[name]): {".": {}, **_fields(one, lists)} for one in value}}
+        return {".": {}, **{_item(item, lists[name]): {".": {}, **_fields(item, lists)} for item in value}}
     if not isinstance(value, dict) or name in _ATOMIC:
         return {}
     return {".": {}, **_fields(value, lists)} if name in _OWNED else _fields(value, lists)

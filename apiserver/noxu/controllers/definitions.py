@@ -1,8 +1,8 @@
 """Definitions: names accepted, established, served, withdrawn (upstream's apiextensions controllers).
 
-A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and the
-served resources are replaced before the answer is sent. One worker reconciles all definitions, in the order of their writes: of two
-definitions with the same name, the first one gets it.
+A definition is served when its POST is answered: the conditions are set in upstream's order, each with its event, and
+the served resources are replaced before the answer is sent. One worker reconciles all definitions, in the order of
+their writes: of two definitions with the same name, the first one gets it.
 
 Status updates by the controllers of definitions, with the effect of upstream's updates through /status.
 
@@ -58,11 +58,9 @@ def with_status(entry: StoredObject, live: Object, crd: Object, resource: Resour
 
     The field manager is that of upstream's controllers.
     """
-    from noxu.apply import manager  # with the first definition
-    from noxu.registry import ownership
+    from noxu.registry.ownership import update_status  # 12 ms, with the first definition
 
-    tracker = ownership.tracker(resource, "status")
-    owned = manager.update(_without_spec(live), _without_spec(crd), tracker, manager=MANAGER, now=now(clock))
+    owned = update_status(_without_spec(live), _without_spec(crd), resource, manager=MANAGER, now=now(clock))
     changed = {**crd, "metadata": owned["metadata"]}
     updated = new_entry_with_spec(entry, live, resource, changed)
     return Updated(updated, {**resource.codec.written(_without_spec(changed)), "spec": crd["spec"]})
@@ -179,7 +177,7 @@ class DefinitionController(Controller[str]):
         if name not in self._names:
             return [name]
         group, _ = self._names[name]  # others may now get its names
-        return [name, *(other for other, (theirs, _) in self._names.items() if theirs == group and other != name)]
+        return [name, *(sibling for sibling, (theirs, _) in self._names.items() if theirs == group and sibling != name)]
 
     def resync(self) -> Iterable[str]:
         names = [key.name for key in self.collection.keys]
@@ -243,17 +241,17 @@ class DefinitionController(Controller[str]):
                 self._structure_seen.pop(name, None)
                 self._reconciled.pop(name, None)
                 return None
-            known = at_revision(written.crd, entry) if written is not None and written.entry is entry else None
-            parsed = await offload(len(entry.stored), self._parse, entry, known)
+            crd = at_revision(written.crd, entry) if written is not None and written.entry is entry else None
+            parsed = await offload(len(entry.stored), self._parse, entry, crd)
             if self.collection.entries.get(entry.key) is entry:
                 self._to_read.pop(name, None)
                 self._serve(entry, parsed)
                 return entry, parsed.crd
             attempts = await attempt_again(attempts, self.resource.group_resource, name)
 
-    def _parse(self, entry: StoredObject, known: Object | None) -> _Parsed:
-        """`known` is the decoded definition, None: it has to be decoded."""
-        crd = taken_object(entry, self.resource) if known is None else known
+    def _parse(self, entry: StoredObject, read: Object | None) -> _Parsed:
+        """`read` is the decoded definition; None: it has to be decoded."""
+        crd = taken_object(entry, self.resource) if read is None else read
         entry.decoded = None
         if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
             return _Parsed(crd)
@@ -274,11 +272,11 @@ class DefinitionController(Controller[str]):
 
     def _digest(self, crd: Object, spec: memoryview | None) -> bytes:
         """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
-        found = hashlib.sha256(
+        digest = hashlib.sha256(
             codec.encode(self.resource.codec.written(crd)["spec"], sort_keys=False) if spec is None else spec
         )
-        found.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
-        return found.digest()
+        digest.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
+        return digest.digest()
 
     def _serve(self, entry: StoredObject, parsed: _Parsed) -> None:
         name, (crd, served, versions) = entry.key.name, parsed
@@ -329,13 +327,13 @@ def set_structure(crd: Object, time: str) -> bool:
     old = conditions.find(crd, conditions.NON_STRUCTURAL)
     if old is None and not crd["spec"].get("preserveUnknownFields"):
         return False
-    found = conditions.non_structural(crd)
-    if found is None:
+    condition = conditions.non_structural(crd)
+    if condition is None:
         conditions.remove_condition(crd, conditions.NON_STRUCTURAL)
         return old is not None
-    if conditions.is_set(crd, found):
+    if conditions.is_set(crd, condition):
         return False
-    conditions.set_condition(crd, found, time)
+    conditions.set_condition(crd, condition, time)
     return True
 
 

@@ -90,7 +90,7 @@ def _times(value: Object) -> Iterator[float]:
 
 
 def _at(value: Object, path: tuple[str, ...]) -> object:
-    found: object = value
+    field: object = value
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        field = field.get(name) if isinstance(field, dict) else None
+    return field

@@ -288,7 +288,7 @@ class GarbageCollector(Reconciler[Work]):
             if absent or waiting:
                 await self._disown(node.key, absent + waiting)
         elif waiting and (dependents := self.graph.dependents(node.uid)):
-            if any((found := self.graph.nodes.get(key)) is not None and found.waits for key in dependents):
+            if any((dependent := self.graph.nodes.get(key)) is not None and dependent.waits for key in dependents):
                 await self._unblock(node, resource)
             await self._delete(node, resource, "Foreground")
         elif node.owners:
@@ -308,9 +308,9 @@ class GarbageCollector(Reconciler[Work]):
 
     async def _state(self, key: Key) -> OwnerState:
         """The state of an owner in the store, which is remembered until the owner changes."""
-        found = self._states.get(key)
-        if isinstance(found, OwnerState):
-            return found
+        owner = self._states.get(key)
+        if isinstance(owner, OwnerState):
+            return owner
         while len(self._states) >= _STATES:
             del self._states[next(iter(self._states))]
         reading = self._states[key] = _Reading()
@@ -353,26 +353,26 @@ class GarbageCollector(Reconciler[Work]):
         if not resource.is_custom:
             await self._patch(key, resource, remove_owners_strategically(node.uid, owners))
             return
-        found = await self._stored(node)
-        if found is not None:
-            metadata, revision = found
+        stored = await self._stored(node)
+        if stored is not None:
+            metadata, revision = stored
             await self._patch(key, resource, remove_owners(metadata, revision, owners))
 
     async def _unblock(self, node: Node, resource: Resource) -> None:
         """Let an object in a cycle not block the deletion of its owners."""
-        found = await self._stored(node)
-        if found is None:
+        stored = await self._stored(node)
+        if stored is None:
             return
-        metadata, revision = found
+        metadata, revision = stored
         if resource.is_custom:
             await self._patch(node.key, resource, unblock_owners(metadata, revision))
         else:
             await self._patch(node.key, resource, unblock_owners_strategically(metadata))
 
     async def _remove_finalizer(self, node: Node, resource: Resource, finalizer: str) -> None:
-        found = await self._stored(node)
-        if found is not None:
-            metadata, revision = found
+        stored = await self._stored(node)
+        if stored is not None:
+            metadata, revision = stored
             body = remove_finalizer(metadata, revision, finalizer)
             if body is not None:
                 await self._patch(node.key, resource, body)

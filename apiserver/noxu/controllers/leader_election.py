@@ -192,8 +192,8 @@ class Election:
     async def _attempt(self) -> bool:
         """Acquire or renew the Lease (tryAcquireOrRenew)."""
         try:
-            found = await self.reader.stored(self._leases, NAMESPACE, NAME)
-            lease = None if found is None else object_at(found, self._leases)
+            stored = await self.reader.stored(self._leases, NAMESPACE, NAME)
+            lease = None if stored is None else object_at(stored, self._leases)
             spec = None if lease is None else lease.get("spec") or {}
             if spec is None:
                 self._seen = None
@@ -229,8 +229,8 @@ class Election:
         return bool(self.clock.monotonic() < self._seen.since + duration)
 
     async def _release(self) -> None:
-        found = await self.reader.stored(self._leases, NAMESPACE, NAME)
-        lease = None if found is None else object_at(found, self._leases)
+        stored = await self.reader.stored(self._leases, NAMESPACE, NAME)
+        lease = None if stored is None else object_at(stored, self._leases)
         spec = {} if lease is None else lease.get("spec") or {}
         if spec.get("holderIdentity") != self.identity:
             return

@@ -49,9 +49,9 @@ class ControllerParts(NamedTuple):
 
     def resource(self, group: str, plural: str) -> Resource:
         """A built-in resource."""
-        found = self.served_resources.current.find(group, "v1", plural)
-        assert found is not None
-        return found
+        resource = self.served_resources.current.find(group, "v1", plural)
+        assert resource is not None
+        return resource
 
 
 class Known(NamedTuple):
@@ -116,8 +116,8 @@ CONTROLLERS: Final = (
 )
 """In the order of their names."""
 
-AVAILABLE: Final = tuple(known.name for known in CONTROLLERS if known.is_available)
-_NAMES: Final = {name: known for known in CONTROLLERS for name in (known.name, known.alias) if name}
+AVAILABLE: Final = tuple(controller.name for controller in CONTROLLERS if controller.is_available)
+_NAMES: Final = {name: controller for controller in CONTROLLERS for name in (controller.name, controller.alias) if name}
 
 
 def check_profile(profile: str) -> None:
@@ -131,12 +131,12 @@ def check_controllers(items: Iterable[str]) -> None:
     faults = []
     for item in items:
         name = item.removeprefix("-")
-        known = _NAMES.get(name)
+        controller = _NAMES.get(name)
         if item == ALL:
             continue
-        if known is None:
+        if controller is None:
             faults.append(f'"{name}" is not in the list of known controllers{meant(name, _NAMES)}')
-        elif not known.is_available and item == name:
+        elif not controller.is_available and item == name:
             faults.append(f'"{name}" is not available')
     if faults:
         text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
@@ -167,10 +167,12 @@ def enabled(items: Sequence[str]) -> list[Known]:
         name = item.removeprefix("-")
         if name in _NAMES:
             named.setdefault(_NAMES[name].name, item == name)
-    return [known for known in CONTROLLERS if known.is_available and named.get(known.name, ALL in items)]
+    return [
+        controller for controller in CONTROLLERS if controller.is_available and named.get(controller.name, ALL in items)
+    ]
 
 
 def has_accounts(profile: Profile, controllers: Sequence[str] | None) -> bool:
     """Whether a controller creates the service account `default` of every namespace. None: the controllers of the profile."""
     items = PROFILES[profile] if controllers is None else controllers
-    return any(known.name == "serviceaccount-controller" for known in enabled(items))
+    return any(controller.name == "serviceaccount-controller" for controller in enabled(items))

@@ -1,6 +1,7 @@
 """Controllers that keep one object in every active namespace: the ConfigMap `kube-root-ca.crt`, the account `default`.
 
-They create it, repair it, and create it again when it is deleted. They follow the namespaces and the collection of these objects. In a namespace that is being deleted they create nothing.
+They create it, repair it, and create it again when it is deleted. They follow the namespaces and the collection of
+these objects. In a namespace that is being deleted they create nothing.
 
 The ConfigMap `kube-root-ca.crt` of every namespace (upstream's root-ca-certificate-publisher-controller).
 
@@ -36,12 +37,12 @@ from noxu.values import Object
 @lru_cache(maxsize=8)
 def _templates(wanted: bytes) -> list[tuple[str, Object, bytes]]:
     """(The namespace, the manifest and the template of an object in each system namespace.) `wanted` is its JSON."""
-    found = []
+    templates = []
     for namespace in SYSTEM_NAMESPACES:
         manifest: Object = codec.decode_stored(wanted)
         manifest["metadata"]["namespace"] = namespace
-        found.append((namespace, manifest, template(manifest, controller.CONTROLLER_MANAGER)))
-    return found
+        templates.append((namespace, manifest, template(manifest, controller.CONTROLLER_MANAGER)))
+    return templates
 
 
 class NamespaceObjectController(Controller[str]):
@@ -73,19 +74,19 @@ class NamespaceObjectController(Controller[str]):
         return [key.name for key in self.collection.keys]
 
     def first_objects(self) -> Iterable[FirstObject]:
-        for namespace, manifest, made in _templates(codec.encode(self.wanted(), sort_keys=False)):
-            yield FirstObject(namespace, self.objects, manifest, made)
+        for namespace, manifest, first in _templates(codec.encode(self.wanted(), sort_keys=False)):
+            yield FirstObject(namespace, self.objects, manifest, first)
 
     async def reconcile(self, namespace: str) -> None:
         state = self._state(namespace)
-        entry, found = state
+        entry, stored = state
         if entry is None or is_terminating(entry, self.resource):
             return
-        if found is None:
+        if stored is None:
             if key_of(self.objects, namespace, self.object_name) in self.others[0].corrupt:
                 return  # it exists, and cannot be read
             request = self._request(Action.CREATE, namespace, self.wanted())
-        elif (repaired := self.repaired(object_at(found, self.objects))) is not None:
+        elif (repaired := self.repaired(object_at(stored, self.objects))) is not None:
             request = self._request(Action.REPLACE, namespace, repaired)._replace(name=self.object_name)
         else:
             return

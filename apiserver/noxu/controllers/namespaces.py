@@ -5,12 +5,13 @@ admission sees a deletion by the controller's user. When none is left, the final
 namespace. While objects remain, the status of the namespace reports them. The next round begins when a collection has
 become empty, or after some seconds.
 
-Upstream waits five seconds before the first round, for other servers to see the deletion. Here it begins at once: what was
-admitted before the deletion is stored before the controller's own writes, see `NamespaceLifecycle.check_again`.
+Upstream waits five seconds before the first round, for other servers to see the deletion. Here it begins at once:
+writes that were admitted before the deletion are stored before the controller's own, see
+`NamespaceLifecycle.check_again`.
 
 Watch whether collections become empty: a namespace or definition is deleted after the objects in it.
 
-The conditions of a terminating namespace: what it still contains, and what cannot be deleted.
+The conditions of a terminating namespace: its remaining content, and failed deletions.
 
 Types, reasons and messages are those of upstream's namespace controller (status_condition_utils.go).
 """
@@ -232,11 +233,11 @@ class NamespaceController(Controller[str]):
 
         Custom resources may have the names of a built-in kind; they are another resource.
         """
-        found: dict[tuple[Qualified, str], Resource] = {}
+        resources: dict[tuple[Qualified, str], Resource] = {}
         for resource in self.served_resources.current.resources:
             if resource.namespaced and resource.is_stored and "delete" in resource.verbs:
-                found.setdefault((resource.group_resource, resource.collection), resource)
-        return list(found.values())
+                resources.setdefault((resource.group_resource, resource.collection), resource)
+        return list(resources.values())
 
     async def _delete_all(self, resource: Resource, name: str, result: _Round, seconds_since: float) -> None:
         """Delete the objects of one resource, and add what remains to the result."""

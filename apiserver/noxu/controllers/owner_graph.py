@@ -1,8 +1,8 @@
 """The graph of owners and dependents: metadata.ownerReferences of all objects, by the uids of the owners.
 
-It contains only objects that have owner references, and objects that are being deleted and have a finalizer of the garbage
-collector. All others cost a search in their bytes. `put` and `remove` follow the changes of the store, and return what
-the garbage collector has to reconcile:
+It contains only objects that have owner references, and objects that are being deleted and have a finalizer of the
+garbage collector. All others cost a search in their bytes. `put` and `remove` follow the changes of the store, and
+return the work of the garbage collector:
 
     a key of an object   whether it may stay, or, if it is being deleted, what its finalizer requires
     a uid of an owner    all of its dependents
@@ -94,10 +94,10 @@ class Node:
     @property
     def blocked(self) -> dict[Uid, bool]:
         """The uids of its owners, and whether it blocks their deletion in the foreground."""
-        found: dict[Uid, bool] = {}
+        blocked: dict[Uid, bool] = {}
         for owner in self.owners:
-            found[owner.uid] = found.get(owner.uid, False) or owner.blocks
-        return found
+            blocked[owner.uid] = blocked.get(owner.uid, False) or owner.blocks
+        return blocked
 
 
 class Owner:
@@ -225,21 +225,21 @@ def _node(key: Key, value: bytes, revision: Revision) -> Node | None:
 def _uids(stored: bytes) -> list[Uid]:
     """The values of all fields `uid` of a stored object, and perhaps other texts."""
     if not is_cbor(stored):
-        return [found.decode() for found in _UID.findall(stored)]
-    found = []
+        return [uid.decode() for uid in _UID.findall(stored)]
+    uids = []
     for match in _CBOR_UID.finditer(stored):  # followed by a string: its length is in its first byte, or in the second
         start, length = match.end(), stored[match.end() - 1] & 31
         if length == _LENGTH_FOLLOWS and start < len(stored):
             start, length = start + 1, stored[start]
-        found.append(stored[start : start + length].decode(errors="replace"))
-    return found
+        uids.append(stored[start : start + length].decode(errors="replace"))
+    return uids
 
 
 def _references(metadata: Object) -> Iterator[OwnerReference]:
     for reference in metadata.get("ownerReferences") or ():
         if isinstance(reference, dict):
-            given = (str(reference.get(name) or "") for name in ("apiVersion", "kind"))
-            api_version, kind = map(sys.intern, given)
+            names = (str(reference.get(name) or "") for name in ("apiVersion", "kind"))
+            api_version, kind = map(sys.intern, names)
             name, uid = (str(reference.get(name) or "") for name in ("name", "uid"))
             yield OwnerReference(api_version, kind, name, uid, reference.get("blockOwnerDeletion") is True)
 

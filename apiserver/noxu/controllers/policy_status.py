@@ -63,14 +63,12 @@ class PolicyStatusController(Controller[Key]):
         if generation <= status.get("observedGeneration", 0):
             return None
         require_imported("noxu.admission.expressions", "warnings")
-        from noxu.admission.expressions import warnings  # large, and rarely needed
+        from noxu.admission.expressions import warnings  # 63 ms, with the first policy
+        from noxu.registry.ownership import update_status
 
-        found = warnings(policy, self.served_resources.current)
-        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": found}}
+        messages = warnings(policy, self.served_resources.current)
+        checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": messages}}
         new = {**policy, "status": {**status, **checked}}
-        from noxu.apply import manager  # with the first policy
-        from noxu.registry import ownership
-
-        tracker = ownership.tracker(self.resource, "status")
         now = format_time(self.clock.now())
-        return new_entry(entry.key, self.resource, manager.update(policy, new, tracker, manager=MANAGER, now=now))
+        owned = update_status(policy, new, self.resource, manager=MANAGER, now=now)
+        return new_entry(entry.key, self.resource, owned)

@@ -1,4 +1,4 @@
-"""Keeps the status of ResourceQuotas: the limits, and what the objects of the namespace use (upstream's resourcequota-controller).
+"""Keeps the status of ResourceQuotas: limits, and usage in the namespace (upstream's resourcequota-controller).
 
 A quota is counted again when its spec changes, when objects of its namespace are deleted, when a pod ends, when a service or
 a claim changes, and every five minutes. Creations are not followed: the admission plug-in adds them to the status.
@@ -105,12 +105,12 @@ class ResourceQuotaController(Reconciler[Key]):
         for what, evaluator in usage.evaluators(limits).items():
             resources = self._resources(what)
             if resources:
-                counted[what] = evaluator, [(found, await self._in(entry.key.partition, found)) for found in resources]
+                counted[what] = (evaluator, [(kind, await self._in(entry.key.partition, kind)) for kind in resources])
         now = self.clock.now()
 
         def count() -> StoredObject | None:
             objects = {
-                what: (evaluator, (object_at(each, found) for found, entries in parts for each in entries))
+                what: (evaluator, (object_at(item, kind) for kind, entries in parts for item in entries))
                 for what, (evaluator, parts) in counted.items()
             }
             before = usage.used(quota)
@@ -123,21 +123,21 @@ class ResourceQuotaController(Reconciler[Key]):
             change = {"hard": usage.printed(limits), "used": usage.printed(after)}
             return resource_quotas.with_status(entry, self.resource, change, MANAGER, format_time(now))
 
-        entries = (each for _, parts in counted.values() for _, found in parts for each in found)
-        return await offload(sum(len(each.stored) for each in entries), count)
+        entries = (item for _, parts in counted.values() for _, part in parts for item in part)
+        return await offload(sum(len(item.stored) for item in entries), count)
 
     async def _in(self, partition: str, resource: Resource) -> list[StoredObject]:
         """The objects of a namespace."""
         collection = await self.reader.collection(resource)
-        entries = [collection.entries[each] for each in collection.select(partition)]
+        entries = [collection.entries[key] for key in collection.select(partition)]
         if entries:
             await prepared(resource.versions)
         return entries
 
     def _resources(self, what: Qualified) -> list[Resource]:
         """The stored versions of a namespaced resource that is served: custom resources may have the names of a built-in one."""
-        resources = (each for each in self.served_resources.current.resources if each.group_resource == what)
-        stored = {each.collection: each.versions.storage for each in resources if each.is_stored and each.namespaced}
+        resources = (kind for kind in self.served_resources.current.resources if kind.group_resource == what)
+        stored = {kind.collection: kind.versions.storage for kind in resources if kind.is_stored and kind.namespaced}
         return list(stored.values())
 
 

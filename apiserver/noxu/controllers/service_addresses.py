@@ -1,8 +1,8 @@
-"""Follows services: which addresses and node ports they have, for those that are written next.
+"""Follows the addresses and node ports of services, so that the next service gets free ones.
 
-Upstream's "start-service-ip-repair-controllers" compare the stored allocations with the services; here the services are the
-only record. The pool has the state of every service before its writer is answered. Where several servers share a store,
-what a service is about to be stored with is claimed first (registry/claims.py).
+Upstream's "start-service-ip-repair-controllers" compare the stored allocations with the services; here the services are
+the only record. The pool has the state of every service before its writer is answered. Where several servers share a
+store, the addresses and ports of a service are claimed before it is stored (registry/claims.py).
 """
 
 from __future__ import annotations

@@ -120,9 +120,11 @@ class StorageMigrationController(Controller[MigrationTarget]):
 
     def _current(self, target: MigrationTarget) -> Object | None:
         """The migration that runs, or whose turn it is; None: all have ended."""
-        of_target = [name for name, other in self._targets.items() if other == target]
-        found = [each for each in map(self._read, of_target) if each is not None and not _has_ended(each)]
-        return min(found, key=_turn, default=None)
+        of_target = [name for name, of_name in self._targets.items() if of_name == target]
+        pending = [
+            migration for migration in map(self._read, of_target) if migration is not None and not _has_ended(migration)
+        ]
+        return min(pending, key=_turn, default=None)
 
     def _exists(self, migration: Object) -> bool:
         live = self._read(migration["metadata"]["name"])
@@ -161,12 +163,12 @@ class StorageMigrationController(Controller[MigrationTarget]):
 
     def _resources(self, target: MigrationTarget) -> list[Resource]:
         """The best version of each collection: custom resources may have the names of a built-in kind."""
-        served_resources, found = self.served_resources.current, dict[str, Resource]()
+        served_resources, resources = self.served_resources.current, dict[str, Resource]()
         for version in reversed(served_resources.groups.get(target.group, ())):
             resource = served_resources.by_path.get((target.group, version, target.plural))
             if resource is not None:
-                found[resource.collection] = resource
-        return list(found.values())
+                resources[resource.collection] = resource
+        return list(resources.values())
 
     # -- the objects
 
@@ -205,22 +207,22 @@ class StorageMigrationController(Controller[MigrationTarget]):
         self, target: MigrationTarget, migration: Object, resource: Resource, entries: Sequence[StoredObject]
     ) -> str:
         def request() -> WriteRequest | None:
-            found = self._preferred(target, resource.collection)
-            if found is None or not self._exists(migration):
+            current = self._preferred(target, resource.collection)
+            if current is None or not self._exists(migration):
                 return None
             options = Options(field_manager=self.name, field_validation="Ignore")
-            return WriteRequest(Action.PATCH, found, options=options, user=self.user)
+            return WriteRequest(Action.PATCH, current, options=options, user=self.user)
 
         async for batch in rewrite(self.writer, request, entries):
-            for each in batch:
-                if each.error is not None and each.error.code in PASSING:
-                    raise each.error
-                if each.error is not None:
-                    return _unhandled(each.error)
+            for result in batch:
+                if result.error is not None and result.error.code in PASSING:
+                    raise result.error
+                if result.error is not None:
+                    return _unhandled(result.error)
         return ""
 
     def _preferred(self, target: MigrationTarget, collection: str) -> Resource | None:
-        return next((found for found in self._resources(target) if found.collection == collection), None)
+        return next((resource for resource in self._resources(target) if resource.collection == collection), None)
 
     # -- the status
 
@@ -240,10 +242,10 @@ class StorageMigrationController(Controller[MigrationTarget]):
         Raises ApiError, also if it has changed since it was read.
         """
         status, metadata = dict(migration.get("status") or {}), migration["metadata"]
-        found = [dict(condition) for condition in status.get("conditions") or ()]
+        current = [dict(condition) for condition in status.get("conditions") or ()]
         for change in changes:
-            _set(found, *change, metadata.get("generation", 0), format_time(self.clock.now()))
-        status["conditions"] = found
+            _set(current, *change, metadata.get("generation", 0), format_time(self.clock.now()))
+        status["conditions"] = current
         if version:
             status["resourceVersion"] = version
         written = await self.writer.write(
@@ -336,19 +338,19 @@ def _has_ended(migration: Object) -> bool:
 
 
 def _is_true(migration: Object, type_: str) -> bool:
-    found = (migration.get("status") or {}).get("conditions") or ()
-    return any(condition["type"] == type_ and condition["status"] == "True" for condition in found)
+    reported = (migration.get("status") or {}).get("conditions") or ()
+    return any(condition["type"] == type_ and condition["status"] == "True" for condition in reported)
 
 
-def _set(found: list[Object], type_: str, status: str, reason: str, message: str, generation: int, now: str) -> None:
+def _set(written: list[Object], type_: str, status: str, reason: str, message: str, generation: int, now: str) -> None:
     """Set or add a condition, in place (apimachinery's SetStatusCondition)."""
     new: Object = {"type": type_, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
     if generation:
         new["observedGeneration"] = generation
-    for n, old in enumerate(found):
+    for n, old in enumerate(written):
         if old["type"] == type_:
             if old["status"] == status:
                 new["lastTransitionTime"] = old["lastTransitionTime"]
-            found[n] = new
+            written[n] = new
             return
-    found.append(new)
+    written.append(new)

@@ -89,13 +89,13 @@ class ClaimProtection(ProtectionController):
 
 def _claims(pod: Object) -> set[str]:
     """The names of the claims that a pod uses; those of ephemeral volumes have the pod's name in front."""
-    found = set()
+    claims = set()
     for volume in pod["spec"].get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
-            found.add(volume["persistentVolumeClaim"].get("claimName", ""))
+            claims.add(volume["persistentVolumeClaim"].get("claimName", ""))
         elif volume.get("ephemeral"):
-            found.add(f"{pod['metadata']['name']}-{volume['name']}")
-    return found
+            claims.add(f"{pod['metadata']['name']}-{volume['name']}")
+    return claims
 
 
 class VolumeProtection(ProtectionController):

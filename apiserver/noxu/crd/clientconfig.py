@@ -62,7 +62,7 @@ def _config_errors(config: Object, path: Path, readable_ca: bool) -> Iterator[Fi
         yield from ca_bundle_errors(config["caBundle"], child(path, "caBundle"))
 
 
-def _review_version_errors(versions: list[str], path: Path, known: bool) -> Iterator[FieldError]:
+def _review_version_errors(versions: list[str], path: Path, must_be_known: bool) -> Iterator[FieldError]:
     if not versions:
         yield required(path)
         return
@@ -74,7 +74,7 @@ def _review_version_errors(versions: list[str], path: Path, known: bool) -> Iter
         seen.add(version)
         for error in dns1035_label(version):
             yield invalid(index(path, n), version, error)
-    if known and seen.isdisjoint(REVIEW_VERSIONS):
+    if must_be_known and seen.isdisjoint(REVIEW_VERSIONS):
         yield invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}")
 
 

@@ -3,10 +3,8 @@
 These are pure functions of CRDs, for controllers. A condition keeps its position, and its lastTransitionTime until its
 status changes.
 
-The accepted names of the definitions of a group, of which each may be accepted once.
-
-Plurals, singulars and short names are names of resources; kinds and list kinds are another set. A definition uses a name
-for several purposes, so names are counted.
+Each name may be accepted once in a group. Plurals, singulars and short names are names of resources; kinds and list
+kinds are another set. A definition uses a name for several purposes, so names are counted.
 """
 
 from __future__ import annotations
@@ -240,7 +238,7 @@ class AcceptedNames:
         self.kinds.update(_kinds(accepted))
 
     def remove(self, accepted: Object) -> None:
-        """Remove what was added."""
+        """Remove the names that were added."""
         for counter, names in (self.resources, _resources(accepted)), (self.kinds, _kinds(accepted)):
             counter.subtract(names)
             for name in names:

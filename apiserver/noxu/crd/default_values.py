@@ -54,8 +54,8 @@ class _Defaults:
             root, steps, in_meta = s, (), False
         if s.default is not MISSING:
             where = child(path, "default")
-            found = self.meta_errors(s, where, root, steps) if in_meta else self.value_errors(s, where)
-            self.errors += found or self.schema_errors(s, where, is_root=s is root)
+            errors = self.meta_errors(s, where, root, steps) if in_meta else self.value_errors(s, where)
+            self.errors += errors or self.schema_errors(s, where, is_root=s is root)
         if s.items is not None:
             self.check(s.items, child(path, "items"), root, (*steps, ITEM), in_meta=in_meta)
         if s.properties:

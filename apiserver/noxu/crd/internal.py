@@ -1,4 +1,4 @@
-"""The internal form of a CRD, which upstream validates, and which its messages print.
+"""The internal form of a CRD, which upstream validates and prints in its messages.
 
 Decoding v1 into the internal version (apiextensions/v1/conversion.go) moves schema, subresources, printer columns and
 selectable fields to the top if they are equal in all versions, as they always are if there is only one version. So field
@@ -146,12 +146,12 @@ def nodes(schema: Object) -> Iterator[Object]:
         if _SUBSCHEMAS.isdisjoint(node):
             continue
         inner: list[Json] = []
-        for keyword, given in node.items():
+        for keyword, value in node.items():
             if keyword in _SUBSCHEMAS:
-                if isinstance(given, list):
-                    inner += given
-                elif isinstance(given, dict):
-                    inner += given.values() if keyword in _NAMED else [given]
+                if isinstance(value, list):
+                    inner += value
+                elif isinstance(value, dict):
+                    inner += value.values() if keyword in _NAMED else [value]
         todo += [item for item in reversed(inner) if isinstance(item, dict)]
 
 
@@ -207,9 +207,9 @@ def _echo(kind: Type, value: Json) -> str:
 
 
 def _echo_field(field: Field, struct: Object) -> str:
-    given = struct.get(field.name)
-    if given is not None:
-        return _echo(field.type, given)
+    value = struct.get(field.name)
+    if value is not None:
+        return _echo(field.type, value)
     if isinstance(field.type, Scalar) and field.write is not Presence.POINTER:
         return compact_json(field.type.zero)
     return "null"

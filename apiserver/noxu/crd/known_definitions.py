@@ -1,21 +1,19 @@
-"""What is known of definitions that were loaded before, so that a server that is started again repeats nothing.
+"""The definitions that were loaded before, so that a server that is started again repeats no validation.
 
-Specs of definitions that were valid when they were created before, so that their walks need not be repeated.
+`ValidSpecs` has the specs that were valid when they were created. A spec is kept by a digest of its decoded and
+defaulted form, in which 1 and 1.0 and the orders of fields differ, and of the features. It is kept, with its warnings,
+only if it is valid and if its validation did not change it (see `validation`). Metadata and status are not part of a
+spec, and are validated always.
 
-A spec is kept by a digest of its decoded and defaulted form, in which 1 and 1.0 and the orders of fields differ, and of the
-features. It is kept only if it is valid and if its validation did not change it (see `validation`). What is kept with it
-are its warnings. Its metadata and status are not part of it, and are validated always.
+`Unchanged` has the replacements that changed nothing: a server that is started again with the same files and data would
+decode, validate and compare each definition, and write nothing.
 
-The specs are valid for the code that has found them so: who keeps them longer than a process keeps the version, too.
+A replacement is kept by a digest of everything that its result depends on: the JSON that replaces the definition, the
+stored bytes, which have its uid and owners, and the features. It is kept only if it was accepted and wrote nothing.
+Admission is not part of the digest: the caller makes sure that none is configured.
 
-Replacements of definitions that changed nothing before, so that they need not be repeated: a server that is started again
-with the same files and data would decode, validate and compare each definition, and write nothing.
-
-A replacement is kept by a digest of everything that its result depends on: the JSON that replaces the definition, the bytes
-that are stored of it, which have its uid and owners, and the features. It is kept only if it was accepted and wrote nothing.
-Admission is not part of the digest: who asks knows that none is configured.
-
-The results are those of the code that has found them: who keeps them longer than a process keeps the version, too.
+Both kinds of results hold for the code that found them: a caller that keeps them longer than a process keeps the
+version of the code, too.
 """
 
 from __future__ import annotations
@@ -34,10 +32,10 @@ MAX_REPLACEMENTS: Final = 10_000
 
 
 class Unchanged:
-    """The digests of replacements that change nothing: those that were `known` before, and what this process adds."""
+    """The digests of replacements that change nothing: the `digests` of earlier processes, and those that this one adds."""
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        self._known = dict.fromkeys(known)
+    def __init__(self, digests: Iterable[str] = ()) -> None:
+        self._known = dict.fromkeys(digests)
         self._used: dict[str, None] = {}
         self.has_new = False
 
@@ -55,8 +53,8 @@ class Unchanged:
 
     def as_json(self) -> list[str]:
         """The digests, the last used ones at the end, at most MAX_REPLACEMENTS."""
-        found = [digest for digest in self._known if digest not in self._used]
-        return [*found, *self._used][-MAX_REPLACEMENTS:]
+        unused = [digest for digest in self._known if digest not in self._used]
+        return [*unused, *self._used][-MAX_REPLACEMENTS:]
 
 
 def unchanged_from_json(value: Json) -> Unchanged:
@@ -68,11 +66,11 @@ def unchanged_from_json(value: Json) -> Unchanged:
 
 def digest_of_replacement(sent: bytes, stored: bytes, features: Features) -> str:
     """The digest of a replacement: of the JSON that is sent, the bytes that are stored, and the features."""
-    found = hashlib.sha256(repr(tuple(features)).encode())
+    digest = hashlib.sha256(repr(tuple(features)).encode())
     for part in (sent, stored):
-        found.update(len(part).to_bytes(8, "big"))
-        found.update(part)
-    return found.hexdigest()
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
 
 
 MAX_SPECS: Final = 10_000
@@ -80,19 +78,19 @@ MAX_SPECS: Final = 10_000
 
 
 class ValidSpecs:
-    """The warnings of valid specs by their digests: those that were `known` before, and what this process adds."""
+    """The warnings of valid specs by their digests: those of earlier processes, and those that this one adds."""
 
-    def __init__(self, known: Mapping[str, list[str]] | None = None) -> None:
-        self._known = dict(known or {})
+    def __init__(self, warnings: Mapping[str, list[str]] | None = None) -> None:
+        self._known = dict(warnings or {})
         self._used: dict[str, list[str]] = {}
         self.has_new = False
 
     def warnings(self, digest: str) -> list[str] | None:
         """The warnings of a valid spec; None if it is not known to be valid. No spec has the digest ""."""
-        found = self._known.get(digest)
-        if found is not None:
-            self._used[digest] = found
-        return found
+        warnings = self._known.get(digest)
+        if warnings is not None:
+            self._used[digest] = warnings
+        return warnings
 
     def add(self, digest: str, warnings: list[str]) -> None:
         """Add a spec that is valid."""
@@ -101,8 +99,8 @@ class ValidSpecs:
 
     def as_json(self) -> Object:
         """The specs, the last used ones at the end, at most MAX_SPECS."""
-        found = {digest: warnings for digest, warnings in self._known.items() if digest not in self._used} | self._used
-        return dict(list(found.items())[-MAX_SPECS:])
+        specs = {digest: warnings for digest, warnings in self._known.items() if digest not in self._used} | self._used
+        return dict(list(specs.items())[-MAX_SPECS:])
 
 
 def valid_specs_from_json(value: Json) -> ValidSpecs:

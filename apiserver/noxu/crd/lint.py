@@ -1,16 +1,17 @@
 """`noxu lint`: whether a server would accept a CRD, and automatic fixes for one that it would refuse.
 
-`narrowings`: what a new version of a CRD no longer serves, keeps or accepts: the findings of its upgrade.
+`narrowings` are the findings of an upgrade: what the new version of a CRD no longer serves, keeps or accepts.
 
-Both are CRDs of v1 as they are decoded. Servers accept most of these changes: it is stored objects and clients that break.
-Versions are compared by their names. What a server refuses by itself, such as another scope of a CRD that is established, is
-found as well.
+Both versions are decoded CRDs of v1. Servers accept most of these changes, but stored objects and clients break. The
+versions in a CRD are compared by their names. Changes that servers refuse, such as another scope of an established CRD,
+are findings, too.
 
-`advice_on_bounds` finds bounds that make a CEL rule affordable: which `maxItems`, `maxLength` or `maxProperties` would suffice.
+`advice_on_bounds` finds bounds that make a CEL rule affordable: a sufficient `maxItems`, `maxLength` or
+`maxProperties`.
 
-A rule's estimated cost grows with what is not bounded: the strings, lists and maps that it reads, and the lists and maps
+A rule's estimated cost grows with unbounded values: the strings, lists and maps that it reads, and the lists and maps
 that contain its node. So the estimate is repeated on a small CRD with this rule only, in which one of these nodes has a
-bound: the largest bound that suffices is found by bisection. If no node alone suffices, all get the same bound.
+bound: bisection finds the largest bound that suffices. If no node alone suffices, all get the same bound.
 """
 
 from __future__ import annotations
@@ -71,12 +72,12 @@ def _of_names(old: Object, new: Object) -> Iterator[Narrowing]:
             now = f"is {new[field]} now" if new.get(field) else "is none now"
             yield Narrowing("names-changed", f"spec.names.{field}", f"the {name} was {old[field]}, and {now}")
     for field, name in _LISTS_OF_NAMES:
-        for gone in [each for each in old.get(field) or () if each not in (new.get(field) or ())]:
+        for gone in [value for value in old.get(field) or () if value not in (new.get(field) or ())]:
             yield Narrowing("names-changed", f"spec.names.{field}", f"the {name} {gone} is gone")
 
 
 def _of_versions(old: Object, new: Object, stored: list[Json]) -> Iterator[Narrowing]:
-    versions = {each.get("name"): (n, each) for n, each in enumerate(new.get("versions") or ())}
+    versions = {version.get("name"): (n, version) for n, version in enumerate(new.get("versions") or ())}
     for before in old.get("versions") or ():
         name = before.get("name")
         if name not in versions:
@@ -87,14 +88,14 @@ def _of_versions(old: Object, new: Object, stored: list[Json]) -> Iterator[Narro
             continue
         n, now = versions[name]
         yield from _of_version(before, now, index(_VERSIONS, n))
-    storage, other = _storage(old), _storage(new)
-    if storage and other and storage != other and other in versions:
-        path = child(index(_VERSIONS, versions[other][0]), "storage")
-        yield Narrowing("storage-version-changed", path, f"objects were stored as {storage}, and are stored as {other} when they are written: `noxu migrate` rewrites them")  # fmt: skip
+    old_storage, new_storage = _storage(old), _storage(new)
+    if old_storage and new_storage and old_storage != new_storage and new_storage in versions:
+        path = child(index(_VERSIONS, versions[new_storage][0]), "storage")
+        yield Narrowing("storage-version-changed", path, f"objects were stored as {old_storage}, and are stored as {new_storage} when they are written: `noxu migrate` rewrites them")  # fmt: skip
 
 
 def _storage(spec: Object) -> str:
-    return next((str(each.get("name")) for each in spec.get("versions") or () if each.get("storage")), "")
+    return next((str(version.get("name")) for version in spec.get("versions") or () if version.get("storage")), "")
 
 
 def _of_version(old: Object, new: Object, path: Path) -> Iterator[Narrowing]:
@@ -104,10 +105,12 @@ def _of_version(old: Object, new: Object, path: Path) -> Iterator[Narrowing]:
         old.get("subresources") or {}, new.get("subresources") or {}, child(path, "subresources")
     )
     for field in old.get("selectableFields") or ():
-        if not any(each.get("jsonPath") == field.get("jsonPath") for each in new.get("selectableFields") or ()):
+        if not any(
+            selectable.get("jsonPath") == field.get("jsonPath") for selectable in new.get("selectableFields") or ()
+        ):
             at = child(path, "selectableFields")
             yield Narrowing("field-selector-removed", at, f"{field.get('jsonPath')} can no longer be selected by")
-    before, now = ((each.get("schema") or {}).get("openAPIV3Schema") for each in (old, new))
+    before, now = ((version.get("schema") or {}).get("openAPIV3Schema") for version in (old, new))
     at = child(path, "schema.openAPIV3Schema")
     if isinstance(before, dict) and isinstance(now, dict):
         yield from schema_narrowings(before, now, at)
@@ -123,7 +126,7 @@ def _of_subresources(old: Object, new: Object, path: Path) -> Iterator[Narrowing
         why = "there is a subresource status now: other writes no longer change the status, nor set it when they create an object"
         yield Narrowing("subresource-added", child(path, "status"), why)
     for name in _SCALE_PATHS:
-        before, now = ((each.get("scale") or {}).get(name) for each in (old, new))
+        before, now = ((subresources.get("scale") or {}).get(name) for subresources in (old, new))
         if before and new.get("scale") is not None and before != now:
             said = f"and is {now} now" if now else "and there is none now"
             yield Narrowing("subresource-changed", child(path, "scale", name), f"the path was {before}, {said}")
@@ -135,13 +138,15 @@ def _of_conversion(old: Object, new: Object) -> Iterator[Narrowing]:
         yield Narrowing(
             "conversion-changed", "spec.conversion.strategy", f"the conversion was {before}, and is {now} now"
         )
-    reviews, others = ((each.get("webhook") or {}).get("conversionReviewVersions") or [] for each in (old, new))
-    if before == now == "Webhook" and (gone := [each for each in reviews if each not in others]):
+    old_versions, new_versions = (
+        (conversion.get("webhook") or {}).get("conversionReviewVersions") or [] for conversion in (old, new)
+    )
+    if before == now == "Webhook" and (gone := [version for version in old_versions if version not in new_versions]):
         at = "spec.conversion.webhook.conversionReviewVersions"
         yield Narrowing(
             "conversion-changed", at, f"{', '.join(map(compact_json, gone))} is no longer sent to the webhook"
         )
-    targets = [_target(each) for each in (old, new)]
+    targets = [_target(conversion) for conversion in (old, new)]
     if before == now == "Webhook" and not equal(*targets):
         yield Narrowing("conversion-changed", "spec.conversion.webhook.clientConfig", "the webhook is another one now")
 
@@ -171,7 +176,7 @@ def lint_crd(crd: Json, *, checkers: RuleCheckers | None = None, old: Json = Non
     decoded = _decode(crd)
     if decoded.error:
         return [invalid(ROOT, OMIT, decoded.error)]
-    unknown = [found.error for found in unknown_fields(crd)]
+    unknown = [unknown_field.error for unknown_field in unknown_fields(crd)]
     value, before = _upgraded(crd, decoded), None if old is None else _former(old)
     if before is None:
         return unknown + validate(prepare_for_create(value), checkers=checkers)
@@ -203,7 +208,7 @@ def as_v1(crd: Json) -> Object | None:
 
 
 def upgrade(old: Json, new: Json) -> list[Narrowing]:
-    """What the new CRD no longer serves, keeps or accepts; nothing if one of them is unreadable."""
+    """The narrowings from the old to the new CRD; none if one of them is unreadable."""
     before, now = as_v1(old), as_v1(new)
     return [] if before is None or now is None else narrowings(before, now)
 
@@ -219,19 +224,21 @@ def remarks(crd: Json) -> list[Remark]:
 
 
 def _structural(crd: Json) -> list[tuple[Structural, Path]]:
-    """The structural schemas of a CRD with their paths, as written: of v1beta1 the one of all versions once."""
+    """The structural schemas of a CRD with their paths, as written; a schema for all versions (v1beta1) comes once."""
     decoded = _decode(crd)
     if _type_errors(crd) or decoded.error:
         return []
     spec = decoded.value["spec"]
     holders = [(spec.get("validation"), "spec.validation")]
-    holders += [(each.get("schema"), f"spec.versions[{n}].schema") for n, each in enumerate(spec.get("versions") or [])]
-    found = []
+    holders += [
+        (version.get("schema"), f"spec.versions[{n}].schema") for n, version in enumerate(spec.get("versions") or [])
+    ]
+    schemas = []
     for holder, path in holders:
         if holder is not None and holder.get("openAPIV3Schema") is not None:
             with suppress(NoStructuralForm):
-                found.append((parse(holder["openAPIV3Schema"]), f"{path}.openAPIV3Schema"))
-    return found
+                schemas.append((parse(holder["openAPIV3Schema"]), f"{path}.openAPIV3Schema"))
+    return schemas
 
 
 _HOISTED: Final = {
@@ -284,9 +291,9 @@ def fix(crd: Json, *, checkers: RuleCheckers | None = None, drop_unknown: bool =
     fixed = types.written(types.decode(value).value)
     violations = lint_crd(fixed, checkers=checkers)
     if drop_unknown:
-        notes += [CompletionNote(found.path, "unknown field dropped") for found in unknown]
+        notes += [CompletionNote(unknown_field.path, "unknown field dropped") for unknown_field in unknown]
     else:
-        violations = [found.error for found in unknown] + violations
+        violations = [unknown_field.error for unknown_field in unknown] + violations
     return Fixed(None if violations else fixed, notes, violations)
 
 
@@ -298,7 +305,7 @@ def convert(crd: Object) -> tuple[Object, list[CompletionNote]]:
 def complete_schemas(crd: Object) -> tuple[Object, list[CompletionNote]]:
     """(a decoded v1 CRD with all schemas completed, the changes). preserveUnknownFields moves into the schemas."""
     notes: list[CompletionNote] = []
-    spec = {name: given for name, given in crd["spec"].items() if name != "preserveUnknownFields"}
+    spec = {name: value for name, value in crd["spec"].items() if name != "preserveUnknownFields"}
     preserve = bool(crd["spec"].get("preserveUnknownFields"))
     if preserve:
         notes.append(CompletionNote("spec.preserveUnknownFields", f"true became {PRESERVE}: true in the schemas"))
@@ -401,9 +408,9 @@ def _at(crd: Object, path: Path) -> Object | None:
 
 def _steps(path: Path) -> Iterator[tuple[str, str]]:
     """`.properties[a].items` → (properties, a), (items, "")."""
-    while path and (found := _step(path)):
-        yield ("properties", found[1]) if found[1] is not None else (found[2], "")
-        path = path[found.end() :]
+    while path and (match := _step(path)):
+        yield ("properties", match[1]) if match[1] is not None else (match[2], "")
+        path = path[match.end() :]
 
 
 def _with_one_rule(schema: Object, path: Path, rule: int) -> Object:
@@ -420,9 +427,9 @@ def _copy(node: Object, steps: list[tuple[str, str]], rule: int) -> Object:
     if keyword == "properties":
         wanted = {name, *(node.get("required") or ())}
         copy["properties"] = {
-            each: _copy(inner, rest, rule) if each == name else _without_rules(inner)
-            for each, inner in node["properties"].items()
-            if each in wanted
+            field: _copy(inner, rest, rule) if field == name else _without_rules(inner)
+            for field, inner in node["properties"].items()
+            if field in wanted
         }
     else:
         copy[keyword] = _copy(node[keyword], rest, rule)

@@ -80,10 +80,10 @@ def list_type_errors(schema: Object, path: Path, *, composite_sets: Callable[[],
 
 
 def _owner_errors(schema: Object, path: Path, type_: str, extension: str) -> Iterator[FieldError]:
-    given = schema.get("type", "")
-    if given != type_:
+    declared = schema.get("type", "")
+    if declared != type_:
         why = f"must be {type_} if {extension} is specified"
-        yield invalid(child(path, "type"), given, why) if given else required(child(path, "type"), why)
+        yield invalid(child(path, "type"), declared, why) if declared else required(child(path, "type"), why)
 
 
 def _map_errors(schema: Object, keys: list[str], path: Path) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""The kinds that an OpenAPI document describes, as definitions: how the API of another server is served without it.
+"""The kinds that an OpenAPI document describes, as definitions, so that the API of another server is served without it.
 
 An aggregated API such as metrics.k8s.io has no CustomResourceDefinition, but its server publishes OpenAPI documents
 (`kubectl get --raw /openapi/v3/apis/metrics.k8s.io/v1beta1`). A path with the action "list" names a resource, its group,
@@ -7,8 +7,8 @@ version and kind, and the schema of its objects:
     /apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods   get: x-kubernetes-action list
                                                                x-kubernetes-group-version-kind PodMetrics
 
-Both versions of OpenAPI are read. Schemas are completed from their references; where a schema refers to itself, and where
-it says nothing, any value is allowed. All verbs are served, so that tests can create what a server would compute.
+Both versions of OpenAPI are read. Schemas are completed from their references; any value is allowed where a schema
+refers to itself or has no type. All verbs are served, so that tests can create the objects that a server would compute.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KEPT: Final = frozenset(
 )  # fmt: skip
 
 
-class _Found(NamedTuple):
+class _ResourceVersion(NamedTuple):
     """A resource in one version."""
 
     group: str
@@ -56,15 +56,15 @@ def definitions(documents: Iterable[Json]) -> list[Object]:
 
     A resource with several versions is stored in the first one.
     """
-    by_name: dict[tuple[str, str], list[_Found]] = {}
+    by_name: dict[tuple[str, str], list[_ResourceVersion]] = {}
     for document in documents:
-        for found in _resources(document):
-            by_name.setdefault((found.group, found.plural), []).append(found)
+        for resource in _resources(document):
+            by_name.setdefault((resource.group, resource.plural), []).append(resource)
     return [_definition(versions) for versions in by_name.values()]
 
 
-def _definition(found: list[_Found]) -> Object:
-    first = found[0]
+def _definition(resource_versions: list[_ResourceVersion]) -> Object:
+    first = resource_versions[0]
     names = {
         "plural": first.plural,
         "singular": first.kind.lower(),
@@ -79,7 +79,7 @@ def _definition(found: list[_Found]) -> Object:
             "subresources": version.subresources,
             "schema": {"openAPIV3Schema": version.schema},
         }
-        for version in found
+        for version in resource_versions
     ]
     return {
         "apiVersion": API_VERSION,
@@ -95,7 +95,7 @@ def _definition(found: list[_Found]) -> Object:
     }
 
 
-def _resources(document: Json) -> Iterator[_Found]:
+def _resources(document: Json) -> Iterator[_ResourceVersion]:
     components = document.get("components") if isinstance(document, dict) else None
     schemas = isinstance(document, dict) and (
         document.get("definitions") or (isinstance(components, dict) and components.get("schemas"))
@@ -116,16 +116,16 @@ def _resources(document: Json) -> Iterator[_Found]:
         schema = _schema_of(schemas, group, version, kind)
         if not isinstance(kind, str) or schema is None:
             raise ValueError(f"{path} has no schema with the group, version and kind of its objects")
-        one = f"{path}/{{name}}"
+        object_path = f"{path}/{{name}}"
         any_found = True
-        yield _Found(
+        yield _ResourceVersion(
             group,
             version,
             plural,
             kind,
             bool(namespace),
             _Expansion(schemas).root(schema),
-            {"status": {}} if f"{one}/status" in paths else {},
+            {"status": {}} if f"{object_path}/status" in paths else {},
         )
     if not any_found:
         raise ValueError("no path of this document lists the objects of an API group")
@@ -166,18 +166,18 @@ class _Expansion:
         reference = _reference(schema)
         if reference is not None:
             return self._follow(reference)
-        found = {name: value for name, value in schema.items() if name in _KEPT}
+        expanded = {name: value for name, value in schema.items() if name in _KEPT}
         if schema.get("properties"):
-            found["properties"] = {name: self.expand(inner) for name, inner in schema["properties"].items()}
+            expanded["properties"] = {name: self.expand(inner) for name, inner in schema["properties"].items()}
         elif "additionalProperties" in schema and schema["additionalProperties"] is not False:
-            found["additionalProperties"] = self.expand(schema["additionalProperties"])
+            expanded["additionalProperties"] = self.expand(schema["additionalProperties"])
         if "items" in schema:
-            found["items"] = self.expand(schema["items"])
-        if "type" not in found and "x-kubernetes-int-or-string" not in found:
-            return found | _ANY
-        if found.get("type") == "object" and not {"properties", "additionalProperties"} & found.keys():
-            return found | _ANY
-        return found
+            expanded["items"] = self.expand(schema["items"])
+        if "type" not in expanded and "x-kubernetes-int-or-string" not in expanded:
+            return expanded | _ANY
+        if expanded.get("type") == "object" and not {"properties", "additionalProperties"} & expanded.keys():
+            return expanded | _ANY
+        return expanded
 
     def _follow(self, name: str) -> Object:
         if name in _KNOWN:

@@ -198,7 +198,7 @@ class _Walk:
         if structural is not None and self.is_creation and is_marked(structural, _VALID):
             return
         errors = self.errors
-        found, found_in_rules = len(errors), len(self.rule_errors)
+        errors_before, rule_errors_before = len(errors), len(self.rule_errors)
         self.keywords(schema, path, context)
         self.spine(schema, path, context, structural, cardinality, root=root)
         self.junctors(schema, path, context)
@@ -220,14 +220,14 @@ class _Walk:
         if rules := schema.get(RULES):
             for n, rule in enumerate(rules):
                 errors += _rule_errors(rule, index(child(path, RULES), n), schema, structural)
-            if len(errors) == found and structural is not None and self.checker is not None:
+            if len(errors) == errors_before and structural is not None and self.checker is not None:
                 resource = root or structural.embedded_resource
                 self.rule_errors += self.checker.check(
                     RuleSite(
                         structural, path, resource, cardinality, context.uncorrelatable, lambda n: echo(RULE, rules[n])
                     )
                 )
-        has_none = len(errors) == found and len(self.rule_errors) == found_in_rules
+        has_none = len(errors) == errors_before and len(self.rule_errors) == rule_errors_before
         if self.is_creation and not root and structural is not None and has_none and _is_valid_anywhere(structural):
             mark(structural, _VALID)
 
@@ -286,7 +286,7 @@ class _Walk:
         if schema.get(MAP_TYPE) not in (None, "granular", "atomic"):
             context = context.cut_off(path)
         embedding = root or schema.get("x-kubernetes-embedded-resource", False)
-        each = _times(cardinality, schema)
+        field_cardinality = _times(cardinality, schema)
         for name, property_ in properties.items():
             inner = context
             if embedding and name in META:
@@ -294,7 +294,11 @@ class _Walk:
                 if root:
                     inner = replace(inner, no_defaults=f"in top-level {name}")
             self.node(
-                property_, f"{below}[{name}]", inner, structural.properties.get(name) if structural else None, each
+                property_,
+                f"{below}[{name}]",
+                inner,
+                structural.properties.get(name) if structural else None,
+                field_cardinality,
             )
 
     def junctors(self, schema: Object, path: Path, context: _Context) -> None:

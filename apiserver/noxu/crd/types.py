@@ -3,8 +3,8 @@
 `decode` gives the Go value as a dict: fields in the order of declaration, keys of maps sorted, without zero scalars, but
 with empty lists and maps, because validation distinguishes nil and empty. `written` is that value as Go writes it.
 
-Its defaults (apiextensions/v1/defaults.go) are filled in whenever a CRD is decoded, also from storage. Of its versions one is
-stored; the served ones have an order.
+Its defaults (apiextensions/v1/defaults.go) are filled in whenever a CRD is decoded, also from storage. One of its
+versions is stored; the served ones are sorted by priority.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _EXACT: Final = 1e21  # encoding/json writes smaller whole floats without an exp
 
 
 def _number(value: Json) -> Json:
-    """A float64. Whole numbers are int, as they are read from what is written, except -0."""
+    """A float64. Whole numbers are int, as they are when the written JSON is read again, except -0."""
     number = FLOAT64.read(value)
     try:
         number = float(number)
@@ -91,7 +91,7 @@ def sort_keys(value: Json) -> Json:
 def _plain(number: float) -> Json:
     """The number in a value without a Go type. One that no float64 holds is an error of the conversion.
 
-    The integer -0 is 0. -0.0 remains a float, which is not the integer 0, until it is read again from what is written.
+    The integer -0 is 0. -0.0 remains a float, which is not the integer 0, until the written JSON is read again.
     """
     if isinstance(number, RawNumber) and math.isinf(number):
         raise MalformedField(f"json: cannot unmarshal number {number.literal} into Go value of type float64")
@@ -338,10 +338,10 @@ def _writer_of_struct(kind: Struct) -> _Writer:
         written = {}
         before, in_order = -1, True
         for name, item in value.items():
-            known = fields.get(name)
-            if known is None:
+            entry = fields.get(name)
+            if entry is None:
                 continue
-            place, write_item, is_omitted = known
+            place, write_item, is_omitted = entry
             in_order, before = in_order and before < place, place
             if item or not is_omitted(item):
                 written[name] = item if write_item is _unchanged else write_item(item)
@@ -399,9 +399,11 @@ def deprecation_warning(crd: Object, name: str) -> str:
     group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
     warning = f"{group}/{name} {kind} is deprecated"
     newer = [
-        other["name"]
-        for other in crd["spec"]["versions"]
-        if other["served"] and not other.get("deprecated") and version_priority(other["name"]) < version_priority(name)
+        candidate["name"]
+        for candidate in crd["spec"]["versions"]
+        if candidate["served"]
+        and not candidate.get("deprecated")
+        and version_priority(candidate["name"]) < version_priority(name)
     ]
     return f"{warning}; use {group}/{min(newer, key=version_priority)} {kind}" if newer else warning
 

@@ -1,4 +1,4 @@
-"""Fields that a CRD has and its version does not know, everywhere in it, with the name that may have been meant.
+"""The unknown fields of a CRD, at any depth, with the known name that may have been meant.
 
 Servers drop unknown fields. Strict mode reports those outside of `items`, `additionalProperties` and `dependencies` only:
 upstream decodes these with methods of their own (see `go.structs.Union`). A dropped field may be a whole schema, so nothing
@@ -19,7 +19,7 @@ from noxu.values import Json
 UNKNOWN: Final = "unknown field"
 _CLOSE: Final = 0.7  # similarity; equal names have 1.0
 _WORDS: Final = {"jsonschema": "openAPIV3Schema", "schema": "openAPIV3Schema"}
-"""What is often written for a field of another name."""
+"""Words that are often written in place of a field's name."""
 
 
 class Unknown(NamedTuple):
@@ -55,15 +55,15 @@ def _unknown(kind: Type, value: Json) -> Iterator[Unknown]:
         elif isinstance(kind, Map):
             todo += reversed([(kind.element, item, key(path, name)) for name, item in value.items()])
         else:
-            known = kind.fields
-            for name in (name for name in value if name not in known):
-                yield Unknown(child(path, name), nearest(name, list(known)))
-            todo += reversed([(known[name].type, value[name], child(path, name)) for name in value if name in known])
+            fields = kind.fields
+            for name in (name for name in value if name not in fields):
+                yield Unknown(child(path, name), nearest(name, list(fields)))
+            todo += reversed([(fields[name].type, value[name], child(path, name)) for name in value if name in fields])
 
 
-def nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, names: list[str]) -> str:
     """The known name that is nearest to another one, "" if none is near."""
-    folded = {each.lower(): each for each in known}
+    folded = {known_name.lower(): known_name for known_name in names}
     word = _WORDS.get(name.lower(), "")
-    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
-    return word if word in known else folded[found[0]] if found else ""
+    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
+    return word if word in names else folded[matches[0]] if matches else ""

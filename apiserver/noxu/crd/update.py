@@ -95,8 +95,8 @@ def warnings(new: Object, old: Object | None = None) -> list[str]:
     """Warnings about keywords without effect: unknown formats, sets of items that are not scalars. Updates report new ones only."""
     formats, sets = _ineffective(internal(new["spec"]))
     if old is not None:
-        known, known_sets = _ineffective(internal(old["spec"]))
-        formats, sets = [name for name in formats if name not in known], sets - known_sets
+        old_formats, old_sets = _ineffective(internal(old["spec"]))
+        formats, sets = [name for name in formats if name not in old_formats], sets - old_sets
     return [f"unrecognized format {quote(name)}" for name in formats] + [
         f"{LIST_TYPE}: set for items of type {quote(type_)} is not supported by server-side apply or CEL validation rules"
         for type_ in sorted(sets)

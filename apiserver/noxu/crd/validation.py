@@ -71,7 +71,7 @@ def validate_update(
 ) -> list[FieldError]:
     """The errors in a CRD that is prepared to replace `old`.
 
-    `spec_is_valid`: it is known that the spec could be created. Then it is not looked at, as the rules of an update are among
+    `spec_is_valid`: the spec could be created. Then it is not checked again, because the rules of an update are a part of
     those of a creation, except the one about CA bundles (`Strictness`).
     """
     spec, before = internal(new["spec"]), internal(old["spec"])
@@ -89,14 +89,14 @@ def validate_update(
             ("spec.names.kind", spec.names["kind"], before.names["kind"]),
             *immutable,
         ]
-    errors += [invalid(path, given, "field is immutable") for path, given, stored in immutable if given != stored]
+    errors += [invalid(path, value, "field is immutable") for path, value, stored in immutable if value != stored]
     return errors + list(_rest(new, old, spec)) or ([] if spec_is_valid else _pattern_errors(spec))
 
 
 def _pattern_errors(spec: Internal) -> list[FieldError]:
     """The error of patterns that take too much memory together. Each of them is valid."""
-    found = {node["pattern"] for schema in spec.schemas() for node in nodes(schema) if node.get("pattern")}
-    size = sum(map(patterns.size, found))
+    distinct = {node["pattern"] for schema in spec.schemas() for node in nodes(schema) if node.get("pattern")}
+    size = sum(map(patterns.size, distinct))
     if size <= MAX_PATTERN_SIZE:
         return []
     why = (
@@ -325,14 +325,14 @@ def _scale_errors(subresources: Object | None, path: Path) -> Iterator[FieldErro
         ("statusReplicasPath", (".status.",), ".status"),
         ("labelSelectorPath", (".spec.", ".status."), "either .spec or .status"),
     ):
-        given, field = scale.get(name), child(path, f"scale.{name}")
-        if not given:
+        scale_path, field = scale.get(name), child(path, f"scale.{name}")
+        if not scale_path:
             if name != "labelSelectorPath":
                 yield required(field)
-        elif not given.startswith("."):
-            yield invalid(field, given, _NOT_SIMPLE)
-        elif not given.startswith(parts):
-            shown = Verbatim(compact_json(given)) if name == "labelSelectorPath" else given  # it is a pointer
+        elif not scale_path.startswith("."):
+            yield invalid(field, scale_path, _NOT_SIMPLE)
+        elif not scale_path.startswith(parts):
+            shown = Verbatim(compact_json(scale_path)) if name == "labelSelectorPath" else scale_path  # it is a pointer
             yield invalid(field, shown, f"should be a json path under {where}")
 
 
@@ -364,23 +364,23 @@ def _selectable_field_errors(
             yield required(where)
             continue
         try:
-            found = resolve(json_path, structural, brackets=False)
+            declaration = resolve(json_path, structural, brackets=False)
         except ValueError as error:
             if no_form and str(error) == NOT_A_FIELD:
                 continue
             yield invalid(where, json_path, f"is an invalid path: {error}")
             continue
-        if found.root == "metadata":
+        if declaration.root == "metadata":
             yield invalid(where, json_path, "must not point to fields in metadata")
-        if found.schema is None or found.schema.type not in SELECTABLE_TYPES:
+        if declaration.schema is None or declaration.schema.type not in SELECTABLE_TYPES:
             why = (
                 "must point to a field of type string, boolean or integer. "
                 "Enum string fields and strings with formats are allowed."
             )
             yield invalid(where, json_path, why)
-        if found.path in seen:
+        if declaration.path in seen:
             yield duplicate(where, json_path)
-        seen.add(found.path)
+        seen.add(declaration.path)
     if len(seen) > MAX_SELECTABLE_FIELDS and limited:
         yield too_many(child(path, "selectableFields"), len(seen), MAX_SELECTABLE_FIELDS)
 

@@ -1,6 +1,6 @@
 """Discovery documents: groups, versions and resources (upstream's endpoints/discovery, and its aggregated form).
 
-The documents are made from the served resources by the first request, and cached until it changes.
+The first request makes the documents from the served resources; they are cached until these change.
 """
 
 from __future__ import annotations

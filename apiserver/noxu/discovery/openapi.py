@@ -1,19 +1,20 @@
 """The published OpenAPI documents: /openapi/v3, one document for each group version, and /openapi/v2 with everything.
 
 Upstream builds them in controllers, about a second after a definition is established; here they are built on request,
-from the current served resources. A document is cached as long as its resources are the same; for /openapi/v2, which changes with
-every definition, the parts of each resource are cached as well, encoded, and near them nothing is compressed again (`GzipPieces`).
-What is cached is limited: MAX_KEPT bytes of documents, of which those that were used last remain, and MAX_PARTS of parts.
+from the current served resources. A document is cached as long as its resources are the same. /openapi/v2 changes with
+every definition, so the parts of each resource are cached as well, encoded, and unchanged parts are not compressed
+again (`GzipPieces`). The cache has limits: MAX_KEPT bytes of documents, of which those that were used last remain, and
+MAX_PARTS of parts.
 
-The index names each document by a hash. Upstream's is that of its JSON; this one is that of what the JSON is made of: the
-declarations of its resources, and the version of this program. So the index builds no document: with 6,000 group versions,
-each takes a millisecond, and 15 KB.
+The index names each document by a hash. Upstream's is that of its JSON; this one is that of the sources of the JSON:
+the declarations of its resources, and the version of this program. So the index builds no document: with 6,000 group
+versions, each takes a millisecond, and 15 KB.
 
 Building takes some 50 ms for a definition of 1 MB. `Published.kept` never builds, and `Published.build` may be called in
 a thread.
 
-The gzip of a document in pieces, most of which were in the document before a change: only what is near the new ones is
-compressed again.
+`GzipPieces` compresses a document in pieces, most of which were in the document before a change: only the neighbours of
+the new ones are compressed again.
 
 Pieces are compressed in groups. A group ends with a piece whose first bytes say so, whatever stands before it, so that
 a new piece changes one group:
@@ -177,15 +178,15 @@ class Published:
 
     def kept(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument | None:
         """The cached document, None if there is none or it is outdated."""
-        found = self._kept.get(key)
-        if found is None:
+        entry = self._kept.get(key)
+        if entry is None:
             return None
-        if found.served_resources() is not served_resources:
-            if found.resources != _references(self._resources(served_resources, key)):
+        if entry.served_resources() is not served_resources:
+            if entry.resources != _references(self._resources(served_resources, key)):
                 return None
-            found = self._kept[key] = found._replace(served_resources=ref(served_resources))
+            entry = self._kept[key] = entry._replace(served_resources=ref(served_resources))
         self._kept.move_to_end(key)
-        return found.document
+        return entry.document
 
     def build(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument:
         """The document. May be called in a thread; only one document is built at a time."""
@@ -193,9 +194,9 @@ class Published:
             return self._document(served_resources, key)
 
     def _document(self, served_resources: ServedResources, key: DocumentKey) -> PublishedDocument:
-        kept = self.kept(served_resources, key)
-        if kept is not None:
-            return kept
+        cached = self.kept(served_resources, key)
+        if cached is not None:
+            return cached
         resources = self._resources(served_resources, key)
         pieces = self._pieces(served_resources, key, resources)
         body = b"".join(pieces)
@@ -210,11 +211,11 @@ class Published:
         self._keep(key, _Kept(ref(served_resources), _references(resources), document))
         return document
 
-    def _keep(self, key: DocumentKey, made: _Kept) -> None:
+    def _keep(self, key: DocumentKey, entry: _Kept) -> None:
         """Keep a document, and drop those for which there is no room; the index is the only one that is always kept."""
-        self._kept[key] = made
+        self._kept[key] = entry
         self._kept.move_to_end(key)
-        size = sum(len(kept.document.body) for kept in list(self._kept.values()))  # the loop may use one meanwhile
+        size = sum(len(cached.document.body) for cached in list(self._kept.values()))  # the loop may use one meanwhile
         for old in list(self._kept):
             if size <= MAX_KEPT:
                 return
@@ -224,11 +225,11 @@ class Published:
     def _hash(self, path: str, resources: Iterable[Resource]) -> tuple[str, datetime]:
         """The hash of a document of v3, and the time since when it has this content."""
         parts = sorted(map(self._digest, resources))
-        found = _hash([own_version().encode(), b"%d" % self._cbor, path.encode(), *parts])
-        known = self._made.get(path)
-        if known is None or known[0] != found:
-            known = self._made[path] = found, self._now()
-        return known
+        digest = _hash([own_version().encode(), b"%d" % self._cbor, path.encode(), *parts])
+        entry = self._made.get(path)
+        if entry is None or entry[0] != digest:
+            entry = self._made[path] = digest, self._now()
+        return entry
 
     def _digest(self, resource: Resource) -> bytes:
         """The digest of a declaration: of all that documents show of a resource. Built-in ones are the same in one version."""
@@ -284,13 +285,13 @@ class Published:
             del self._made[path]
 
     def _kept_parts(self, resource: Resource, form: DocumentForm) -> _ResourceParts:
-        found = self._parts.get(resource, {}).get(form)
-        if found is None:
-            found = _resource_parts(resource, _V2[form], cbor=self._cbor)
-            if self._parts_size + found.size <= MAX_PARTS:
-                self._parts.setdefault(resource, {})[form] = found
-                self._parts_size += found.size
-        return found
+        parts = self._parts.get(resource, {}).get(form)
+        if parts is None:
+            parts = _resource_parts(resource, _V2[form], cbor=self._cbor)
+            if self._parts_size + parts.size <= MAX_PARTS:
+                self._parts.setdefault(resource, {})[form] = parts
+                self._parts_size += parts.size
+        return parts
 
     def _resources(self, served_resources: ServedResources, key: DocumentKey) -> tuple[Resource, ...]:
         """The resources of a document."""
@@ -303,10 +304,10 @@ class Published:
         seen = self._seen.get(served_resources)
         if seen is not None:
             return seen
-        found: dict[str, list[Resource]] = {}
+        by_path: dict[str, list[Resource]] = {}
         for resource in served_resources.resources:
-            found.setdefault(f"{'apis' if resource.group else 'api'}/{resource.api_version}", []).append(resource)
-        frozen = {path: tuple(resources) for path, resources in found.items()}
+            by_path.setdefault(f"{'apis' if resource.group else 'api'}/{resource.api_version}", []).append(resource)
+        frozen = {path: tuple(resources) for path, resources in by_path.items()}
         self._seen[served_resources] = frozen
         return frozen
 

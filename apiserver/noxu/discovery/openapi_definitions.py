@@ -155,9 +155,9 @@ class _Tables:
     def add(self, group: str, version: str, kind: Struct) -> None:
         """Add a kind and the types of its fields."""
         self._name(kind, prefix_of(group, version))
-        known = self.kinds.setdefault(self.names[kind], [])
-        if (found := group_version_kind(group, version, kind.name)) not in known:
-            known.append(found)
+        kinds = self.kinds.setdefault(self.names[kind], [])
+        if (identity := group_version_kind(group, version, kind.name)) not in kinds:
+            kinds.append(identity)
 
     def _name(self, kind: Type, prefix: str) -> None:
         if isinstance(kind, (List, Map)):
@@ -189,14 +189,14 @@ def name_of(kind: Struct) -> str:
 
 def reached(names: Iterable[str]) -> list[str]:
     """The names of these definitions and of all that they refer to, sorted."""
-    found: set[str] = set()
+    reachable: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reachable:
+            reachable.add(name)
             waiting += definition(name)[1]
-    return sorted(found)
+    return sorted(reachable)
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -242,10 +242,10 @@ def _field_texts(name: str, kind: Struct) -> dict[str, str]:
 def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     texts = _field_texts(name, kind)
     schema: Object = {"type": "object"}
-    known = _facts(kind)
+    field_facts = _facts(kind)
     required = _REQUIRED.get(".".join(name.split(".")[-3:]))
-    if known:
-        required = tuple(field.name for field in known.values() if field.extra.get("required"))
+    if field_facts:
+        required = tuple(field.name for field in field_facts.values() if field.extra.get("required"))
     elif required is None:
         required = tuple(name for name, field in kind.fields.items() if _is_required(field))
     if required:
@@ -253,7 +253,7 @@ def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     properties = {}
     for field_name, field in sorted(kind.fields.items()):
         text = TYPE_META[field_name] if field.inline == "TypeMeta" else texts.get(field_name)
-        schema_ = _property(field, known, refers)
+        schema_ = _property(field, field_facts, refers)
         if f"{kind.name}.{field_name}" in _ENUMS:
             schema_["enum"] = _ENUMS[f"{kind.name}.{field_name}"]
         properties[field_name] = {"description": text} | schema_ if text else schema_
@@ -267,10 +267,10 @@ def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     return schema
 
 
-def _union(given: Object) -> Object:
+def _union(union: Object) -> Object:
     """A union as upstream describes it; some have no discriminator."""
-    found: Object = {"discriminator": given["discriminator"]} if given.get("discriminator") else {}
-    return found | {"fields-to-discriminateBy": dict(sorted(given["fields"].items()))}
+    published: Object = {"discriminator": union["discriminator"]} if union.get("discriminator") else {}
+    return published | {"fields-to-discriminateBy": dict(sorted(union["fields"].items()))}
 
 
 def _is_required(field: Field) -> bool:
@@ -289,11 +289,11 @@ def _facts(kind: Struct) -> dict[str, facts.FieldFacts]:
     return {field.name: field for field in facts.fields(f"{part}.{kind.name}")} if part else {}
 
 
-def _property(field: Field, known: dict[str, facts.FieldFacts], refers: set[str]) -> Object:
+def _property(field: Field, field_facts: dict[str, facts.FieldFacts], refers: set[str]) -> Object:
     schema = _schema(field.type, refers)
-    if field.name in known:
-        _restrict(schema, known[field.name].expression, known[field.name].part)
-    marked = known[field.name].extra.get("default") if field.name in known else None
+    if field.name in field_facts:
+        _restrict(schema, field_facts[field.name].expression, field_facts[field.name].part)
+    marked = field_facts[field.name].extra.get("default") if field.name in field_facts else None
     if marked is not None:
         schema["default"] = marked
     elif field.write is Presence.ALWAYS and isinstance(field.type, Struct):

@@ -1,8 +1,8 @@
 """The paths of a resource and their operations (kube-openapi's builders, given the routes of the API server).
 
-A route is a path, a verb of a served resource and the kinds of its bodies; `PathAction` describes the verb. Parameters are the
-fields of its options in meta/v1; those of all operations on a path belong to the path. In v2, parameters that are equal
-everywhere are defined once, and referred to.
+A route is a path, a verb of a served resource and the kinds of its bodies; `PathAction` describes the verb. Parameters
+are the fields of its options in meta/v1; those of all operations on a path belong to the path. In v2, parameters that
+are equal everywhere are defined once, and referred to.
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ _CBOR: Final = "application/cbor"
 
 def _media(resource: Resource, *, cbor: bool) -> Media:
     """`cbor`: the feature gate. Upstream does not publish that custom resources have CBOR, too."""
-    found = _MEDIA[is_custom(resource)]
+    media = _MEDIA[is_custom(resource)]
     if not cbor or is_custom(resource):
-        return found
-    patches = (*found.patches, "application/apply-patch+cbor")
-    return Media((*found.gives, _CBOR), found.takes, patches, (*found.stream, f"{_CBOR}-seq"))
+        return media
+    patches = (*media.patches, "application/apply-patch+cbor")
+    return Media((*media.gives, _CBOR), media.takes, patches, (*media.stream, f"{_CBOR}-seq"))
 
 
 class Route(NamedTuple):
@@ -283,14 +283,16 @@ class Parameter(NamedTuple):
 
 def _parameters(resource: Resource, route: Route) -> dict[str, Parameter]:
     """The parameters of a route, by name."""
-    found = [Parameter("pretty", "query", "string", PARAMETERS["pretty"])]
+    parameters = [Parameter("pretty", "query", "string", PARAMETERS["pretty"])]
     if "{namespace}" in route.path:
-        found.append(Parameter("namespace", "path", "string", PARAMETERS["namespace"]))
+        parameters.append(Parameter("namespace", "path", "string", PARAMETERS["namespace"]))
     if "{name}" in route.path:
-        found.append(Parameter("name", "path", "string", f"The name of the {resource.kind}."))
+        parameters.append(Parameter("name", "path", "string", f"The name of the {resource.kind}."))
     for struct in route.action.options:
-        found += (parameter for parameter in option_parameters(struct) if parameter.name not in route.action.without)
-    return {parameter.name: parameter for parameter in found}
+        parameters += (
+            parameter for parameter in option_parameters(struct) if parameter.name not in route.action.without
+        )
+    return {parameter.name: parameter for parameter in parameters}
 
 
 @cache
@@ -305,18 +307,18 @@ def option_parameters(struct: Struct) -> tuple[Parameter, ...]:
 
 
 def _by_path(resource: Resource) -> dict[str, list[Route]]:
-    found: dict[str, list[Route]] = {}
+    by_path: dict[str, list[Route]] = {}
     for route in routes(resource):
-        found.setdefault(route.path, []).append(route)
-    return found
+        by_path.setdefault(route.path, []).append(route)
+    return by_path
 
 
 def _split(resource: Resource, on_path: list[Route]) -> tuple[list[Parameter], list[list[Parameter]]]:
     """(the common parameters of all operations on a path, the additional ones of each), both sorted by name."""
-    each = [_parameters(resource, route) for route in on_path]
-    common = set.intersection(*(set(parameters) for parameters in each))
-    own = [[parameters[name] for name in sorted(parameters.keys() - common)] for parameters in each]
-    return [each[-1][name] for name in sorted(common)], own
+    by_route = [_parameters(resource, route) for route in on_path]
+    common = set.intersection(*(set(parameters) for parameters in by_route))
+    own = [[parameters[name] for name in sorted(parameters.keys() - common)] for parameters in by_route]
+    return [by_route[-1][name] for name in sorted(common)], own
 
 
 def _path_items(
@@ -402,10 +404,10 @@ def _operation_v2(resource: Resource, route: Route, parameters: list[Parameter],
         "tags": [_tag(resource)],
         "operationId": operation_id(resource, route),
     }
-    found = [_body_v2(_definition(resource, route, action.body))] if action.body else []
-    found += map(_shared, parameters)
-    if found:
-        operation["parameters"] = found
+    written = [_body_v2(_definition(resource, route, action.body))] if action.body else []
+    written += map(_shared, parameters)
+    if written:
+        operation["parameters"] = written
     schema = {"$ref": V2 + _definition(resource, route, action.answer)}
     operation["responses"] = {code: {"description": RESPONSES[code], "schema": schema} for code in action.codes}
     operation["responses"]["401"] = {"description": RESPONSES["401"]}
@@ -438,15 +440,15 @@ def _body(definition: str) -> Object:
 @cache
 def _shared_parameters() -> dict[Parameter | str, tuple[str, Object]]:
     """(name, form) of the parameters that are equal on every path, by parameter or by the body's definition."""
-    found = [
+    parameters = [
         Parameter("namespace", "path", "string", PARAMETERS["namespace"]),
         Parameter("pretty", "query", "string", PARAMETERS["pretty"]),
     ]
     for action in (*CUSTOM.values(), *BUILT_IN.values()):
         for struct in action.options:
-            found += option_parameters(struct)
+            parameters += option_parameters(struct)
     forms: dict[Parameter | str, Object] = {
-        parameter: _parameter_v2(parameter) for parameter in found if parameter.name not in _NOT_SHARED
+        parameter: _parameter_v2(parameter) for parameter in parameters if parameter.name not in _NOT_SHARED
     }
     forms |= {name: _body(name) for name in (DELETE_OPTIONS, PATCH)}
     return {key: (_shared_name(form), form) for key, form in forms.items()}

@@ -107,12 +107,12 @@ def _message(table: Table, extensions: int = 0) -> Encode:
 
     def encode(value: Json) -> bytes:
         fields: list[tuple[int, bytes]] = []
-        for keyword, given in value.items():
-            found = ranked.get(keyword)
-            if found is not None:
-                fields.append((found[0], found[1](given)))
+        for keyword, item in value.items():
+            entry = ranked.get(keyword)
+            if entry is not None:
+                fields.append((entry[0], entry[1](item)))
             elif extensions and keyword.startswith("x-"):
-                fields.append((last, extension({keyword: given})))
+                fields.append((last, extension({keyword: item})))
         fields.sort(key=_rank)
         return b"".join([data for _, data in fields])
 

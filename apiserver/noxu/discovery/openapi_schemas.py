@@ -68,12 +68,12 @@ def list_schema(resource: Resource, style: str) -> Object:
 
 
 def _extensions(resource: Resource, kind: str) -> Object:
-    found: Object = {
+    extensions: Object = {
         "x-kubernetes-group-version-kind": [definitions.group_version_kind(resource.group, resource.version, kind)]
     }
     if resource.selectable_fields:
-        found["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in resource.selectable_fields]
-    return found
+        extensions["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in resource.selectable_fields]
+    return extensions
 
 
 def reference(style: str, name: str, description: str) -> Object:
@@ -150,9 +150,9 @@ def _require_no_nulls(out: Object) -> None:
         del out["required"]
         return
     properties = out.get("properties", {})
-    kept = [name for name in required if not properties.get(name, {}).get("nullable")]
-    if kept:
-        out["required"] = kept
+    still_required = [name for name in required if not properties.get(name, {}).get("nullable")]
+    if still_required:
+        out["required"] = still_required
     else:
         del out["required"]
 
@@ -175,8 +175,8 @@ _LAST: Final = len(_KEYWORDS)
 @lru_cache(maxsize=1024)
 def _arranged(keywords: tuple[str, ...]) -> tuple[list[str], bool]:
     """Keywords in their order, and whether none of them has nested schemas. Most schemas have one of a few combinations."""
-    found = sorted(keywords, key=lambda keyword: _PLACES.get(keyword) or (_LAST, keyword))
-    return found, _NESTED.keys().isdisjoint(keywords)
+    in_order = sorted(keywords, key=lambda keyword: _PLACES.get(keyword) or (_LAST, keyword))
+    return in_order, _NESTED.keys().isdisjoint(keywords)
 
 
 def ordered(schema: Object) -> Object:
@@ -222,15 +222,15 @@ _NESTED: Final[dict[str, Callable[[Json], Json]]] = {
 
 def _children(schema: Object, convert: Json) -> Object:
     """The converted children, by keyword."""
-    found: Object = {}
+    children: Object = {}
     properties = schema.get("properties")
     if properties:
-        found["properties"] = {name: convert(child) for name, child in properties.items()}
+        children["properties"] = {name: convert(child) for name, child in properties.items()}
     for keyword in ("items", "additionalProperties"):
         child = schema.get(keyword)
         if isinstance(child, dict):
-            found[keyword] = convert(child)
-    return found
+            children[keyword] = convert(child)
+    return children
 
 
 def _embedded(schema: Object, properties: Object, style: str) -> Object:

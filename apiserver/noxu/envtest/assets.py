@@ -1,4 +1,4 @@
-"""`noxu envtest`: the folder that `KUBEBUILDER_ASSETS` names: `etcd`, `kube-apiserver` and `kubectl`.
+"""`noxu envtest`: fill the folder that `KUBEBUILDER_ASSETS` names with `etcd`, `kube-apiserver` and `kubectl`.
 
 envtest runs these programs by their path. Here they are launchers, which replace themselves (exec) by the Python that wrote
 them: the process that envtest starts, signals and waits for is the server. A launcher is a script of the shell, because the
@@ -7,7 +7,8 @@ envtest asks for the help before each start.
 
 `kubectl` is a link to the one that is installed, next to this Python or on the PATH; without one it is a launcher, too.
 
-Files are replaced atomically, so that tests that are running are not disturbed. What did not write this module is left alone.
+Files are replaced atomically, so that tests that are running are not disturbed. Files that others have written are left
+alone.
 """
 
 from __future__ import annotations
@@ -147,14 +148,14 @@ def _link_kubectl(path: Path) -> None:
         path.unlink()  # the program that it referred to was removed
     if not _is_replaceable(path):
         return
-    found = kubectl(path)
-    if found is None:
+    real = kubectl(path)
+    if real is None:
         program = shlex.quote(_MAIN.format(folders=_FOLDERS, module="kubectl"))
         _write_program(path, _KUBECTL.format(mark=MARK, python=shlex.quote(sys.executable), program=program))
         return
     temporary = Path(tempfile.mkdtemp(prefix=".kubectl.", dir=path.parent))
     try:
-        (temporary / "kubectl").symlink_to(found)
+        (temporary / "kubectl").symlink_to(real)
         (temporary / "kubectl").replace(path)
     finally:
         shutil.rmtree(temporary)
@@ -164,9 +165,9 @@ def kubectl(instead_of: Path) -> str | None:
     """The installed kubectl: next to this Python, where wheels have their programs, or on the PATH; not a launcher."""
     places = (str(Path(sys.executable).parent), *os.environ.get("PATH", os.defpath).split(os.pathsep))
     for place in places:
-        found = shutil.which("kubectl", path=place)
-        if found and Path(found).absolute() != instead_of and not _is_launcher(Path(found)):
-            return str(Path(found).absolute())
+        executable = shutil.which("kubectl", path=place)
+        if executable and Path(executable).absolute() != instead_of and not _is_launcher(Path(executable)):
+            return str(Path(executable).absolute())
     return None
 
 

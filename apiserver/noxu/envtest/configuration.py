@@ -1,4 +1,4 @@
-"""From the flags of kube-apiserver to the configuration of a server. Reads no file.
+"""Translate the flags of kube-apiserver into the configuration of a server. Reads no file.
 
 Defaults are kube-apiserver's, with two exceptions: without --bind-address the server listens on loopback only, and without
 an etcd that listens its objects are in memory. Errors are kube-apiserver's (pkg/controlplane/apiserver/options).
@@ -89,9 +89,9 @@ def address(arguments: Arguments) -> tuple[str, int]:
 
 
 def configure(
-    arguments: Arguments, environment: Mapping[str, str], found: DataDirectory | OtherEtcd | None
+    arguments: Arguments, environment: Mapping[str, str], data: DataDirectory | OtherEtcd | None
 ) -> ConfiguredServer:
-    """`found` is the data directory of the etcd, or one that keeps the objects itself; None: in memory. Raises Refused."""
+    """`data` is the etcd's data directory, or an etcd that keeps the objects; None: in memory. Raises Refused."""
     check(arguments)
     profile, controllers = _controllers(environment)
     plugins, unavailable = _plugins(arguments)
@@ -109,9 +109,9 @@ def configure(
     config = Config(
         host=host,
         port=port,
-        data=found.of_prefix(prefix) if isinstance(found, DataDirectory) else None,
-        durability="full" if not isinstance(found, DataDirectory) or found.fsync else "off",
-        etcd=_etcd(arguments, found, prefix) if isinstance(found, OtherEtcd) else None,
+        data=data.of_prefix(prefix) if isinstance(data, DataDirectory) else None,
+        durability="full" if not isinstance(data, DataDirectory) or data.fsync else "off",
+        etcd=_etcd(arguments, data, prefix) if isinstance(data, OtherEtcd) else None,
         leader_election=LeaderElection(enabled=None if controllers else False),
         features=gates,
         event_ttl=arguments.seconds("event-ttl", DEFAULT_EVENT_TTL),
@@ -182,14 +182,14 @@ def _authentication(arguments: Arguments) -> Authentication:
 
 def _advertised(arguments: Arguments) -> str:
     """The address of --advertise-address, "" if it is the one that means all."""
-    given = arguments.last("advertise-address")
-    return "" if given and ip_address(given).is_unspecified else given
+    text = arguments.last("advertise-address")
+    return "" if text and ip_address(text).is_unspecified else text
 
 
 def _requests(arguments: Arguments) -> Requests:
     """Raises Refused."""
     default = DEFAULT_REQUESTS
-    found = Requests(
+    requests = Requests(
         timeout=arguments.seconds("request-timeout", default.timeout),
         min_timeout=arguments.number("min-request-timeout", MIN_REQUEST_TIMEOUT),
         max_in_flight=arguments.number("max-requests-inflight", default.max_in_flight),
@@ -197,21 +197,21 @@ def _requests(arguments: Arguments) -> Requests:
         cors_allowed_origins=arguments.all("cors-allowed-origins"),
     )
     limits = {
-        "max-requests-inflight": found.max_in_flight,
-        "max-mutating-requests-inflight": found.max_mutating_in_flight,
-        "request-timeout": found.timeout,
-        "min-request-timeout": found.min_timeout,
+        "max-requests-inflight": requests.max_in_flight,
+        "max-mutating-requests-inflight": requests.max_mutating_in_flight,
+        "request-timeout": requests.timeout,
+        "min-request-timeout": requests.min_timeout,
     }
     faults = [f"--{name} can not be negative value" for name, value in limits.items() if value < 0]
-    if not found.max_in_flight and not found.max_mutating_in_flight and _has_flow_control(arguments):
+    if not requests.max_in_flight and not requests.max_mutating_in_flight and _has_flow_control(arguments):
         faults.append(_NO_ROOM)
-    if found.cors_allowed_origins:
+    if requests.cors_allowed_origins:
         try:
-            cors.check(found.cors_allowed_origins)
+            cors.check(requests.cors_allowed_origins)
         except ValueError as error:
             faults.append(str(error))
     _refuse(faults)
-    return found
+    return requests
 
 
 def _has_flow_control(arguments: Arguments) -> bool:
@@ -232,14 +232,14 @@ def _audit(arguments: Arguments) -> Audit:
     )
 
 
-def _etcd(arguments: Arguments, found: OtherEtcd, prefix: str) -> Etcd:
+def _etcd(arguments: Arguments, servers: OtherEtcd, prefix: str) -> Etcd:
     """Raises Refused."""
     media_type = arguments.last("storage-media-type", DEFAULT_MEDIA_TYPE)
     if media_type not in STORAGE_MEDIA_TYPES:
         allowed = ", ".join(sorted(STORAGE_MEDIA_TYPES))
         raise RefusedFlags(f"--storage-media-type {quote(media_type)} invalid, allowed values: {allowed}")
     return Etcd(
-        found.urls,
+        servers.urls,
         prefix,
         ca_file=_path(arguments, "etcd-cafile"),
         certificate_file=_path(arguments, "etcd-certfile"),
@@ -253,13 +253,13 @@ def _controllers(environment: Mapping[str, str]) -> tuple[Profile, tuple[str, ..
     profile = environment.get("NOXU_PROFILE") or "envtest"
     listed = environment.get("NOXU_CONTROLLERS")
     controllers = None if listed is None else tuple(filter(None, listed.split(",")))
-    for name, known in manager.PROFILES.items():
+    for name, profile_controllers in manager.PROFILES.items():
         if name == profile:
             try:
                 manager.check_controllers(controllers or ())
             except ValueError as error:
                 raise RefusedFlags(f"NOXU_CONTROLLERS: {error}") from None
-            return name, known if controllers is None else controllers
+            return name, profile_controllers if controllers is None else controllers
     raise RefusedFlags(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
 
 
@@ -280,13 +280,13 @@ def _plugins(arguments: Arguments) -> tuple[frozenset[str], list[str]]:
 
 def _services(arguments: Arguments) -> str:
     """The network of the addresses of services: the first one of --service-cluster-ip-range."""
-    given = arguments.last("service-cluster-ip-range")
-    if not given:
+    written = arguments.last("service-cluster-ip-range")
+    if not written:
         return Config().services
     try:
-        network = IPv4Network(given.split(",")[0].strip(), strict=False)
+        network = IPv4Network(written.split(",")[0].strip(), strict=False)
     except ValueError:
-        raise RefusedFlags(f"--service-cluster-ip-range: {given} is not a network of IPv4") from None
+        raise RefusedFlags(f"--service-cluster-ip-range: {written} is not a network of IPv4") from None
     if network.num_addresses < SMALLEST_NETWORK:
         raise RefusedFlags(f"the service cluster IP range must be at least {SMALLEST_NETWORK} IP addresses")
     return str(network)
@@ -294,16 +294,16 @@ def _services(arguments: Arguments) -> str:
 
 def _node_ports(arguments: Arguments) -> range:
     """FIRST-LAST, FIRST+NUMBER, or one port."""
-    given = arguments.last("service-node-port-range")
-    if not given:
+    written = arguments.last("service-node-port-range")
+    if not written:
         return Config().node_ports
-    found = _PORTS.fullmatch(given)
-    if found is None:
-        raise RefusedFlags(f"--service-node-port-range: {given} is not FIRST-LAST or FIRST+NUMBER")
-    first = int(found["first"])
-    last = first + int(found["number"]) if found["number"] else int(found["last"] or first)
+    match = _PORTS.fullmatch(written)
+    if match is None:
+        raise RefusedFlags(f"--service-node-port-range: {written} is not FIRST-LAST or FIRST+NUMBER")
+    first = int(match["first"])
+    last = first + int(match["number"]) if match["number"] else int(match["last"] or first)
     if not 0 < first <= last <= MAX_PORT:
-        raise RefusedFlags(f"--service-node-port-range: {given} is not within 1-{MAX_PORT}")
+        raise RefusedFlags(f"--service-node-port-range: {written} is not within 1-{MAX_PORT}")
     return range(first, last + 1)
 
 
@@ -353,7 +353,7 @@ def parse(items: Iterable[str], served: Iterable[GroupVersion]) -> RuntimeConfig
     }
     for key, stability in _STABILITIES.items():
         if key in chosen:
-            enabled |= {each: chosen[key] for each in served if stability.fullmatch(each[1])}
+            enabled |= {pair: chosen[key] for pair in served if stability.fullmatch(pair[1])}
     for key in chosen.keys() - _STABILITIES.keys():
         group, _, version = key.rpartition("/")
         if (group, version) in enabled:
@@ -362,7 +362,7 @@ def parse(items: Iterable[str], served: Iterable[GroupVersion]) -> RuntimeConfig
             notes.append(f"--runtime-config: {key} is not GROUP/VERSION; it has no effect")
         elif chosen[key]:
             notes.append(f"--runtime-config: this server does not have {key}")
-    return RuntimeConfig(frozenset(each for each in served if not enabled[each]), sorted(notes))
+    return RuntimeConfig(frozenset(pair for pair in served if not enabled[pair]), sorted(notes))
 
 
 def _boolean(key: str, equals: str, value: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where a kube-apiserver keeps its objects: in a folder of the etcd that its command line names.
+"""Find the objects of a kube-apiserver: they are in a folder of the etcd that its command line names.
 
 The `etcd` of this package tells its data directory. Each prefix (`--etcd-prefix`) has a database of its own there, as in an
 etcd. Another etcd keeps the objects itself. Where no etcd listens, objects are in memory.
@@ -57,9 +57,9 @@ def find(urls: Sequence[str], wait: float = WAIT) -> DataDirectory | OtherEtcd |
             connection = _connected(*address, deadline)
         except OSError:
             continue
-        found = _ask(connection)
-        if found is not None:
-            return found
+        answer = _ask(connection)
+        if answer is not None:
+            return answer
         others = True
     return OtherEtcd(tuple(urls)) if others else None
 

@@ -1,4 +1,4 @@
-"""A stand-in for etcd: it says that it is healthy, and which folder the kube-apiserver of the same envtest keeps its objects in.
+"""A stand-in for etcd: it answers that it is healthy, and names the folder for the objects of kube-apiserver.
 
 envtest starts etcd and waits for `GET /health` before it starts kube-apiserver with the URL. So the life of this process is
 that of the objects: a kube-apiserver that is started again with the same URL, or with the folder of an earlier one, finds
@@ -71,7 +71,7 @@ TEXTS = {
 
 def flags(words: list[str]) -> dict[str, str]:
     """The flags of a command line, as Go's package flag reads them: one dash or two. Unknown ones are among them."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     remaining = list(words)
     while remaining:
         word = remaining.pop(0)
@@ -82,8 +82,8 @@ def flags(words: list[str]) -> dict[str, str]:
             value = "true"
         elif not equals and remaining and not remaining[0].startswith("-"):
             value = remaining.pop(0)
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def address(urls: str) -> tuple[str, int]:
@@ -188,16 +188,16 @@ def _report(text: str) -> None:
 
 def main(words: list[str]) -> int:
     """Returns if it cannot start, or at the end of its parent."""
-    found = flags(words)
+    values = flags(words)
     for name, text in (("help", HELP), ("h", HELP), ("version", VERSION)):
-        if name in found:
+        if name in values:
             sys.stdout.write(text)
             return 0
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)  # nothing has to be written: the process just ends
-    folder = found.get("data-dir") or os.environ.get("ETCD_DATA_DIR") or "default.etcd"
-    urls = found.get("listen-client-urls") or os.environ.get("ETCD_LISTEN_CLIENT_URLS") or DEFAULT_URL
-    mode = "unsafe-no-fsync" if found.get("unsafe-no-fsync") in _TRUE else "fsync"
+    folder = values.get("data-dir") or os.environ.get("ETCD_DATA_DIR") or "default.etcd"
+    urls = values.get("listen-client-urls") or os.environ.get("ETCD_LISTEN_CLIENT_URLS") or DEFAULT_URL
+    mode = "unsafe-no-fsync" if values.get("unsafe-no-fsync") in _TRUE else "fsync"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes as long to import as all else
         listener = listen(*address(urls))

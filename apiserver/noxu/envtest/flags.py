@@ -1,9 +1,9 @@
 """The flags of kube-apiserver 1.37, and what this server does with each (cmd/kube-apiserver/app/options).
 
-Command lines are written for kube-apiserver, by envtest and by its users, so they are accepted as they are. Flags that only
-tune kube-apiserver have no effect. Refused are flags that would change who may do what in a way that this server does not
-have: with them ignored, a test could pass that proves nothing. A flag that kube-apiserver does not have either is reported,
-and has no effect.
+Command lines are written for kube-apiserver, by envtest and by its users, so they are accepted as they are. Flags that
+only tune kube-apiserver have no effect. Flags that would change access control in a way that this server does not have
+are refused: if they were ignored, a test could pass that proves nothing. A flag that kube-apiserver does not have
+either is reported, and has no effect.
 
 The command line of kube-apiserver, read as by pflag (github.com/spf13/pflag): its forms of flags, and its errors.
 
@@ -230,32 +230,32 @@ class Arguments(NamedTuple):
 
 def parse(words: list[str]) -> Arguments:
     """Reads no further than --help and --version. Raises FlagError."""
-    found = Arguments({}, [])
+    arguments = Arguments({}, [])
     others: list[str] = []
     remaining = deque(words)
-    while remaining and not (found.is_set("help") or found.has("version")):
+    while remaining and not (arguments.is_set("help") or arguments.has("version")):
         word = remaining.popleft()
         if word == "--":
             others += remaining
             break
         if word.startswith("-") and word != "-":
-            _read(word, remaining, found)
+            _read(word, remaining, arguments)
         elif word:
             others.append(word)
-    if others and not (found.is_set("help") or found.has("version")):
+    if others and not (arguments.is_set("help") or arguments.has("version")):
         listed = " ".join(quote(word) for word in others)
         raise FlagError(f'"kube-apiserver" does not take any arguments, got [{listed}]')
-    return found
+    return arguments
 
 
-def _read(word: str, remaining: deque[str], found: Arguments) -> None:
+def _read(word: str, remaining: deque[str], arguments: Arguments) -> None:
     """Read one flag, and its value from `remaining` if it is another word."""
     name, value = _name_and_value(word)
     kind = kind_of(name)
     if kind is None:
         if value is None and remaining and not remaining[0].startswith("-"):
             remaining.popleft()
-        found.notes.append(f"unknown flag: --{name}; it has no effect")
+        arguments.notes.append(f"unknown flag: --{name}; it has no effect")
         return
     if value is None and kind == BOOL:
         value = "true"
@@ -271,7 +271,7 @@ def _read(word: str, remaining: deque[str], found: Arguments) -> None:
     except ValueError as error:
         flag = f"-{name}, --{name}" if name in SHORTHANDS else f"--{name}"
         raise FlagError(f"invalid argument {quote(value)} for {quote(flag)} flag: {error}") from None
-    found.values.setdefault(name, []).extend(values)
+    arguments.values.setdefault(name, []).extend(values)
 
 
 def _name_and_value(word: str) -> tuple[str, str | None]:

@@ -1,12 +1,13 @@
 """The `kube-apiserver` of a test suite: a server that is configured by the flags of kube-apiserver.
 
-The port is bound first. So another server on it is an error within milliseconds, and clients that connect while the server
-starts are answered as soon as it is ready, instead of trying again later. Nothing is written but what the flags name: the
-objects into the data directory of etcd, a certificate into --cert-dir if it has none, audit logs.
+The port is bound first. So another server on it is an error within milliseconds, and clients that connect while the
+server starts are answered as soon as it is ready, instead of trying again later. Only the places that the flags name
+are written: the objects into the data directory of etcd, a certificate into --cert-dir if it has none, audit logs.
 
-Command lines are fixed by test tools, so what kube-apiserver has no flags for is in the environment: NOXU_PROFILE and
-NOXU_CONTROLLERS, as `--profile` and `--controllers` of `noxu serve`, and NOXU_LOG, a file for the log. The server stops with
-the process that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test that is killed leaves nothing behind.
+Command lines are fixed by test tools, so settings for which kube-apiserver has no flags are in the environment:
+NOXU_PROFILE and NOXU_CONTROLLERS, as `--profile` and `--controllers` of `noxu serve`, and NOXU_LOG, a file for the log.
+The server stops with the process that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test that is killed
+leaves nothing behind.
 """
 
 from __future__ import annotations

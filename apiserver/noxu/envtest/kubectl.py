@@ -39,16 +39,16 @@ _BOOLEANS: Final = ("embed-certs", "client", "current", "insecure-skip-tls-verif
 
 def parse(words: Iterable[str]) -> Command:
     """Words, and flags as `--name=value` or `--name value`."""
-    found: list[str] = []
+    arguments: list[str] = []
     flags: dict[str, str] = {}
     remaining = iter(words)
     for word in remaining:
         if not word.startswith("--"):
-            found.append(word)
+            arguments.append(word)
             continue
         name, equals, value = word[2:].partition("=")
         flags[name] = value if equals else "true" if name in _BOOLEANS else next(remaining, "")
-    return Command(tuple(found), flags)
+    return Command(tuple(arguments), flags)
 
 
 def run(command: Command) -> str:
@@ -104,10 +104,10 @@ def _load(path: Path) -> Config:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_bytes()) if path.exists() else None
+        content = yaml.safe_load(path.read_bytes()) if path.exists() else None
     except (OSError, yaml.YAMLError) as error:
         raise RefusedCommand(f"error: cannot read {path}: {error}") from None
-    config: Config = found if isinstance(found, dict) else {}
+    config: Config = content if isinstance(content, dict) else {}
     for key, value in (("apiVersion", "v1"), ("kind", "Config")):
         config.setdefault(key, value)
     for key in ("clusters", "users", "contexts"):

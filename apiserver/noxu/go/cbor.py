@@ -126,7 +126,7 @@ def type_meta(data: bytes) -> tuple[str, str]:
         if error:
             raise CborError(error)
         return "", ""
-    found: dict[str, str] = {"apiVersion": "", "kind": ""}
+    identity: dict[str, str] = {"apiVersion": "", "kind": ""}
     seen: set[object] = set()
     first_error = ""
     index = 0
@@ -140,21 +140,21 @@ def type_meta(data: bytes) -> tuple[str, str]:
                 shown = quote(key) if isinstance(key, str) else key
                 raise CborError(f"cbor: found duplicate map key {shown} at map element index {index}")
             seen.add(key)
-        if isinstance(key, str) and key in found:
+        if isinstance(key, str) and key in identity:
             text, error = _Reader(data[start : reader.position]).read(_STRING)
             error = error.replace(
                 f"Go value of type {_STRING}", f"Go struct field {_TYPE_META}.{key} of type {_STRING}"
             )
             first_error = first_error or error
-            found[key] = text or ""
+            identity[key] = text or ""
         index += 1
     if first_error:
         raise CborError(first_error)
-    return found["apiVersion"], found["kind"]
+    return identity["apiVersion"], identity["kind"]
 
 
 class KnownField(NamedTuple):
-    """A field of a Go struct: whether it is a pointer, and the fields of what it holds if that is a struct, too."""
+    """A field of a Go struct: whether it is a pointer, and the fields of its type if that is a struct, too."""
 
     is_pointer: bool
     fields: Mapping[str, KnownField] | None = None
@@ -171,19 +171,19 @@ def read_struct(data: bytes, fields: Mapping[str, KnownField]) -> dict[str, Json
     major, info, pairs = reader.head()
     if major != MAP:
         return read_map(data)
-    found: dict[str, Json] = {}
+    values: dict[str, Json] = {}
     index = 0
     while not reader.skip_break() if info == 31 else index < pairs:
         name, _ = _field_name(reader)
         start = reader.position
         reader.skip()
         raw = data[start : reader.position]
-        known = fields.get(name) if isinstance(name, str) else None
-        if isinstance(name, str) and known is not None and not (known.is_pointer and raw == _UNDEFINED):
-            is_struct = known.fields is not None and raw[0] >> 5 == MAP
-            found[name] = read_struct(raw, known.fields or {}) if is_struct else read(raw)
+        field = fields.get(name) if isinstance(name, str) else None
+        if isinstance(name, str) and field is not None and not (field.is_pointer and raw == _UNDEFINED):
+            is_struct = field.fields is not None and raw[0] >> 5 == MAP
+            values[name] = read_struct(raw, field.fields or {}) if is_struct else read(raw)
         index += 1
-    return found
+    return values
 
 
 _UNDEFINED: Final = b"\xf7"
@@ -484,8 +484,10 @@ def _check_primitive(data: bytes, position: int, info: int, argument: int) -> No
         return
     value = unpack_from(_FLOATS[info][0], data, position)[0]
     if not math.isfinite(value):
-        what = "NaN" if math.isnan(value) else "infinity"
-        raise CborError(f"cbor: data item of cbor type primitives is not accepted by protocol: floating-point {what}")
+        value_name = "NaN" if math.isnan(value) else "infinity"
+        raise CborError(
+            f"cbor: data item of cbor type primitives is not accepted by protocol: floating-point {value_name}"
+        )
 
 
 def _text(chunks: list[bytes], major: int, encoding: int) -> str:

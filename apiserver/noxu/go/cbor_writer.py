@@ -4,7 +4,7 @@ Strings are byte strings, floats have the shortest form that keeps their value, 
 bytewise order of their encoding, shorter ones first (RFC 8949, 4.2.1). The writer is our own: an
 object may have 10,000 levels, and libraries recurse.
 
-Upstream writes so what it stores; keys in answers are in any order. The object {"kind": "a", "n": [1.5]}:
+Upstream writes stored objects in this order; keys in answers are in any order. The object {"kind": "a", "n": [1.5]}:
 
     d9 d9 f7                tag 55799, before every document
     a2                      a map of two
@@ -105,7 +105,7 @@ _short = lru_cache(maxsize=4096)(_string)
 
 
 def _scalar(value: Json) -> bytes:
-    """null, a boolean or a number. What is beyond int64 is a float, in the shortest form that keeps its value."""
+    """null, a boolean or a number. A number beyond int64 is a float, in the shortest form that keeps its value."""
     if value is None or isinstance(value, bool):
         return _SIMPLE_VALUES[value]
     if isinstance(value, int) and MIN_INT64 <= value <= MAX_INT64:

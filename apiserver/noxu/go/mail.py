@@ -27,7 +27,7 @@ _CHARSETS: Final = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 
 
 class _NoAddress(Exception):
-    """The text at the position is not what the method reads."""
+    """The text at the position does not have the form that the method reads."""
 
 
 def is_address(text: str) -> bool:
@@ -52,20 +52,20 @@ class _Reader:
         return self.position == len(self.text)
 
     def take(self, char: str) -> bool:
-        found = self.text.startswith(char, self.position)
-        self.position += found
-        return found
+        is_next = self.text.startswith(char, self.position)
+        self.position += is_next
+        return is_next
 
     def require(self, char: str) -> None:
         if not self.take(char):
             raise _NoAddress
 
     def match(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.text, self.position)
-        if not found:
+        match = pattern.match(self.text, self.position)
+        if not match:
             raise _NoAddress
-        self.position = found.end()
-        return found[found.re.groups]
+        self.position = match.end()
+        return match[match.re.groups]
 
     def skip_space(self) -> None:
         self.match(_SPACE)
@@ -179,10 +179,10 @@ def _decoded(word: str) -> str | None:
 
     Raises _NoAddress for a charset that Go does not know.
     """
-    found = _ENCODED_WORD.match(word)
-    if found is None:
+    match = _ENCODED_WORD.match(word)
+    if match is None:
         return None
-    charset, encoding, content = found.groups()
+    charset, encoding, content = match.groups()
     if encoding in "Qq":
         if not _Q_TEXT.match(content):
             return None

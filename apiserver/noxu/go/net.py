@@ -3,8 +3,8 @@
     2001:DB8:0:0::1   →   2001:db8::1         fe80::1%eth0   an address with the zone eth0
     10.1.2.3/8        →   10.1.2.3/8, which is 10.0.0.0/8 when masked
 
-`ipv4_octets` and `ipv6_groups` hold the rule of what is an address. Only text that they refuse is scanned again, character
-by character as Go does, to find the message.
+`ipv4_octets` and `ipv6_groups` hold the syntax of addresses. Only text that they refuse is scanned again, character by
+character as Go does, to find the message.
 
 The formats `ipv4`, `ipv6`, `cidr` and `mac` mean "Go's parser accepts it". Go has two more parsers of IP addresses that
 matter here:

@@ -1,7 +1,7 @@
 """PEM as Go reads it (encoding/pem): the blocks of a text.
 
-A block begins and ends at the beginning of a line; a BEGIN without an END of its type is skipped, as is a block whose content
-is not base64. This is the only reader of PEM whose content is judged: what it finds is passed on as DER.
+A block begins and ends at the beginning of a line; a BEGIN without an END of its type is skipped, as is a block whose
+content is not base64. All PEM whose content is judged is read here, and passed on as DER.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def certificates(bundle: bytes) -> Iterator[bytes]:
 
 
 def private_keys(text: bytes) -> Iterator[bytes]:
-    """The private keys of a text, as DER, in whatever form; blocks with headers are encrypted ones."""
+    """The private keys of a text, as DER, in any form; blocks with headers are encrypted ones."""
     return (block.content for block in blocks(text) if block.type.endswith("PRIVATE KEY") and not block.has_headers)
 
 

@@ -234,16 +234,16 @@ def read(kind: Struct, data: bytes, pos: int = 0) -> Object:
             current, plan, out, stop, container, key = stack.pop()
             continue
         try:
-            number, found, pos = read_tag(data, pos, stop)
+            number, wire, pos = read_tag(data, pos, stop)
         except BadTag as bad:
             raise ValueError(f"proto: {_name(current)}: {bad}") from None
         step = plan.get(number)
         if step is None:
-            pos = skip_field(found, data, pos, stop)
+            pos = skip_field(wire, data, pos, stop)
             continue
-        if found != step.wire:
-            raise ValueError(f"proto: wrong wireType = {found} for field {step.name[:1].upper()}{step.name[1:]}")
-        if found != BYTES:
+        if wire != step.wire:
+            raise ValueError(f"proto: wrong wireType = {wire} for field {step.name[:1].upper()}{step.name[1:]}")
+        if wire != BYTES:
             assert isinstance(step.kind, Scalar)
             value, pos = _number(step.kind, data, pos, stop)
         else:

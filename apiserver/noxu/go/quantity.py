@@ -62,10 +62,10 @@ class Quantity:
 
 def parse(text: str) -> Quantity:
     """ParseQuantity. Raises ValueError with upstream's message."""
-    found = _FORM.fullmatch(text)
-    if not text or not found:
+    match = _FORM.fullmatch(text)
+    if not text or not match:
         raise ValueError(_WRONG_FORM)
-    sign, whole, fraction, suffix = found.groups()
+    sign, whole, fraction, suffix = match.groups()
     has_point, fraction = fraction is not None, fraction or ""
     whole = whole.lstrip("0")
     if not whole and not has_point and not suffix:
@@ -115,11 +115,11 @@ def _big_decimal(value: int, exponent: int, negative: bool, format_: Format) -> 
         drop = _NANO - exponent
         value = 1 if drop > digit_count(value) else -(-value // 10**drop)
         exponent = _NANO
-    found = Quantity(value, exponent, False, format_)
+    magnitude = Quantity(value, exponent, False, format_)
     if format_ is Format.BINARY_SI:
-        if compare(found, Quantity(MAX_INT64)) > 0:
+        if compare(magnitude, Quantity(MAX_INT64)) > 0:
             value, exponent = MAX_INT64, 0
-        elif value and compare(found, Quantity(1)) < 0:
+        elif value and compare(magnitude, Quantity(1)) < 0:
             format_ = Format.DECIMAL_SI
     return Quantity(-value if negative else value, exponent, False, format_)
 

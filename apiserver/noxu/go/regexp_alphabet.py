@@ -14,8 +14,8 @@ the pattern `^\\p{Lu}[a\\pL]{2}$` distinguishes three sorts of characters beyond
     pattern   ^[\\x41-\\x5A\\x81][\\x41-\\x5A\\x61-\\x7A\\x81-\\x82]{2}$      with RE2's encoding Latin-1
     Éa日      \\x81 a \\x82
 
-Which characters are members of a class, also one that ignores case, RE2 itself says: it finds them in a text of all
-characters. The flags `i` and `s` are resolved so; the others are left to RE2.
+RE2 itself tells the members of a class, also of one that ignores case: it finds them in a text of all characters. The
+flags `i` and `s` are resolved so; the others are left to RE2.
 """
 
 from __future__ import annotations
@@ -209,16 +209,16 @@ def members(regex: str) -> Ranges:
     if not program.ok():
         raise TooManyCharacters
     text, position = _all_characters(), 0
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     while True:
         start, end = program.Match(_re2.RE2.Anchor.UNANCHORED, text, position, len(text))[0]
         if start < 0:
-            return tuple(found)
+            return tuple(ranges)
         first, last = (
             text[start : start + 4].decode(errors="ignore")[0],
             text[end - 4 : end].decode(errors="ignore")[-1],
         )
-        found.append((ord(first), ord(last)))
+        ranges.append((ord(first), ord(last)))
         position = end
 
 

@@ -1,10 +1,10 @@
 """The syntax of patterns as Go's regexp package reads it, down to its error texts.
 
-Patterns of a CustomResourceDefinition and of CEL rules are Go regular expressions. Go and C++'s RE2 were written by
-the same hand and agree on nearly everything, but it is Go that says what a valid pattern is and what is wrong with
-an invalid one. So `to_re2` parses a pattern as Go's regexp/syntax does (as of Go 1.26), raises its error, and
-otherwise returns the pattern for RE2. Only Unicode classes are rewritten: Go matches their names loosely
-(`\\p{letter}`), has aliases and some additional classes, and includes unassigned code points in `C`:
+Patterns of a CustomResourceDefinition and of CEL rules are Go regular expressions. Go and C++'s RE2 were written by the
+same hand and agree on nearly everything, but Go decides which patterns are valid, and words the errors of the others.
+So `to_re2` parses a pattern as Go's regexp/syntax does (as of Go 1.26), raises its error, and otherwise returns the
+pattern for RE2. Only Unicode classes are rewritten: Go matches their names loosely (`\\p{letter}`), has aliases and
+some additional classes, and includes unassigned code points in `C`:
 
     a\\p{letter}+     a[\\p{L}]+
     [x\\P{Any}]       [x\\x{D800}]    nothing is outside of Any; half a surrogate pair matches nothing either

@@ -412,13 +412,13 @@ def _fast_struct_decoder(kind: Struct) -> FastDecoder:
         names = tuple(value)
         out: Object = {}
         for name, reader, keep in shapes.get(names) or new_shape(names):
-            given = value[name]
+            item = value[name]
             if reader is not None:
-                given = reader(given, depth + 1)
-            elif type(given) is not str and given is not None:
+                item = reader(item, depth + 1)
+            elif type(item) is not str and item is not None:
                 raise LookupError
-            if given or (keep and given is not None):
-                out[name] = given
+            if item or (keep and item is not None):
+                out[name] = item
         return out if always <= out.keys() else arrange(kind, out)
 
     kind.fast_decoder = read
@@ -479,14 +479,14 @@ class _Reader:
             raise_recursion_limit()
         self.depth += 1
         read: Object = {}
-        for name, given in value.items():  # in document order, as Go reports errors and unknown fields
+        for name, item in value.items():  # in document order, as Go reports errors and unknown fields
             field = kind.fields.get(name)
             if field is None:
                 if len(self.unknown) < MAX_STRICT_ERRORS:
                     self.unknown.append(_child(path, name))
             else:
                 inner = (*names, field.inline, name) if field.inline else (*names, name)
-                read[name] = self.read(field.type, given, kind.name, inner, _child(path, name))
+                read[name] = self.read(field.type, item, kind.name, inner, _child(path, name))
         self.depth -= 1
         return arrange(kind, read)
 
@@ -514,18 +514,18 @@ def arrange(kind: Struct, values: Object) -> Object:
     """The struct as Go writes it: fields in the order of declaration, empty ones as their `Presence` says."""
     out: Object = {}
     for name, field in kind.fields.items():
-        given = values.get(name)
+        item = values.get(name)
         if field.write is Presence.ALWAYS:
-            out[name] = zero(field.type) if given is None else given
+            out[name] = zero(field.type) if item is None else item
         elif field.write is Presence.NULL or (
-            given is not None and (field.write is Presence.POINTER or not _is_zero(given))
+            item is not None and (field.write is Presence.POINTER or not _is_zero(item))
         ):
-            out[name] = given
+            out[name] = item
     return out
 
 
 def zero(kind: Type) -> Json:
-    """What Go writes for an unset field without omitempty."""
+    """The value that Go writes for an unset field without omitempty."""
     if isinstance(kind, Scalar):
         return kind.zero
     return decode(kind, {}).value if isinstance(kind, Struct) else None

@@ -1,11 +1,13 @@
-"""How Go prints values: upstream's messages contain them, so they are part of the API. How it reads decimal integers.
+"""How Go prints values and reads decimal integers.
+
+Upstream's messages contain printed values, so they are part of the API.
 
 `%q` (strconv.Quote), `%v`, `%#v` and `%T` of decoded JSON (fmt), and encoding/json: map keys sorted, HTML characters
 escaped, floats in the shortest form, with an exponent below 1e-6 and from 1e21 on.
 
-One loop prints values in whatever notation a `Notation` describes: encoding/json, `%v`, `%#v` and structured-merge-diff
-differ in brackets, separators, the order of keys and the spelling of scalars, and in nothing else. The value may be 10,000
-levels deep, so the loop keeps a stack of its own.
+One loop prints values in the notation that a `Notation` describes: encoding/json, `%v`, `%#v` and structured-merge-diff
+differ in brackets, separators, the order of keys and the spelling of scalars, and in nothing else. The value may be
+10,000 levels deep, so the loop keeps a stack of its own.
 
 Integers (strconv) may come from clients, and have any length.
 """

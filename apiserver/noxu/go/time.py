@@ -79,7 +79,7 @@ def is_normal_time(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_normal_time(text: str) -> bool:
-    """Cached: what is written in one second has the same time, and is read again and again."""
+    """Cached: objects written in one second have the same time, which is read again and again."""
     return _normal.fullmatch(text) is not None
 
 

@@ -1,18 +1,20 @@
-"""Certificates and requests for them (PKCS #10) as Go reads them (crypto/x509): what of them is judged, and nothing else.
+"""Certificates and certificate requests (PKCS #10) as Go reads them (crypto/x509), as far as the server judges them.
 
-The outline of the elements is checked, and the contents of those that are judged: the subject, the alternative names. Keys
-are left as they are, and no signatures are verified: whoever uses a key reads it from the DER that this module has split.
+The outline of the elements is checked, and the contents of those that are judged: the subject, the alternative names.
+Keys are left as they are, and no signatures are verified: the user of a key reads it from the DER that this module has
+split.
 
 DER is read as encoding/asn1 and x/crypto's cryptobyte read it. A length is written in the shortest form, a tag in one byte.
 Everything else (BER) is malformed, so that two readers cannot take the same bytes for different elements.
 
     02 01 05 04 00   is   (02, 05), (04, "")
 
-Distinguished names, the subjects, are read and written as in crypto/x509/pkix. There is one reader: what admission and
-signers check is what authentication sees. A name is a list of sets of attributes, which a reader flattens. Only the six
-types of strings that Go knows are read; a value of any other type makes the name malformed, because a reader that knows the
-type would see another user (Go ignores such a value in a request, and refuses it in a certificate). A name is written anew
-from the attributes that Go knows, each kind as one set: of others nothing remains.
+Distinguished names, the subjects, are read and written as in crypto/x509/pkix. There is one reader: admission and
+signers check the same name that authentication sees. A name is a list of sets of attributes, which a reader flattens.
+Only the six types of strings that Go knows are read; a value of any other type makes the name malformed, because a
+reader that knows the type would see another user (Go ignores such a value in a request, and refuses it in a
+certificate). A name is written anew from the attributes that Go knows, each kind as one set; other attributes are
+dropped.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ def element(der: bytes, tag: int, part: str) -> tuple[bytes, bytes]:
 
     Raises MalformedDer, which names the part, also if the element has another tag.
     """
-    found, content, rest = first_element(der, part)
-    if found != tag:
+    actual, content, rest = first_element(der, part)
+    if actual != tag:
         raise MalformedDer(f"malformed {part}")
     return content, rest
 
@@ -62,8 +64,8 @@ def elements(der: bytes, part: str) -> Iterator[tuple[int, bytes]]:
 
 def elements_with_tag(der: bytes, tag: int, part: str) -> Iterator[bytes]:
     """The contents of all elements, which have this tag. Raises MalformedDer, which names the part."""
-    for found, content in elements(der, part):
-        if found != tag:
+    for actual, content in elements(der, part):
+        if actual != tag:
             raise MalformedDer(f"malformed {part}")
         yield content
 
@@ -132,19 +134,19 @@ class DistinguishedName(NamedTuple):
 
 def read_name(content: bytes) -> DistinguishedName:
     """The name whose sequence has this content. Raises MalformedDer."""
-    found = []
+    attributes = []
     for relative in elements_with_tag(content, SET, "relative name"):
         for attribute in elements_with_tag(relative, SEQUENCE, "attribute"):
             kind, rest = element(attribute, IDENTIFIER, "attribute type")
             tag, value, rest = first_element(rest, "attribute value")
             if rest:
                 raise MalformedDer("malformed attribute")
-            found.append((object_identifier(kind, "attribute type"), _name_text(tag, value)))
-    return DistinguishedName(tuple(found))
+            attributes.append((object_identifier(kind, "attribute type"), _name_text(tag, value)))
+    return DistinguishedName(tuple(attributes))
 
 
 def write_name(name: DistinguishedName) -> bytes:
-    """The sequence of a name with what Go keeps of it (Name.ToRDNSequence)."""
+    """The sequence of a name with the attributes that Go keeps (Name.ToRDNSequence)."""
     sets = [_name_set(kind, name.values(kind)) for kind in _MANY]
     sets += [_name_set(kind, [name.last(kind)] if name.last(kind) else []) for kind in _ONE]
     return encode_element(SEQUENCE, *sets)
@@ -214,7 +216,7 @@ _NO_REQUEST: Final = "PEM block type must be CERTIFICATE REQUEST"
 
 
 class CertificateRequest(NamedTuple):
-    """A request for a certificate, with the names that it asks for. `der` is all of it. Other names of it do not count."""
+    """A certificate request (`der`), with the names of the kinds that count."""
 
     der: bytes
     subject: DistinguishedName
@@ -254,7 +256,7 @@ def load_error(bundle: bytes) -> str:
 
 def authorities(bundle: bytes) -> bytes:
     """The certificates of a bundle that can be loaded, in DER one after the other, as `ssl` takes them."""
-    return b"".join(each for each in pem.certificates(bundle) if not certificate_error(each))
+    return b"".join(certificate for certificate in pem.certificates(bundle) if not certificate_error(certificate))
 
 
 def certificate_error(certificate: bytes) -> str:
@@ -289,9 +291,9 @@ def is_authority(certificate: bytes) -> bool:
     """Whether a certificate that can be parsed has the CA bit set in its basic constraints."""
     try:
         fields = list(elements(_fields(certificate), "field"))
-        extensions = [content for tag, content in fields if tag == _EXTENSIONS]
-        found = _extensions(extensions[0]) if extensions else []
-        constraints = next((each.value for each in found if each.kind == _BASIC_CONSTRAINTS), b"")
+        sequences = [content for tag, content in fields if tag == _EXTENSIONS]
+        extensions = _extensions(sequences[0]) if sequences else []
+        constraints = next((extension.value for extension in extensions if extension.kind == _BASIC_CONSTRAINTS), b"")
         content, _ = element(constraints, SEQUENCE, "basic constraints")
         return next(elements(content, "basic constraints"), None) == (BOOLEAN, b"\xff")
     except MalformedDer:
@@ -337,12 +339,14 @@ def _request(request: bytes) -> CertificateRequest:
     _, rest = element(rest, BIT_STRING, "signature")
     if trailing or info or rest:
         raise ValueError("asn1: syntax error: trailing data")
-    found = [
-        each for attribute in elements_with_tag(attributes, SEQUENCE, "attribute") for each in _requested(attribute)
+    extensions = [
+        extension
+        for attribute in elements_with_tag(attributes, SEQUENCE, "attribute")
+        for extension in _requested(attribute)
     ]
-    if len({each.kind for each in found}) < len(found):
+    if len({extension.kind for extension in extensions}) < len(extensions):
         raise ValueError("x509: certificate request contains duplicate requested extensions")
-    names = next((each.value for each in found if each.kind == _ALTERNATIVE_NAMES), None)
+    names = next((extension.value for extension in extensions if extension.kind == _ALTERNATIVE_NAMES), None)
     kinds = _alternative_names(names) if names is not None else ((), (), (), ())
     return CertificateRequest(request, read_name(subject), *kinds)
 
@@ -361,7 +365,7 @@ def _requested(attribute: bytes) -> list[Extension]:
 def _extensions(sequence: bytes) -> list[Extension]:
     """Raises MalformedDer."""
     content, _ = element(sequence, SEQUENCE, "extensions")
-    return [_extension(each) for each in elements_with_tag(content, SEQUENCE, "extension")]
+    return [_extension(extension) for extension in elements_with_tag(content, SEQUENCE, "extension")]
 
 
 def _extension(content: bytes) -> Extension:
@@ -384,17 +388,17 @@ def _alternative_names(value: bytes) -> _Kinds:
     content, trailing = element(value, SEQUENCE, "subject alternative names")
     if trailing:
         raise MalformedDer("malformed subject alternative names")
-    found: dict[int, list[str]] = {_DNS: [], _IP: [], _EMAIL: [], _URI: []}
+    names: dict[int, list[str]] = {_DNS: [], _IP: [], _EMAIL: [], _URI: []}
     for tag, name in elements(content, "subject alternative name"):
-        if tag in found:
-            found[tag].append(_READERS[tag](name))
-    return tuple(found[_DNS]), tuple(found[_IP]), tuple(found[_EMAIL]), tuple(found[_URI])
+        if tag in names:
+            names[tag].append(_READERS[tag](name))
+    return tuple(names[_DNS]), tuple(names[_IP]), tuple(names[_EMAIL]), tuple(names[_URI])
 
 
-def _ascii(what: str) -> Callable[[bytes], str]:
+def _ascii(kind: str) -> Callable[[bytes], str]:
     def read(content: bytes) -> str:
         if not content.isascii():
-            raise ValueError(f"x509: SAN {what} is malformed")
+            raise ValueError(f"x509: SAN {kind} is malformed")
         return content.decode("ascii")
 
     return read

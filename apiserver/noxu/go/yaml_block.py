@@ -10,8 +10,8 @@ libyaml makes objects of each key, of each value and of the end of each collecti
         a              before a line that is indented less than its first one
         b
 
-Definitions repeat their lines (nine of ten are in another place, too), so what is in a line is kept. A scalar of several
-lines is found by one search in the text.
+Definitions repeat their lines (nine of ten occur more than once), so the results of lines are cached. A scalar of
+several lines is found by one search in the text.
 
 Nothing here refuses a document. With an alias, a tag, a merge, a key that is no text, equal keys, a tab, a flow collection
 of more than a few words, or anything else that is not described here, the document is left to `go.yaml`, which reads it
@@ -73,32 +73,32 @@ def _read(text: str) -> Json:
         if stop < 0:
             stop = end
         line = text[at:stop]
-        here, inner, name, value, opens, start, reader = _line(line) if stop - at <= _SHORT else _line_once(line)
-        if here < 0:
+        indent, inner, name, value, opens, start, reader = _line(line) if stop - at <= _SHORT else _line_once(line)
+        if indent < 0:
             at = stop + 1
             continue
 
         # The collection that the line belongs to.
-        if here > column:
+        if indent > column:
             if not is_open:
                 if not plain:
                     raise _Uncertain
                 top[-1 if type(top) is list else key], at = _longer_plain(text, plain, column)
                 plain = 0
                 continue
-            if here > _MAX_COLUMN or (column < 0 and inner == here and name is None):
+            if indent > _MAX_COLUMN or (column < 0 and inner == indent and name is None):
                 raise _Uncertain
-            if inner != here or name is not None:
-                below: Json = {} if inner == here else []
+            if inner != indent or name is not None:
+                below: Json = {} if inner == indent else []
                 top[key] = below
                 outer.append((column, top))
-                column, top = here, below
+                column, top = indent, below
         else:
-            if here < column:
+            if indent < column:
                 is_open = False
-                while here < column:
+                while indent < column:
                     column, top = outer.pop()
-            if inner == here:
+            if inner == indent:
                 if type(top) is list:  # the value of a key at the same column
                     column, top = outer.pop()
                 if name is None:
@@ -109,7 +109,7 @@ def _read(text: str) -> Json:
                 top[key] = below = []
                 outer.append((column, top))
                 top = below
-            if here != column:
+            if indent != column:
                 raise _Uncertain
 
         # The value, and its place in the collection.
@@ -121,11 +121,11 @@ def _read(text: str) -> Json:
             plain = 0
             value, at = reader(text, at + start, column if name is None else inner)
         if name is None:
-            if inner != here:
+            if inner != indent:
                 top.append(value)
             else:
                 top[key] = value
-        elif inner != here:
+        elif inner != indent:
             below = {name: value}
             top.append(below)
             outer.append((column, top))
@@ -170,9 +170,9 @@ _SHORT: Final = 100  # characters of a line that is kept
 
 
 def _line_once(line: str) -> _Line:
-    found = _parts(line)
-    assert found is not None
-    spaces, dash, quoted, rest = found.groups()
+    match = _parts(line)
+    assert match is not None
+    spaces, dash, quoted, rest = match.groups()
     column = len(spaces)
     inner = column if dash is None else column + len(dash)
     key = None if quoted is None else _key(quoted)
@@ -238,13 +238,13 @@ def _plain(text: str) -> tuple[Json, bool]:
 
 def _longer_plain(text: str, start: int, column: int) -> tuple[str, int]:
     """A plain scalar that goes on in lines that are indented more than `column`."""
-    found = _plain_lines(column + 1)(text, start)
-    if found is None:
+    match = _plain_lines(column + 1)(text, start)
+    if match is None:
         raise _Uncertain
-    lines = found[0]
+    lines = match[0]
     if ": " in lines or ":\n" in lines or lines[-1] == ":" or " #" in lines:
         raise _Uncertain
-    return _line_breaks(_fold, lines.rstrip(" ")), found.end() + 1
+    return _line_breaks(_fold, lines.rstrip(" ")), match.end() + 1
 
 
 @lru_cache(maxsize=_MAX_COLUMN)
@@ -255,9 +255,9 @@ def _plain_lines(indent: int) -> Callable[[str, int], re.Match[str] | None]:
 _line_breaks: Final = re.compile(r"(?<![ ])[ ]*+\n[ \n]*+").sub  # each run of spaces is looked at once
 
 
-def _fold(found: re.Match[str]) -> str:
+def _fold(match: re.Match[str]) -> str:
     """Line breaks with the spaces around them: one is a space, and of several the first does not count."""
-    return "\n" * (found[0].count("\n") - 1) or " "
+    return "\n" * (match[0].count("\n") - 1) or " "
 
 
 class _NotEnded(_Uncertain):
@@ -265,18 +265,18 @@ class _NotEnded(_Uncertain):
 
 
 def _single_quoted(text: str, start: int, _: int) -> tuple[str, int]:
-    found = _single(text, start)
-    if found is None:
+    match = _single(text, start)
+    if match is None:
         raise _NotEnded
-    return _folded(found[1]).replace("''", "'"), found.end()
+    return _folded(match[1]).replace("''", "'"), match.end()
 
 
 def _double_quoted(text: str, start: int, _: int) -> tuple[str, int]:
-    found = _double(text, start)
-    if found is None:
+    match = _double(text, start)
+    if match is None:
         raise _NotEnded
-    folded = _folded(found[1])
-    return folded if "\\" not in folded else _escapes_and_breaks(_unescape, found[1]), found.end()
+    folded = _folded(match[1])
+    return folded if "\\" not in folded else _escapes_and_breaks(_unescape, match[1]), match.end()
 
 
 def _folded(quoted: str) -> str:
@@ -287,10 +287,10 @@ def _folded(quoted: str) -> str:
     return _line_breaks(_fold, quoted)
 
 
-def _unescape(found: re.Match[str]) -> str:
-    text = found[0]
+def _unescape(match: re.Match[str]) -> str:
+    text = match[0]
     if text[0] != "\\":
-        return _fold(found)
+        return _fold(match)
     if text[1] == "\n":  # this line break does not count, those after it do
         return "\n" * (text.count("\n") - 1)
     if text[1] not in _ESCAPES:
@@ -352,10 +352,10 @@ def _line_outside(indent: int) -> Callable[[str, int], re.Match[str] | None]:
 
 def _flow_list(text: str, start: int, _: int) -> tuple[Json, int]:
     """A list of words and quoted text in one line."""
-    found = _words(text, start)
-    if found is None:
+    match = _words(text, start)
+    if match is None:
         raise _Uncertain
-    return [item[1:-1] if item[0] in "\"'" else _plain(item)[0] for item in _word(found[1] or "")], found.end()
+    return [item[1:-1] if item[0] in "\"'" else _plain(item)[0] for item in _word(match[1] or "")], match.end()
 
 
 _WORD: Final = r"""[\w./$][\w./$()*%+@=-]*+|"[^"\\\n]*+"|'[^'\n]*+'"""
@@ -364,10 +364,10 @@ _word: Final = re.compile(_WORD).findall
 
 
 def _empty_mapping(text: str, start: int, _: int) -> tuple[Json, int]:
-    found = _empty(text, start)
-    if found is None:
+    match = _empty(text, start)
+    if match is None:
         raise _Uncertain
-    return {}, found.end()
+    return {}, match.end()
 
 
 _empty: Final = re.compile(rf"\{{[ ]*+\}}{_AFTER}").match

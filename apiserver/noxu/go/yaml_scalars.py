@@ -91,11 +91,11 @@ def resolve_tagged(tag: str, text: str) -> Json:
     if expected is None:
         return text
     value = resolve(text)
-    found = _tag_of(value)
-    if expected == "float" and found == "int" and value <= MAX_INT64:
+    actual = _tag_of(value)
+    if expected == "float" and actual == "int" and value <= MAX_INT64:
         return float(value)
-    if expected != found and not (expected == "timestamp" and found == "str" and is_timestamp(text)):
-        raise ValueError(f"cannot decode !!{found} `{text}` as a !!{expected}")
+    if expected != actual and not (expected == "timestamp" and actual == "str" and is_timestamp(text)):
+        raise ValueError(f"cannot decode !!{actual} `{text}` as a !!{expected}")
     return value
 
 

@@ -14,6 +14,7 @@ import orjson
 
 from noxu.api import codec, protobuf
 from noxu.api.errors import ApiError
+from noxu.go import cbor
 from noxu.http import negotiation
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange, Sink, attributes_of
@@ -162,8 +163,6 @@ def _from_yaml(content: bytes) -> Json:
 
 
 def _from_cbor(content: bytes) -> Json:
-    from noxu.go import cbor  # few servers read CBOR
-
     return cbor.read(content)
 
 

@@ -153,10 +153,9 @@ class Connection(Outgoing):
 
     async def _serve(self) -> None:
         """Answer the requests of this connection until it closes. It is cancelled when the client is gone."""
-        CLIENT.set(self._client())  # until a user is authenticated
         try:
             with contextlib.suppress(ConnectionError), Contained("a connection", passing=ConnectionError) as contained:
-                await self._answer_requests()
+                await self._answer_requests(self._client())
             if contained.error is not None and not (self.has_answered or self.is_lost):
                 self.answer(plain(500, _TROUBLE))
         finally:
@@ -168,7 +167,7 @@ class Connection(Outgoing):
         address = self.peername[0] if isinstance(self.peername, tuple) else ""
         return object() if not address or is_loopback(f"[{address}]" if ":" in address else address) else address
 
-    async def _answer_requests(self) -> None:
+    async def _answer_requests(self, client: Hashable) -> None:
         """Return when the connection may be closed. Raises ConnectionError if the client is gone."""
         while True:
             if not self._queue:
@@ -187,6 +186,7 @@ class Connection(Outgoing):
                 self.answer(plain(*answer_to_malformed(request)))
                 return
             self._answering, self.has_answered = request, False
+            CLIENT.set(client)  # until its user is authenticated: the context of this task still has the one before
             await self._handle(request)
             self._answering = None
             if request.body is not EMPTY_PAYLOAD and not request.body.is_eof():

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary, ref
 
 from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
+from noxu.go import cbor_writer
 from noxu.http import negotiation
 from noxu.http.answer import Answer, text_answer
 from noxu.http.negotiation import CBOR, JSON, PLAIN, PROTOBUF, YAML, Accepted
@@ -81,19 +82,12 @@ def _printers() -> ModuleType:
     return printers
 
 
-def cbor_writer() -> ModuleType:
-    """Imported with the first answer in CBOR, which few clients accept: that takes 21 ms of processor time."""
-    from noxu.go import cbor_writer
-
-    return cbor_writer
-
-
 def encode(value: Object, accepted: Accepted, *, sort_keys: bool = False) -> bytes:
     """Encode a decoded object. Raises ApiError NotAcceptable if it has no protobuf form."""
     if accepted.media_type == YAML:
         return codec.to_yaml(value)
     if accepted.media_type == CBOR:
-        encoded: bytes = cbor_writer().write(value)
+        encoded: bytes = cbor_writer.write(value)
         return encoded
     if accepted.media_type == PROTOBUF:
         struct = scheme.struct_of(value.get("apiVersion") or "v1", value["kind"])
@@ -194,12 +188,11 @@ async def _cbor_list(
     entries: list[StoredObject], convert: Callable[[list[StoredObject]], Object]
 ) -> AsyncIterator[bytes]:
     """The chunks of a list in CBOR, which begins with the number of its items."""
-    writer = cbor_writer()
 
     def write(portion: list[StoredObject]) -> bytes:
-        return b"".join([writer.item(value) for value in convert(portion)["items"]])
+        return b"".join([cbor_writer.item(value) for value in convert(portion)["items"]])
 
-    before, after = writer.around_elements(convert([]), "items", len(entries))
+    before, after = cbor_writer.around_elements(convert([]), "items", len(entries))
     yield before
     for portion in _portions(entries):
         yield await offload(sum([len(entry.stored) for entry in portion]), write, portion)

@@ -25,6 +25,7 @@ from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.api.selectors import cost_of
 from noxu.config import MIN_REQUEST_TIMEOUT
+from noxu.go import cbor_writer
 from noxu.http import auditing, negotiation, responses, watch, websocket
 from noxu.http.answer import Answer
 from noxu.http.connection import Connection
@@ -157,7 +158,7 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     if accepted.media_type == negotiation.PROTOBUF:
         return watch.InProtobuf(resource, make, encode)
     shared = (resource, accepted.convert)
-    return watch.InCbor(resource, make, encode, responses.cbor_writer().watch_event, shared)
+    return watch.InCbor(resource, make, encode, cbor_writer.watch_event, shared)
 
 
 def _is_compressed(exchange: Exchange, options: ListOptions) -> bool:

@@ -21,7 +21,7 @@ _NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:d
 
 
 def address_texts(text: str) -> list[str]:
-    """What is wrong with a strictly valid address: without leading zeros, and as Go prints it (IsValidIP)."""
+    """The errors of an address that must be strictly valid: without leading zeros, and as Go prints it (IsValidIP)."""
     if not (is_ipv4(text, sloppy=True) or is_ipv6(text, sloppy=True)):
         return [_NOT_AN_ADDRESS]
     addr = parsed(text)
@@ -32,9 +32,9 @@ def address_texts(text: str) -> list[str]:
     return [] if str(addr) == text else [f"must be in canonical form ({quote(str(addr))})"]
 
 
-def network(text: str, path: Path, *, known: Container[str] = (), strict: bool = False) -> Errors:
-    """A network in CIDR notation. `known` are values that the stored object has; `strict`: as Go prints it, too."""
-    if text in known:
+def network(text: str, path: Path, *, stored: Container[str] = (), strict: bool = False) -> Errors:
+    """A network in CIDR notation. `stored` are values that the stored object has; `strict`: as Go prints it, too."""
+    if text in stored:
         return
     if not is_cidr(text):
         yield field.invalid(path, text, _NOT_A_NETWORK)

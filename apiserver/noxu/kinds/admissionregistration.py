@@ -1,20 +1,11 @@
-"""admissionregistration.k8s.io/v1: webhook configurations, and policies with their bindings.
+"""admissionregistration.k8s.io/v1: webhook configurations, admission policies and their bindings.
 
-admissionregistration.k8s.io/v1: the tables of webhook configurations, policies and bindings.
-
-Their rules are in `webhooks` and `policies`.
-
-The rules of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
-
-As upstream's (pkg/apis/admissionregistration/validation), with one extension: a URL may be plain `http`
-if its host is loopback, so that a test needs no certificate for its webhook.
+The rules are those of k8s.io/kubernetes pkg/apis/admissionregistration/{v1/defaults.go,validation}, with one extension:
+the URL of a webhook may be plain `http` if its host is loopback, so that a test needs no certificate for its webhook.
 
 Rules that were introduced later do not apply to an update of an object that violates them already.
 
-The rules of ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings.
-
-As upstream's (pkg/apis/admissionregistration/{v1/defaults.go,validation}). `Context.check` checks the CEL expressions;
-authorization for params is not checked.
+`Context.check` checks the CEL expressions of policies. Authorization for params is not checked.
 """
 
 from __future__ import annotations
@@ -148,9 +139,9 @@ def _client_errors(config: Object, path: Path) -> list[FieldError]:
 
 
 def _version_errors(versions: list[str], path: Path, *, any_version: bool) -> list[FieldError]:
-    known = ", ".join(_REVIEW_VERSIONS)
+    review_versions = ", ".join(_REVIEW_VERSIONS)
     if not versions:
-        return [field.required(path, f"must specify one of {known}")]
+        return [field.required(path, f"must specify one of {review_versions}")]
     errors = []
     again = repeats(versions)
     for n, version in enumerate(versions):
@@ -160,7 +151,7 @@ def _version_errors(versions: list[str], path: Path, *, any_version: bool) -> li
         else:
             errors += [field.invalid(where, version, text) for text in dns1035_label(version)]
     if not any_version and not set(_REVIEW_VERSIONS) & set(versions):
-        errors.append(field.invalid(path, versions, f"must include at least one of {known}"))
+        errors.append(field.invalid(path, versions, f"must include at least one of {review_versions}"))
     return errors
 
 
@@ -294,10 +285,10 @@ class _PolicyValidator:
             where = field.child(path, field_name, "expression")
             use = self.use(kind, expression, set())
             errors += expression_errors(where, expression, use, self.check) if expression else [field.required(where)]
-        other = next(name for name in _PATCHES.values() if name != field_name)
-        if mutation.get(other) is not None:
+        other_field = next(name for name in _PATCHES.values() if name != field_name)
+        if mutation.get(other_field) is not None:
             rule = f"must not be specified when patchType is {kind}"
-            errors.append(field.invalid(field.child(path, other), f"{{{other}}}", rule))
+            errors.append(field.invalid(field.child(path, other_field), f"{{{other_field}}}", rule))
         return errors
 
 

@@ -1,7 +1,7 @@
 """apiregistration.k8s.io/v1: APIService. Requests are not forwarded to other servers.
 
-The rules are those of k8s.io/kube-aggregator pkg/apis/apiregistration/validation; the condition is what its controllers
-write: a local APIService is always available, one with a service never is here.
+The rules are those of k8s.io/kube-aggregator pkg/apis/apiregistration/validation. The condition `Available` is the one
+that upstream's controllers write: a local APIService is always available; one with a service never is, here.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _complete(new: Object, old: Object | None, context: Context) -> None:
         return
     status, reason, message = _LOCAL if (new.get("spec") or {}).get("service") is None else _REMOTE
     conditions: list[Object] = (new.get("status") or {}).get("conditions") or []
-    found = next((condition for condition in conditions if condition.get("type") == "Available"), {})
-    if old is not None and found.get("status") == status:
+    current = next((condition for condition in conditions if condition.get("type") == "Available"), {})
+    if old is not None and current.get("status") == status:
         return
     available = {
         "type": "Available",
@@ -43,8 +43,8 @@ def _complete(new: Object, old: Object | None, context: Context) -> None:
         "reason": reason,
         "message": message,
     }
-    others = [condition for condition in conditions if condition.get("type") != "Available"]
-    new.setdefault("status", {})["conditions"] = [*others, available]
+    other_conditions = [condition for condition in conditions if condition.get("type") != "Available"]
+    new.setdefault("status", {})["conditions"] = [*other_conditions, available]
 
 
 def _validate(new: Object, old: Object | None, context: Context) -> list[FieldError]:  # noqa: ARG001

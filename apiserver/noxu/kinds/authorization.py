@@ -1,17 +1,10 @@
 """authorization.k8s.io, authentication.k8s.io and rbac.authorization.k8s.io: reviews, roles and bindings.
 
-authorization.k8s.io/v1: access reviews. Virtual resources: answered to a POST, never stored.
+Reviews of authorization.k8s.io/v1 and authentication.k8s.io/v1 are virtual resources: answered to a POST, never stored.
+TokenRequest is the body of serviceaccounts/token.
 
-The rules are those of pkg/apis/authorization/validation. They do not decide who may do what.
-
-authentication.k8s.io/v1: virtual resources, and TokenRequest, the body of serviceaccounts/token.
-
-The rules are those of pkg/apis/authentication/validation.
-
-rbac.authorization.k8s.io/v1: roles and their bindings.
-
-The rules are those of k8s.io/kubernetes pkg/apis/rbac/validation. That users grant only what they hold is a matter of
-authorization.
+The rules are those of k8s.io/kubernetes pkg/apis/{authorization,authentication,rbac}/validation. They validate objects,
+and decide no request: also that users grant only what they hold is a matter of authorization.
 """
 
 from __future__ import annotations
@@ -47,11 +40,11 @@ def _validate_local(new: Object, old: Object | None, context: Context) -> list[F
     errors = _spec_errors(spec) + _metadata_errors(new, "must be empty except for namespace", "namespace")
     resource = spec.get("resourceAttributes")
     if resource is not None and resource.get("namespace", "") != new["metadata"].get("namespace", ""):
-        given = resource.get("namespace", "")
-        errors.append(field.invalid("spec.resourceAttributes.namespace", given, "must match metadata.namespace"))
+        value = resource.get("namespace", "")
+        errors.append(field.invalid("spec.resourceAttributes.namespace", value, "must match metadata.namespace"))
     if spec.get("nonResourceAttributes") is not None:
-        path, given = "spec.nonResourceAttributes", _shown(spec["nonResourceAttributes"])
-        errors.append(field.invalid(path, given, "disallowed on this kind of request"))
+        path, value = "spec.nonResourceAttributes", _shown(spec["nonResourceAttributes"])
+        errors.append(field.invalid(path, value, "disallowed on this kind of request"))
     return errors
 
 
@@ -63,11 +56,11 @@ def _spec_errors(spec: Object) -> list[FieldError]:
 
 
 def _which_errors(spec: Object) -> list[FieldError]:
-    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if resource is not None and other is not None:
+    resource, non_resource = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and non_resource is not None:
         rule = "cannot be specified in combination with resourceAttributes"
-        return [field.invalid("spec.nonResourceAttributes", _shown(other), rule)]
-    if resource is None and other is None:
+        return [field.invalid("spec.nonResourceAttributes", _shown(non_resource), rule)]
+    if resource is None and non_resource is None:
         rule = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         return [field.invalid("spec.resourceAttributes", None, rule)]
     return []
@@ -105,8 +98,8 @@ def _selector_errors(name: str, selector: Object, path: Path) -> list[FieldError
 
 def _metadata_errors(review: Object, rule: str, *allowed: str) -> list[FieldError]:
     metadata = review["metadata"]
-    given = [name for name, value in metadata.items() if value and name not in ("managedFields", *allowed)]
-    return [field.invalid("metadata", as_json(metadata), rule)] if given else []
+    unexpected = [name for name, value in metadata.items() if value and name not in ("managedFields", *allowed)]
+    return [field.invalid("metadata", as_json(metadata), rule)] if unexpected else []
 
 
 RULES: Final = {
@@ -223,8 +216,8 @@ def _validate_cluster_role(new: Object, old: Object | None, context: Context) ->
         if not selectors:
             rule = "at least one clusterRoleSelector required if aggregationRule is non-nil"
             errors.append(field.required(path, rule))
-        known = ((old or {}).get("aggregationRule") or {}).get("clusterRoleSelectors") or []
-        any_value = any(label_selector_errors(selector, path) for selector in known)
+        stored_selectors = ((old or {}).get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+        any_value = any(label_selector_errors(selector, path) for selector in stored_selectors)
         for n, selector in enumerate(selectors):
             errors += label_selector_errors(selector, field.index(path, n), any_value=any_value)
     return errors

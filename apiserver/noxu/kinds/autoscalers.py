@@ -1,18 +1,16 @@
 """autoscaling/v2 and v1: HorizontalPodAutoscaler.
 
-The rules are those of k8s.io/kubernetes pkg/apis/autoscaling/validation. Objects of v1 are validated as v2, which they are
-stored as, so that errors name fields of v2.
+The rules are those of k8s.io/kubernetes pkg/apis/autoscaling/validation. Objects of v1 are stored and validated as v2,
+so that errors name fields of v2.
 
-HorizontalPodAutoscaler: conversion between autoscaling/v1 and v2, which is stored.
-
-v1 has one metric, the utilization of CPU. What else v2 has is in annotations of v1, as JSON: other metrics, the status of
-all metrics, conditions, behaviour. They exist in v1 only (k8s.io/kubernetes pkg/apis/autoscaling/v1/conversion.go).
+v1 has one metric, the utilization of CPU. Annotations of v1, which v2 does not have, hold the rest as JSON: other
+metrics, the status of all metrics, conditions, behaviour (k8s.io/kubernetes pkg/apis/autoscaling/v1/conversion.go).
 
     v2 spec.metrics [cpu 70%, memory 1Gi]   →   v1 spec.targetCPUUtilizationPercentage 70, and the annotation
                                                 autoscaling.alpha.kubernetes.io/metrics with memory
 
-The JSON of metrics has names of its own, flatter than v2. That of behaviour has Go's names, as upstream encodes its
-internal struct. An annotation that cannot be read is ignored.
+The JSON of metrics has its own names, flatter than those of v2; the JSON of behaviour has Go's names, because upstream
+encodes its internal struct. An annotation that cannot be read is ignored.
 """
 
 from __future__ import annotations
@@ -142,8 +140,8 @@ def _metric(metric: Object, path: Path) -> Errors:
     elif expected not in present:
         yield field.required(f"{path}.{expected}", "must populate information for the given metric source")
     if len(present) != 1:
-        others = (name for name in present if name != expected)
-        yield from (field.forbidden(f"{path}.{name}", "must populate the given metric source only") for name in others)
+        surplus = (name for name in present if name != expected)
+        yield from (field.forbidden(f"{path}.{name}", "must populate the given metric source only") for name in surplus)
 
 
 def _target_of(source: Object) -> Object:
@@ -216,9 +214,9 @@ def _target(target: Object, path: Path) -> Errors:
     if kind not in _TARGETS:
         yield field.invalid(f"{path}.type", as_json(kind), "must be either Utilization, Value, or AverageValue")
     for name in ("value", "averageValue"):
-        given = target.get(name)
-        if given is not None and quantity.parse(given).digits <= 0:
-            yield field.invalid(f"{path}.{name}", given, "must be positive")
+        amount = target.get(name)
+        if amount is not None and quantity.parse(amount).digits <= 0:
+            yield field.invalid(f"{path}.{name}", amount, "must be positive")
     percentage = target.get("averageUtilization")
     if percentage is not None and percentage < 1:
         yield field.invalid(f"{path}.averageUtilization", percentage, "must be greater than 0")
@@ -268,16 +266,20 @@ def to_v1(value: Object) -> Object:
     status: Object = value.get("status") or {}
     metrics: list[Object] = spec.get("metrics") or []
     new_spec: Object = {name: spec[name] for name in _SAME_IN_SPEC if name in spec}
-    utilizations = [found for metric in metrics if (found := _cpu(metric, "target")) is not None]
+    utilizations = [utilization for metric in metrics if (utilization := _cpu(metric, "target")) is not None]
     if utilizations:
         new_spec["targetCPUUtilizationPercentage"] = utilizations[0]
     new_status: Object = {name: status[name] for name in _SAME_IN_STATUS if name in status}
-    current = [found for metric in status.get("currentMetrics") or () if (found := _cpu(metric, "current")) is not None]
+    current = [
+        utilization
+        for metric in status.get("currentMetrics") or ()
+        if (utilization := _cpu(metric, "current")) is not None
+    ]
     if current:
         new_status["currentCPUUtilizationPercentage"] = current[-1]
-    others = [metric for metric in metrics if _cpu(metric, "target") is None]
+    other_metrics = [metric for metric in metrics if _cpu(metric, "target") is None]
     annotations = {
-        _METRICS: [_metric_to_v1(metric, _SPECS) for metric in others],
+        _METRICS: [_metric_to_v1(metric, _SPECS) for metric in other_metrics],
         _STATUSES: [_metric_to_v1(metric, _CURRENT) for metric in status.get("currentMetrics") or ()],
         _BEHAVIOR: _behavior_to_go(spec.get("behavior")),
         _CONDITIONS: status.get("conditions"),
@@ -328,9 +330,11 @@ def to_v2(value: Object) -> Object:
 
 def _with_annotations(metadata: Object, added: dict[str, str]) -> Object:
     """The metadata with these annotations of the conversion, and no others of it."""
-    others = {name: text for name, text in (metadata.get("annotations") or {}).items() if name not in _ANNOTATIONS}
+    other_annotations = {
+        name: text for name, text in (metadata.get("annotations") or {}).items() if name not in _ANNOTATIONS
+    }
     new = {name: item for name, item in metadata.items() if name != "annotations"}
-    return {**new, "annotations": {**others, **added}} if others or added else new
+    return {**new, "annotations": {**other_annotations, **added}} if other_annotations or added else new
 
 
 def _cpu(metric: Object, part: str) -> int | None:
@@ -338,8 +342,8 @@ def _cpu(metric: Object, part: str) -> int | None:
     resource = metric.get("resource") if metric.get("type") == "Resource" else None
     if resource is None or resource.get("name") != "cpu":
         return None
-    found: int | None = (resource.get(part) or {}).get("averageUtilization")
-    return found
+    utilization: int | None = (resource.get(part) or {}).get("averageUtilization")
+    return utilization
 
 
 def _cpu_metric(part: str, utilization: int) -> Object:
@@ -364,14 +368,14 @@ def _decoded(text: str | None) -> Json:
 
 
 def _list(text: str | None) -> list[Object]:
-    found = _decoded(text)
-    is_list = isinstance(found, list) and all(isinstance(item, dict) for item in found)
-    return found if is_list else []
+    decoded = _decoded(text)
+    is_list = isinstance(decoded, list) and all(isinstance(item, dict) for item in decoded)
+    return decoded if is_list else []
 
 
 def _decoded_object(text: str | None) -> Object:
-    found = _decoded(text)
-    return found if isinstance(found, dict) else {}
+    decoded = _decoded(text)
+    return decoded if isinstance(decoded, dict) else {}
 
 
 # Sources of metrics: (path in v2, name in v1), in the order of v1's fields. Values that v1 always has are with a zero.
@@ -412,12 +416,12 @@ def _metric_to_v1(metric: Object, sources: dict[str, _Fields]) -> Object:
         flat: Object = {}
         for path, name, zero in fields:
             outer, _, inner = path.partition(".")
-            found = source.get(outer)
-            found = (found or {}).get(inner) if inner else found
-            if found is None:
-                found = zero
-            if found is not None:
-                flat[name] = found
+            item = source.get(outer)
+            item = (item or {}).get(inner) if inner else item
+            if item is None:
+                item = zero
+            if item is not None:
+                flat[name] = item
         new[kind] = flat
     return new
 
@@ -431,13 +435,13 @@ def _metric_to_v2(metric: Object, sources: dict[str, _Fields]) -> Object:
         source: Object = {}
         for path, name, zero in fields:
             outer, _, inner = path.partition(".")
-            found = flat.get(name, zero)
-            if found is None:
+            item = flat.get(name, zero)
+            if item is None:
                 continue
             if inner:
-                source.setdefault(outer, {})[inner] = found
+                source.setdefault(outer, {})[inner] = item
             else:
-                source[outer] = found
+                source[outer] = item
         if sources is _SPECS:
             target = source.setdefault("target", {})
             source["target"] = {"type": _TARGET_TYPES[kind](target), **target}
@@ -473,25 +477,25 @@ def _rules_to_go(rules: Object | None) -> Object | None:
         return None
     new: Object = {}
     for name in _RULES:
-        given = rules.get(name)
-        if name == "policies" and given is not None:
-            given = [{_go_name(part): policy.get(part) for part in _POLICY} for policy in given]
-        new[_go_name(name)] = given
+        item = rules.get(name)
+        if name == "policies" and item is not None:
+            item = [{_go_name(part): policy.get(part) for part in _POLICY} for policy in item]
+        new[_go_name(name)] = item
     return new
 
 
 def _caseless(value: Json, names: tuple[str, ...]) -> Object:
     if not isinstance(value, dict):
         return {}
-    given = {name.lower(): item for name, item in value.items()}
-    return {name: given[name.lower()] for name in names if given.get(name.lower()) is not None}
+    by_lower_case = {name.lower(): item for name, item in value.items()}
+    return {name: by_lower_case[name.lower()] for name in names if by_lower_case.get(name.lower()) is not None}
 
 
 def _behavior_from_go(value: Object) -> Object:
     behavior = {}
     for direction, rules in _caseless(value, ("scaleUp", "scaleDown")).items():
-        found = _caseless(rules, _RULES)
-        if isinstance(found.get("policies"), list):
-            found["policies"] = [_caseless(policy, _POLICY) for policy in found["policies"]]
-        behavior[direction] = found
+        renamed = _caseless(rules, _RULES)
+        if isinstance(renamed.get("policies"), list):
+            renamed["policies"] = [_caseless(policy, _POLICY) for policy in renamed["policies"]]
+        behavior[direction] = renamed
     return behavior

@@ -62,7 +62,7 @@ def _first_wrong(labels: list[str], check: Callable[[str], list[str]], shown: st
 
 
 def _complete_request(new: Object, old: Object | None, context: Context) -> None:
-    """The requester is the user who creates it; conditions have times; signers keep the decision of approvers."""
+    """Set the requester to the user, and the times of conditions; signers keep the decision of approvers."""
     spec: Object = new.setdefault("spec", {})
     if old is None:
         for name in ("username", "uid", "groups", "extra"):
@@ -72,15 +72,15 @@ def _complete_request(new: Object, old: Object | None, context: Context) -> None
         return
     if not context.subresource:
         return
-    given: list[Object] = (new.get("status") or {}).get("conditions") or []
+    conditions: list[Object] = (new.get("status") or {}).get("conditions") or []
     before: list[Object] = (old.get("status") or {}).get("conditions") or []
     if context.subresource == "status":
         for kind in (APPROVED, DENIED):
-            _preserve(kind, given, before)
-    for condition in given:
+            _preserve(kind, conditions, before)
+    for condition in conditions:
         condition["lastUpdateTime"] = condition.get("lastUpdateTime") or context.now
         if not condition.get("lastTransitionTime"):
-            same = (each for each in before if _identity(each) == _identity(condition))
+            same = (earlier for earlier in before if _identity(earlier) == _identity(condition))
             condition["lastTransitionTime"] = next(same, {}).get("lastTransitionTime") or context.now
 
 
@@ -88,17 +88,17 @@ def _identity(condition: Object) -> tuple[str, str]:
     return condition.get("type", ""), condition.get("status", "")
 
 
-def _preserve(kind: str, given: list[Object], before: list[Object]) -> None:
+def _preserve(kind: str, conditions: list[Object], before: list[Object]) -> None:
     """Keep the stored conditions of a type, unless some are added or removed."""
     stored = _of_type(before, kind)
-    positions = [n for n, condition in enumerate(given) if condition.get("type") == kind]
+    positions = [n for n, condition in enumerate(conditions) if condition.get("type") == kind]
     if len(stored) == len(positions):
         for n, condition in zip(positions, stored, strict=True):
-            given[n] = copy(condition)
+            conditions[n] = copy(condition)
 
 
-def _of_type(given: list[Object], kind: str) -> list[Object]:
-    return [condition for condition in given if condition.get("type") == kind]
+def _of_type(conditions: list[Object], kind: str) -> list[Object]:
+    return [condition for condition in conditions if condition.get("type") == kind]
 
 
 def _validate_request(new: Object, old: Object | None, context: Context) -> list[FieldError]:
@@ -121,10 +121,10 @@ def _request(spec: Object) -> Errors:
     usages: list[str] = spec.get("usages") or []
     if not usages:
         yield field.required("spec.usages")
-    known = checks.choices("certificates/v1.KeyUsage")
+    valid_usages = checks.choices("certificates/v1.KeyUsage")
     for n, usage in enumerate(usages):
-        if usage not in known:
-            yield field.not_supported(f"spec.usages[{n}]", as_json(usage), known)
+        if usage not in valid_usages:
+            yield field.not_supported(f"spec.usages[{n}]", as_json(usage), valid_usages)
     for n in sorted(repeats(usages)):
         yield field.duplicate(f"spec.usages[{n}]", as_json(usages[n]))
     signer = spec.get("signerName", "")
@@ -148,11 +148,11 @@ def _request_error(content: bytes) -> str:
 
 
 def _certificates_error(content: bytes) -> str:
-    """What is wrong with issued certificates; none are fine."""
+    """The error of issued certificates, "" if there is none. No content has no error."""
     if not content:
         return ""
-    found = list(pem.blocks(content))
-    for block in found:
+    blocks = list(pem.blocks(content))
+    for block in blocks:
         if block.type != pem.CERTIFICATE:
             return f"only CERTIFICATE PEM blocks are allowed, found {quote(block.type)}"
         if block.has_headers:
@@ -160,16 +160,16 @@ def _certificates_error(content: bytes) -> str:
         why = x509.certificate_error(block.content)
         if why:
             return f"x509: {why}"
-    return "" if found else "must contain at least one CERTIFICATE PEM block"
+    return "" if blocks else "must contain at least one CERTIFICATE PEM block"
 
 
-def _conditions(given: list[Object], before: list[Object]) -> Errors:
-    """What the stored conditions do wrong is tolerated."""
+def _conditions(conditions: list[Object], before: list[Object]) -> Errors:
+    """The errors of conditions; violations of the stored conditions are tolerated."""
     types = [condition.get("type", "") for condition in before]
     any_empty, any_duplicate = "" in types, len(set(types)) < len(types)
     any_both = {APPROVED, DENIED} <= set(types)
     seen: set[str] = set()
-    for n, condition in enumerate(given):
+    for n, condition in enumerate(conditions):
         path, (kind, status) = f"status.conditions[{n}]", _identity(condition)
         if not kind and not any_empty:
             yield field.required(f"{path}.type")
@@ -178,8 +178,8 @@ def _conditions(given: list[Object], before: list[Object]) -> Errors:
             yield field.required(f"{path}.status")
         elif status not in allowed:
             yield field.not_supported(f"{path}.status", as_json(status), allowed)
-        other = {APPROVED: DENIED, DENIED: APPROVED}.get(kind)
-        if other in seen and not any_both:
+        opposite = {APPROVED: DENIED, DENIED: APPROVED}.get(kind)
+        if opposite in seen and not any_both:
             yield field.invalid(f"{path}.type", as_json(kind), _EXCLUSIVE)
         if kind in seen and not any_duplicate:
             yield field.duplicate(f"{path}.type", as_json(kind))
@@ -189,12 +189,12 @@ def _conditions(given: list[Object], before: list[Object]) -> Errors:
 def _update(status: Object, before: Object, subresource: str, *, changed: bool) -> Errors:
     """Decisions remain, and are made through /approval; certificates are set through /status, once."""
     path = "status.conditions"
-    given, stored = status.get("conditions") or [], before.get("conditions") or []
+    conditions, stored = status.get("conditions") or [], before.get("conditions") or []
     for kind in (APPROVED, DENIED, FAILED):
-        if len(_of_type(given, kind)) < len(_of_type(stored, kind)):
+        if len(_of_type(conditions, kind)) < len(_of_type(stored, kind)):
             yield field.forbidden(path, f"updates may not remove a condition of type {quote(kind)}")
     for kind in (APPROVED, DENIED) if subresource != "approval" else ():
-        new, old = _of_type(given, kind), _of_type(stored, kind)
+        new, old = _of_type(conditions, kind), _of_type(stored, kind)
         if len(new) > len(old):
             yield field.forbidden(path, f"updates may not add a condition of type {quote(kind)}")
         elif len(new) == len(old) and not equal(new, old):
@@ -220,19 +220,19 @@ def _validate_bundle(new: Object, old: Object | None, context: Context) -> list[
 
 
 def _bundle_errors(spec: Object) -> Iterator[str]:
-    found: dict[bytes, list[int]] = {}
+    by_content: dict[bytes, list[int]] = {}
     is_malformed = False
     for n, block in enumerate(pem.blocks(spec.get("trustBundle", "").encode("utf-8", "replace"))):
         why = _anchor_error(block)
         if why:
             is_malformed = True
             yield f"entry {n} {why}"
-        found.setdefault(block.content, []).append(n)
+        by_content.setdefault(block.content, []).append(n)
     if is_malformed:
         return
-    if not found:
+    if not by_content:
         yield "at least one trust anchor must be provided"
-    for positions in found.values():
+    for positions in by_content.values():
         if len(positions) > 1:
             yield f"duplicate trust anchor (indices [{' '.join(map(str, positions))}])"
 
@@ -266,9 +266,9 @@ def _validate_pod_request(new: Object, old: Object | None, context: Context) -> 
 
 def _pod_request(spec: Object) -> Errors:
     yield from _signer(spec.get("signerName", ""), "spec.signerName")
-    for what in ("pod", "serviceAccount", "node"):
-        yield from checks.named(spec.get(f"{what}Name", ""), subdomain_name, f"spec.{what}Name")
-        path, uid = f"spec.{what}UID", spec.get(f"{what}UID", "")
+    for subject in ("pod", "serviceAccount", "node"):
+        yield from checks.named(spec.get(f"{subject}Name", ""), subdomain_name, f"spec.{subject}Name")
+        path, uid = f"spec.{subject}UID", spec.get(f"{subject}UID", "")
         if not uid:
             yield field.invalid(path, as_json(""), "must not be empty")
         if len(uid) > _MAX_UID:

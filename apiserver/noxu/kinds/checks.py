@@ -1,13 +1,8 @@
 """The checks that fields of many kinds share: signs, ranges, names of ports, addresses, paths, conditions, selectors.
 
-The texts are those of k8s.io/apimachinery: pkg/util/validation and pkg/api/validation. Every check yields the errors of one
-value; a value that is absent (None) has none.
-
-Paths of files in specs of pods: relative, without a way up, inside a volume (pkg/apis/core/validation).
-
-Conditions of meta/v1 in the status of objects (meta/v1/validation ValidateConditions).
-
-Label and field selectors in objects (meta/v1/validation).
+The texts are those of k8s.io/apimachinery: pkg/util/validation, pkg/api/validation and meta/v1/validation; for paths of
+files in pods, those of pkg/apis/core/validation: relative, without a way up, inside a volume. Every check yields the
+errors of one value, and none for an absent value (None).
 """
 
 from __future__ import annotations
@@ -190,9 +185,9 @@ def _addr(text: str) -> Addr | None:
 def choices(type_: str, *, declared: bool = False) -> list[str]:
     """The values of a type such as `core/v1.PullPolicy`, sorted unless they are listed as declared."""
     part, _, name = type_.rpartition(".")
-    known = facts.types(part)[name]
-    found: list[str] = known.get("enum") or known["values"]
-    return list(found) if declared else sorted(found)
+    type_facts = facts.types(part)[name]
+    values: list[str] = type_facts.get("enum") or type_facts["values"]
+    return list(values) if declared else sorted(values)
 
 
 def choice(value: str | None, type_: str, path: Path, *, declared: bool = False) -> Errors:
@@ -229,24 +224,24 @@ def each(values: list[Json] | None, path: Path, check: Callable[[Json, Path], Er
 # -- paths ------------------------------------------------------------------------------------------------------------
 
 
-def no_backsteps(given: str, path: Path) -> Errors:
+def no_backsteps(text: str, path: Path) -> Errors:
     """No element is `..`."""
-    if ".." in given and ".." in given.split("/"):
-        yield field.invalid(path, given, "must not contain '..'")
+    if ".." in text and ".." in text.split("/"):
+        yield field.invalid(path, text, "must not contain '..'")
 
 
-def descending(given: str, path: Path) -> Errors:
+def descending(text: str, path: Path) -> Errors:
     """Relative, and below the directory where it begins."""
-    if given.startswith("/"):
-        yield field.invalid(path, given, "must be a relative path")
-    yield from no_backsteps(given, path)
+    if text.startswith("/"):
+        yield field.invalid(path, text, "must be a relative path")
+    yield from no_backsteps(text, path)
 
 
-def not_reserved(given: str, path: Path) -> Errors:
+def not_reserved(text: str, path: Path) -> Errors:
     """Descending, and not with the prefix of the files of atomic updates."""
-    yield from descending(given, path)
-    if given.startswith("..") and not given.startswith("../"):
-        yield field.invalid(path, given, "must not start with '..'")
+    yield from descending(text, path)
+    if text.startswith("..") and not text.startswith("../"):
+        yield field.invalid(path, text, "must not start with '..'")
 
 
 # -- conditions -------------------------------------------------------------------------------------------------------

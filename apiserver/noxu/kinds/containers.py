@@ -19,7 +19,7 @@ from noxu.values import Json, Object
 
 
 class Pod(NamedTuple):
-    """What the checks of a container need to know of its pod."""
+    """The facts about a pod that the checks of its containers need."""
 
     volumes: Mapping[str, Object]
     claims: Collection[str]
@@ -75,9 +75,9 @@ _NOT_EPHEMERAL: Final = (
 )  # fmt: skip
 
 
-def ephemeral(containers: list[Object], others: Collection[str], pod: Pod, path: Path) -> Errors:
-    """`others` are the names of all other containers."""
-    names = set(others)
+def ephemeral(containers: list[Object], other_names: Collection[str], pod: Pod, path: Path) -> Errors:
+    """`other_names` are the names of all other containers."""
+    names = set(other_names)
     rule = "cannot be set for an Ephemeral Container"
     for n, container in enumerate(containers):
         where = f"{path}[{n}]"
@@ -87,7 +87,7 @@ def ephemeral(containers: list[Object], others: Collection[str], pod: Pod, path:
         if name in names:
             yield field.duplicate(f"{where}.name", name)
         names.add(name)
-        if target and target not in others:
+        if target and target not in other_names:
             yield field.not_found(f"{where}.targetContainerName", target)
         for forbidden in _NOT_EPHEMERAL:
             if container.get(forbidden):
@@ -186,8 +186,8 @@ _REFERENCED_FIELDS: Final = frozenset(
 )  # fmt: skip
 
 
-def _variable(given: Object, path: Path) -> Errors:
-    name, source = given.get("name", ""), given.get("valueFrom")
+def _variable(variable: Object, path: Path) -> Errors:
+    name, source = variable.get("name", ""), variable.get("valueFrom")
     if not name:
         yield field.required(f"{path}.name")
     else:
@@ -195,41 +195,41 @@ def _variable(given: Object, path: Path) -> Errors:
     if source is None:
         return
     path = f"{path}.valueFrom"
-    found = 0
+    count = 0
     for kind, check in _SOURCES.items():
         if source.get(kind) is not None:
-            found += 1
+            count += 1
             yield from check(source[kind], f"{path}.{kind}")
-    if not found:
+    if not count:
         rule = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
         yield field.invalid(path, "", rule)
-    elif given.get("value"):
+    elif variable.get("value"):
         yield field.invalid(path, "", "may not be specified when `value` is not empty")
-    elif found > 1:
+    elif count > 1:
         yield field.invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _field_reference(given: Object, path: Path) -> Errors:
-    return references.field_of_pod(given, _REFERENCED_FIELDS, path)
+def _field_reference(reference: Object, path: Path) -> Errors:
+    return references.field_of_pod(reference, _REFERENCED_FIELDS, path)
 
 
-def _resource_reference(given: Object, path: Path) -> Errors:
-    return references.resource_of_container(given, path, needs_container=False)
+def _resource_reference(reference: Object, path: Path) -> Errors:
+    return references.resource_of_container(reference, path, needs_container=False)
 
 
-def _key_reference(given: Object, path: Path) -> Errors:
-    yield from checks.named(given.get("name", ""), subdomain_name, f"{path}.name")
-    if not given.get("key"):
+def _key_reference(reference: Object, path: Path) -> Errors:
+    yield from checks.named(reference.get("name", ""), subdomain_name, f"{path}.name")
+    if not reference.get("key"):
         yield field.required(f"{path}.key")
     else:
-        yield from checks.key(given["key"], f"{path}.key")
+        yield from checks.key(reference["key"], f"{path}.key")
 
 
-def _file_reference(given: Object, path: Path) -> Errors:
-    yield from (field.required(f"{path}.{name}") for name in ("volumeName", "path", "key") if not given.get(name))
-    yield from checks.not_reserved(given.get("path", ""), f"{path}.path")
-    if given.get("key"):
-        yield from checks.env_name(given["key"], f"{path}.key")
+def _file_reference(reference: Object, path: Path) -> Errors:
+    yield from (field.required(f"{path}.{name}") for name in ("volumeName", "path", "key") if not reference.get(name))
+    yield from checks.not_reserved(reference.get("path", ""), f"{path}.path")
+    if reference.get("key"):
+        yield from checks.env_name(reference["key"], f"{path}.key")
 
 
 _SOURCES: Final[dict[str, Callable[[Object, Path], Errors]]] = {
@@ -245,18 +245,18 @@ def _variables(source: Object, path: Path, all_: Path) -> Errors:
     """All keys of a ConfigMap or a Secret. Errors about the choice are those of the whole list (`all_`)."""
     if source.get("prefix"):
         yield from checks.env_name(source["prefix"], f"{path}.prefix")
-    found = 0
+    count = 0
     for kind in ("configMapRef", "secretRef"):
         if source.get(kind) is not None:
-            found += 1
+            count += 1
             name = source[kind].get("name", "")
             if not name:
                 yield field.required(f"{path}.{kind}.name")
             else:
                 yield from checks.named(name, subdomain_name, f"{path}.{kind}.name", prefix=True)
-    if not found:
+    if not count:
         yield field.invalid(all_, "", "must specify one of: `configMapRef` or `secretRef`")
-    elif found > 1:
+    elif count > 1:
         yield field.invalid(all_, "", "may not have more than one field specified at a time")
 
 
@@ -430,11 +430,11 @@ def _probe(kind: str, probe: Object, grace_period: int | None, path: Path) -> Er
         yield field.invalid(f"{path}.terminationGracePeriodSeconds", seconds, rule)
 
 
-def _handler(given: Object, grace_period: int | None, path: Path) -> Errors:
+def _handler(handler: Object, grace_period: int | None, path: Path) -> Errors:
     """What a probe or a hook does: one of several."""
     is_found = False
     for kind, check in _HANDLERS.items():
-        action = given.get(kind)
+        action = handler.get(kind)
         if action is None:
             continue
         if is_found:

@@ -1,8 +1,8 @@
 """The defaults of built-in kinds: the rules in `data/defaults.json` and the defaults that fields declare, as functions.
 
-The rules of a type hold wherever a value of the type is; outer values come first (upstream's generated defaulters). A rule
-fills in `path` if it is unset: with `value`, with what is at `from`, or with what `compute` finds. In a path, `[*]` stands
-for every item of a list, and the other paths of the rule that begin alike mean the same item:
+The rules of a type hold wherever a value of the type is; outer values come first (upstream's generated defaulters). A
+rule fills in `path` if it is unset: with `value`, with the value at `from`, or with the result of `compute`. In a path,
+`[*]` stands for every item of a list, and the other paths of the rule that begin alike mean the same item:
 
     {"path": "spec.ports[*].targetPort", "from": "spec.ports[*].port", "zero": [0, ""]}
 
@@ -36,11 +36,11 @@ _MILLI: Final = -3
 def defaulter(key: str) -> Fill | None:
     """The function that fills in the defaults of a type, such as `core/v1.Pod`; None if it has none."""
     part, _, name = key.rpartition(".")
-    given = facts.types(part)[name]
+    type_facts = facts.types(part)[name]
     if key == _QUANTITIES:
         return _round_up
-    if "fields" not in given:
-        return None if "is" not in given else _of_expression(given["is"], part)
+    if "fields" not in type_facts:
+        return None if "is" not in type_facts else _of_expression(type_facts["is"], part)
     rules = [fill for type_ in _with_embedded(key) for rule in _rules().get(type_, ()) if (fill := _rule(type_, rule))]
     inner: list[tuple[str, Fill]] = []
     for field in facts.fields(key):
@@ -56,9 +56,9 @@ def defaulter(key: str) -> Fill | None:
         for rule in rules:
             rule(value)
         for name, below in inner:
-            found = value.get(name)
-            if found is not None:
-                below(found)
+            item = value.get(name)
+            if item is not None:
+                below(item)
 
     return fill_in
 
@@ -87,16 +87,16 @@ def _each(below: Fill) -> Fill:
 
 @cache
 def _rules() -> dict[str, list[Object]]:
-    found: dict[str, list[Object]] = facts.read("defaults.json")
-    return found
+    rules: dict[str, list[Object]] = facts.read("defaults.json")
+    return rules
 
 
 def _with_embedded(key: str) -> Iterator[str]:
     yield key
     part, _, name = key.rpartition(".")
-    for given in facts.types(part)[name]["fields"]:
-        if isinstance(given, dict) and not given["embed"].endswith("TypeMeta"):
-            yield from _with_embedded(facts.qualified(given["embed"], part))
+    for field_facts in facts.types(part)[name]["fields"]:
+        if isinstance(field_facts, dict) and not field_facts["embed"].endswith("TypeMeta"):
+            yield from _with_embedded(facts.qualified(field_facts["embed"], part))
 
 
 def _round_up(resources: Object) -> None:
@@ -105,10 +105,10 @@ def _round_up(resources: Object) -> None:
         if text and (text[-1] in "nu" or "e-" in text):
             from noxu.go import quantity  # few are so small
 
-            found = quantity.parse(text)
-            if found.exponent < _MILLI:
-                digits = -(-found.digits // 10 ** (_MILLI - found.exponent))
-                resources[name] = str(quantity.Quantity(digits, _MILLI, found.is_int64, found.format))
+            amount = quantity.parse(text)
+            if amount.exponent < _MILLI:
+                digits = -(-amount.digits // 10 ** (_MILLI - amount.exponent))
+                resources[name] = str(quantity.Quantity(digits, _MILLI, amount.is_int64, amount.format))
 
 
 # -- one rule ---------------------------------------------------------------------------------------------------------
@@ -147,9 +147,9 @@ def _rule(key: str, rule: Object) -> Fill | None:
                 is_set = before is not None and before not in zero
             if is_set and not always:
                 continue
-            found = find(scope)
-            if found is not None:
-                _parent(scope, prefix)[name] = found
+            default = find(scope)
+            if default is not None:
+                _parent(scope, prefix)[name] = default
             elif always and "value" in rule and before is not None:
                 del _parent(scope, prefix)[name]
 
@@ -162,9 +162,9 @@ def _of_field(name: str, is_pointer: bool, find: Callable[[Scope], Json]) -> Fil
     def fill_in(value: Object) -> None:
         before = value.get(name)
         if before is None or not (is_pointer or before):
-            found = find({"": value})
-            if found is not None:
-                value[name] = found
+            default = find({"": value})
+            if default is not None:
+                value[name] = default
 
     return fill_in
 
@@ -185,10 +185,12 @@ def _is_pointer(key: str, path: str) -> bool:
     """Whether Go holds the field at a path in a pointer, so that an empty value counts as set."""
     expression, part, write = key, "", ""
     for step in path.replace("[*]", "").split("."):
-        known = next((field for field in facts.fields(facts.qualified(expression, part)) if field.name == step), None)
-        if known is None:
+        declared = next(
+            (field for field in facts.fields(facts.qualified(expression, part)) if field.name == step), None
+        )
+        if declared is None:
             return False
-        expression, part, write = known.expression, known.part, known.write
+        expression, part, write = declared.expression, declared.part, declared.write
         if isinstance(expression, list):
             expression = expression[0]
         if not isinstance(expression, str):
@@ -219,7 +221,7 @@ def at(scope: Scope, path: str) -> Json:
 
 def _begin(scope: Scope, path: str) -> tuple[Json, list[str]]:
     """(the item at the longest prefix that the scope knows, the steps from there)."""
-    prefix = max((known for known in scope if path == known or path.startswith(f"{known}." if known else "")), key=len)
+    prefix = max((start for start in scope if path == start or path.startswith(f"{start}." if start else "")), key=len)
     rest = path[len(prefix) :].lstrip(".")
     return scope[prefix], rest.split(".") if rest else []
 
@@ -248,14 +250,14 @@ Condition = Callable[[Scope], bool]
 
 def _conditions(key: str, when: Json) -> list[Condition] | None:
     """The conditions of a rule; None if it never applies."""
-    found = [_condition(key, each) for each in (when if isinstance(when, list) else [when])]
-    return None if None in found else [condition for condition in found if condition is not None]
+    conditions = [_condition(key, part) for part in (when if isinstance(when, list) else [when])]
+    return None if None in conditions else [condition for condition in conditions if condition is not None]
 
 
 def _condition(key: str, when: Object) -> Condition | None:
     if "any" in when:
-        choices = [_conditions(key, each) for each in when["any"]]
-        return lambda scope: any(all(one(scope) for one in all_) for all_ in choices if all_ is not None)
+        choices = [_conditions(key, part) for part in when["any"]]
+        return lambda scope: any(all(condition(scope) for condition in all_) for all_ in choices if all_ is not None)
     if "in" in when:
         return lambda scope: at(scope, when["path"]) in when["in"]
     if "below" in when:
@@ -288,13 +290,13 @@ def pull_policy(image: str) -> str:
 
 
 def _merge_missing(rule: Object) -> Callable[[Scope], Json]:
-    """What is missing comes from the first source that has it."""
+    """Missing members come from the first source that has them."""
 
     def find(scope: Scope) -> Json:
-        found: Object = {}
+        merged: Object = {}
         for path in reversed(rule["sources"]):
-            found |= at(scope, path) or {}
-        return found
+            merged |= at(scope, path) or {}
+        return merged
 
     return find
 

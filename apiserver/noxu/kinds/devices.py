@@ -1,7 +1,7 @@
 """resource.k8s.io/v1: DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceTaintRule.
 
-The main rules of k8s.io/kubernetes pkg/apis/resource/validation: names, numbers, what is required and what is immutable.
-Expressions in CEL are not compiled; counters, capacities and attributes of devices are not checked.
+The rules are the main ones of k8s.io/kubernetes pkg/apis/resource/validation: names, numbers, required and immutable
+fields. CEL expressions are not compiled; counters, capacities and attributes of devices are not checked.
 """
 
 from __future__ import annotations
@@ -118,24 +118,24 @@ def _claim(devices: Object, path: Path) -> Errors:
         names |= {f"{request.get('name', '')}/{sub.get('name', '')}" for sub in request.get("firstAvailable") or ()}
 
     def references(holder: Object, path: Path) -> Errors:
-        given: list[str] = holder.get("requests") or []
-        if len(given) > _MAX_ITEMS:
-            yield field.too_many(f"{path}.requests", len(given), _MAX_ITEMS)
-        again = repeats(given)
-        for n, name in enumerate(given):
+        named: list[str] = holder.get("requests") or []
+        if len(named) > _MAX_ITEMS:
+            yield field.too_many(f"{path}.requests", len(named), _MAX_ITEMS)
+        again = repeats(named)
+        for n, name in enumerate(named):
             if name not in names:
                 yield field.invalid(f"{path}.requests[{n}]", name, _NOT_A_REQUEST)
             if n in again:
                 yield field.duplicate(f"{path}.requests[{n}]", name)
 
-    def constraint(given: Object, path: Path) -> Errors:
-        yield from references(given, path)
-        if given.get("matchAttribute") is None and given.get("distinctAttribute") is None:
+    def constraint(item: Object, path: Path) -> Errors:
+        yield from references(item, path)
+        if item.get("matchAttribute") is None and item.get("distinctAttribute") is None:
             yield field.required(f"{path}.matchAttribute")
 
-    def configuration(given: Object, path: Path) -> Errors:
-        yield from references(given, path)
-        yield from _configuration(given, path)
+    def configuration(item: Object, path: Path) -> Errors:
+        yield from references(item, path)
+        yield from _configuration(item, path)
 
     yield from _limited(requests, _MAX_ITEMS, f"{path}.requests", _request, "name")
     yield from _limited(devices.get("constraints") or [], _MAX_ITEMS, f"{path}.constraints", constraint)
@@ -180,11 +180,13 @@ def _claim_status(status: Object, before: Object, metadata: Object) -> Errors:
     yield from _limited(reserved, _MAX_RESERVED, path, _consumer, "uid")
     if reserved and status.get("allocation") is None:
         yield field.forbidden(path, "may not be specified when `allocated` is not set")
-    elif metadata.get("deletionTimestamp") and any(one not in (before.get("reservedFor") or []) for one in reserved):
+    elif metadata.get("deletionTimestamp") and any(
+        consumer not in (before.get("reservedFor") or []) for consumer in reserved
+    ):
         rule = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         yield field.forbidden(path, rule)
     allocations = status.get("allocation"), before.get("allocation")
-    if all(each is not None for each in allocations) and not equal(*allocations):
+    if all(allocation is not None for allocation in allocations) and not equal(*allocations):
         shown = checks.struct_json("resource/v1.AllocationResult", allocations[0])
         yield field.invalid("status.allocation", shown, checks.IMMUTABLE)
 

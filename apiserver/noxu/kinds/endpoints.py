@@ -39,9 +39,11 @@ def _port(port: Object, path: Path) -> Errors:
 
 
 def _validate_endpoints(new: Object, old: Object | None, context: Context) -> list[FieldError]:  # noqa: ARG001
-    known = {address["ip"] for _, _, address in _addresses(old or {})}
+    stored_ips = {address["ip"] for _, _, address in _addresses(old or {})}
     return [
-        error for n, subset in enumerate(new.get("subsets") or ()) for error in _subset(subset, f"subsets[{n}]", known)
+        error
+        for n, subset in enumerate(new.get("subsets") or ())
+        for error in _subset(subset, f"subsets[{n}]", stored_ips)
     ]
 
 
@@ -54,11 +56,11 @@ def _addresses(endpoints: Object) -> list[tuple[str, int, Object]]:
     ]
 
 
-def _subset(subset: Object, path: Path, known: set[str]) -> Errors:
+def _subset(subset: Object, path: Path, stored_ips: set[str]) -> Errors:
     if not subset.get("addresses") and not subset.get("notReadyAddresses"):
         yield field.required(path, "must specify `addresses` or `notReadyAddresses`")
     for kind, n, address in _addresses({"subsets": [subset]}):
-        yield from _address(address, f"{path}.{kind}[{n}]", known)
+        yield from _address(address, f"{path}.{kind}[{n}]", stored_ips)
     ports = subset.get("ports") or []
     for n, port in enumerate(ports):
         where, name = f"{path}.ports[{n}]", port.get("name", "")
@@ -70,9 +72,9 @@ def _subset(subset: Object, path: Path, known: set[str]) -> Errors:
         yield from _port(port, where)
 
 
-def _address(address: Object, path: Path, known: set[str]) -> Errors:
+def _address(address: Object, path: Path, stored_ips: set[str]) -> Errors:
     ip = address.get("ip", "")
-    yield from checks.address(ip, f"{path}.ip", known)
+    yield from checks.address(ip, f"{path}.ip", stored_ips)
     if address.get("hostname"):
         yield from checks.label(address["hostname"], f"{path}.hostname")
     if address.get("nodeName") is not None:
@@ -90,26 +92,28 @@ def _validate_slice(new: Object, old: Object | None, context: Context) -> list[F
         errors.append(field.required("addressType"))
     elif kind not in _ADDRESS_TYPES:
         errors.append(field.not_supported("addressType", as_json(kind), _ADDRESS_TYPES))
-    known = {text for endpoint in (old or {}).get("endpoints") or () for text in endpoint.get("addresses") or ()}
-    errors += _endpoints(new.get("endpoints") or [], kind, known)
+    stored_addresses = {
+        text for endpoint in (old or {}).get("endpoints") or () for text in endpoint.get("addresses") or ()
+    }
+    errors += _endpoints(new.get("endpoints") or [], kind, stored_addresses)
     errors += _slice_ports(new.get("ports") or [])
     if old is not None:
         errors += checks.immutable(kind, old.get("addressType", ""), "addressType")
     return errors
 
 
-def _endpoints(endpoints: list[Object], kind: str, known: set[str]) -> Errors:
+def _endpoints(endpoints: list[Object], kind: str, stored_addresses: set[str]) -> Errors:
     if len(endpoints) > _MAX_ENDPOINTS:
         yield field.too_many("endpoints", len(endpoints), _MAX_ENDPOINTS)
         return
     for n, endpoint in enumerate(endpoints):
-        path, given = f"endpoints[{n}]", endpoint.get("addresses") or []
-        if not given:
+        path, texts = f"endpoints[{n}]", endpoint.get("addresses") or []
+        if not texts:
             yield field.required(f"{path}.addresses", "must contain at least 1 address")
-        elif len(given) > _MAX_ADDRESSES:
-            yield field.too_many(f"{path}.addresses", len(given), _MAX_ADDRESSES)
-        for m, text in enumerate(given):
-            yield from _slice_address(text, kind, f"{path}.addresses[{m}]", known)
+        elif len(texts) > _MAX_ADDRESSES:
+            yield field.too_many(f"{path}.addresses", len(texts), _MAX_ADDRESSES)
+        for m, text in enumerate(texts):
+            yield from _slice_address(text, kind, f"{path}.addresses[{m}]", stored_addresses)
         if endpoint.get("nodeName") is not None:
             yield from checks.named(endpoint["nodeName"], subdomain_name, f"{path}.nodeName")
         topology = endpoint.get("deprecatedTopology") or {}
@@ -121,11 +125,11 @@ def _endpoints(endpoints: list[Object], kind: str, known: set[str]) -> Errors:
         yield from _hints(endpoint.get("hints") or {}, f"{path}.hints")
 
 
-def _slice_address(text: str, kind: str, path: Path, known: set[str]) -> Errors:
+def _slice_address(text: str, kind: str, path: Path, stored_addresses: set[str]) -> Errors:
     if kind == "FQDN":
         yield from _domain_name(text, path)
     elif kind in ("IPv4", "IPv6"):
-        wrong = list(checks.address(text, path, known))
+        wrong = list(checks.address(text, path, stored_addresses))
         is_of_family = is_ipv4 if kind == "IPv4" else is_ipv6
         if not wrong and not is_of_family(text, sloppy=True):
             wrong = [field.invalid(path, text, f"must be an {kind} address")]

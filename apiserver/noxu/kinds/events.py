@@ -120,8 +120,8 @@ def _strict_errors(event: Object) -> list[FieldError]:
     kind = event.get("type", "")
     if kind not in ("Normal", "Warning"):
         errors.append(field.invalid("type", "", f"has invalid value: {kind}"))
-    given = (name for name in ("firstTimestamp", "lastTimestamp", "count", "source") if event.get(name))
-    return errors + [field.invalid(name, "", "needs to be unset") for name in given]
+    present = (name for name in ("firstTimestamp", "lastTimestamp", "count", "source") if event.get(name))
+    return errors + [field.invalid(name, "", "needs to be unset") for name in present]
 
 
 def _change_errors(new: Object, old: Object) -> list[FieldError]:
@@ -144,7 +144,7 @@ def _shown(name: str, value: Json) -> Json:
         return value or 0
     else:
         return value if value or name.endswith(("Time", "Timestamp")) else ""
-    return None if value is None else as_json({shown: value.get(given, "") for given, shown in names.items()})
+    return None if value is None else as_json({shown: value.get(json_name, "") for json_name, shown in names.items()})
 
 
 _REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")

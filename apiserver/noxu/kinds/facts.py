@@ -7,9 +7,9 @@ has the types of `core/v1`, one a line:
     "Volume":        {"fields": [["name", "string", 1, "always"], {"embed": "VolumeSource", "go": "VolumeSource", "number": 2}]}
     "Protocol":      {"is": "string", "enum": ["TCP", "UDP", "SCTP"]}
 
-A field has a name, a type, the number of protobuf, when it is written (`Write`), and what else is known. A type is a
-scalar, the name of a type of the same file, that of another one (`meta/v1.Time`), `[T]` for a list or `{"string": T}` for
-a map. Embedded structs are inlined; TypeMeta, which has no number, is not in protobuf.
+A field has a name, a type, its number in protobuf, the rule by which it is written (`Write`), and further facts. A type
+is a scalar, the name of a type of the same file, that of another file (`meta/v1.Time`), `[T]` for a list or `{"string":
+T}` for a map. Embedded structs are inlined; TypeMeta, which has no number, is not in protobuf.
 
 A file is read when a field of one of its structs is needed: nothing is read at start-up but `kinds.json`.
 """
@@ -86,8 +86,8 @@ def read(name: str) -> Any:
 @cache
 def types(part: str) -> dict[str, Object]:
     """The types of a part, such as `core/v1`, as they are in its file."""
-    found: dict[str, Object] = read(f"types/{part.replace('/', '.')}.json")
-    return found
+    type_facts: dict[str, Object] = read(f"types/{part.replace('/', '.')}.json")
+    return type_facts
 
 
 def struct(key: str) -> Struct:
@@ -96,15 +96,15 @@ def struct(key: str) -> Struct:
     A struct is compared by identity: threads that ask for it at the same time get the same table (dict.setdefault is
     atomic).
     """
-    found = _STRUCTS.get(key)
-    if found is not None:
-        return found
+    cached = _STRUCTS.get(key)
+    if cached is not None:
+        return cached
     part, _, name = key.rpartition(".")
-    found = _STRUCTS.setdefault(
+    cached = _STRUCTS.setdefault(
         key, Struct(name, package=part.rpartition("/")[2], load=lambda table: _load(table, part))
     )
-    _PARTS[found] = part
-    return found
+    _PARTS[cached] = part
+    return cached
 
 
 _STRUCTS: Final[dict[str, Struct]] = {**_METADATA}
@@ -123,17 +123,19 @@ def _load(table: Struct, part: str) -> None:
 
 def _fields(facts: Object, part: str, inline: str = "", within: tuple[int, ...] = ()) -> Iterator[Field]:
     """The fields of a struct and of those that it embeds; `inline` and `within` are the names and numbers of these."""
-    for given in facts["fields"]:
-        if isinstance(given, dict):
-            inner, _, name = qualified(given["embed"], part).rpartition(".")
-            path = f"{inline}.{given['go']}" if inline else given["go"]
-            numbers = (*within, given["number"]) if given.get("number") else within
+    for declared in facts["fields"]:
+        if isinstance(declared, dict):
+            inner, _, name = qualified(declared["embed"], part).rpartition(".")
+            path = f"{inline}.{declared['go']}" if inline else declared["go"]
+            numbers = (*within, declared["number"]) if declared.get("number") else within
             if name == "TypeMeta":
                 yield from (Field(field, STRING, inline="TypeMeta") for field in ("kind", "apiVersion"))
             else:
                 yield from _fields(types(inner)[name], inner, path, numbers)
             continue
-        name, expression, number, write, extra = (*given, *("", {})[len(given) - 5 :]) if len(given) < 5 else given
+        name, expression, number, write, extra = (
+            (*declared, *("", {})[len(declared) - 5 :]) if len(declared) < 5 else declared
+        )
         yield Field(
             name,
             _type(expression, part),
@@ -149,7 +151,7 @@ def _fields(facts: Object, part: str, inline: str = "", within: tuple[int, ...] 
 
 
 class FieldFacts(NamedTuple):
-    """A field as the data has it; `part` is where the names in its type are looked up."""
+    """A field as the data has it; the names in its type are looked up in `part`."""
 
     name: str
     expression: Json
@@ -161,16 +163,16 @@ class FieldFacts(NamedTuple):
 @cache
 def fields(key: str) -> tuple[FieldFacts, ...]:
     """The fields of a struct such as `core/v1.Pod`, with those that it embeds; without TypeMeta."""
-    found: list[FieldFacts] = []
+    collected: list[FieldFacts] = []
     part, _, name = key.rpartition(".")
-    for given in types(part)[name]["fields"]:
-        if isinstance(given, dict):
-            if not given["embed"].endswith("TypeMeta"):
-                found += fields(qualified(given["embed"], part))
+    for declared in types(part)[name]["fields"]:
+        if isinstance(declared, dict):
+            if not declared["embed"].endswith("TypeMeta"):
+                collected += fields(qualified(declared["embed"], part))
         else:
-            name, expression, _, write, extra = (*given, "", {})[:5] if len(given) == 3 else (*given, {})[:5]
-            found.append(FieldFacts(name, expression, write, extra, part))
-    return tuple(found)
+            name, expression, _, write, extra = (*declared, "", {})[:5] if len(declared) == 3 else (*declared, {})[:5]
+            collected.append(FieldFacts(name, expression, write, extra, part))
+    return tuple(collected)
 
 
 def enum(name: str, part: str) -> list[str]:
@@ -183,15 +185,15 @@ def enum(name: str, part: str) -> list[str]:
     inner, _, bare = qualified(name, part).rpartition(".")
     if inner == "meta/v1":
         return []
-    found: list[str] = types(inner).get(bare, {}).get("enum", [])
-    return found
+    values: list[str] = types(inner).get(bare, {}).get("enum", [])
+    return values
 
 
 def unions(key: str) -> list[Object]:
     """The unions in a struct: `fields` with their value of the `discriminator`, if there is one."""
     part, _, name = key.rpartition(".")
-    found: list[Object] = types(part)[name].get("unions", [])
-    return found
+    declared: list[Object] = types(part)[name].get("unions", [])
+    return declared
 
 
 def qualified(name: str, part: str) -> str:

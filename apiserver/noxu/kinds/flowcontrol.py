@@ -1,6 +1,6 @@
 """flowcontrol.apiserver.k8s.io/v1: FlowSchema, PriorityLevelConfiguration.
 
-The rules are those of k8s.io/kubernetes pkg/apis/flowcontrol/validation. Requests are not queued by them.
+The rules are those of k8s.io/kubernetes pkg/apis/flowcontrol/validation. They do not queue requests.
 """
 
 from __future__ import annotations
@@ -82,27 +82,27 @@ def _subject(subject: Object, path: Path) -> Errors:
         yield field.not_supported(f"{path}.kind", as_json(kind), sorted(_SUBJECTS))
         return
     name = _SUBJECTS[kind]
-    found = subject.get(name)
-    if found is None:
+    named = subject.get(name)
+    if named is None:
         yield field.required(f"{path}.{name}", f"{name} is required when subject kind is '{kind}'")
     else:
-        yield from _named_subject(found, kind, f"{path}.{name}")
-    for other in ("ServiceAccount", "User", "Group"):
-        key = _SUBJECTS[other]
-        if other != kind and subject.get(key) is not None:
-            yield field.forbidden(f"{path}.{key}", f"{key} is forbidden when subject kind is not '{other}'")
+        yield from _named_subject(named, kind, f"{path}.{name}")
+    for other_kind in ("ServiceAccount", "User", "Group"):
+        key = _SUBJECTS[other_kind]
+        if other_kind != kind and subject.get(key) is not None:
+            yield field.forbidden(f"{path}.{key}", f"{key} is forbidden when subject kind is not '{other_kind}'")
 
 
-def _named_subject(given: Object, kind: str, path: Path) -> Errors:
-    name = given.get("name", "")
+def _named_subject(subject: Object, kind: str, path: Path) -> Errors:
+    name = subject.get("name", "")
     if not name:
         yield field.required(f"{path}.name")
     if kind != "ServiceAccount":
         return
     if name and name != "*":
         yield from checks.named(name, subdomain_name, f"{path}.name")
-    if given.get("namespace"):
-        yield from checks.named(given["namespace"], label_name, f"{path}.namespace")
+    if subject.get("namespace"):
+        yield from checks.named(subject["namespace"], label_name, f"{path}.namespace")
     else:
         yield field.required(f"{path}.namespace", "must specify namespace for service account")
 
@@ -117,18 +117,18 @@ def _verbs(rule: Object, path: Path) -> Errors:
         yield field.not_supported(f"{path}.verbs", verbs, _VERBS)
 
 
-def _alone(values: list[str], path: Path, what: str) -> Errors:
+def _alone(values: list[str], path: Path, plural: str) -> Errors:
     if "*" in values and len(values) > 1:
-        yield field.invalid(path, values, f"if '*' is present, must not specify other {what}")
+        yield field.invalid(path, values, f"if '*' is present, must not specify other {plural}")
 
 
 def _resource_rule(rule: Object, path: Path) -> Errors:
     yield from _verbs(rule, path)
-    for name, one, others in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
+    for name, singular, plural in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
         values: list[str] = rule.get(name) or []
         if not values:
-            yield field.required(f"{path}.{name}", f"resource rules must supply at least one {one}")
-        yield from _alone(values, f"{path}.{name}", others)
+            yield field.required(f"{path}.{name}", f"resource rules must supply at least one {singular}")
+        yield from _alone(values, f"{path}.{name}", plural)
     namespaces: list[str] = rule.get("namespaces") or []
     where = f"{path}.namespaces"
     if not namespaces and not rule.get("clusterScope"):

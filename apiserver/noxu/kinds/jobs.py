@@ -230,7 +230,7 @@ def _failure_policy(spec: Object, path: Path) -> Errors:
     if len(rules) > _MAX_POLICY_RULES:
         yield field.too_many(f"{path}.rules", len(rules), _MAX_POLICY_RULES)
     pod: Object = (spec.get("template") or {}).get("spec") or {}
-    names = {each.get("name") for kind in ("containers", "initContainers") for each in pod.get(kind) or ()}
+    names = {container.get("name") for kind in ("containers", "initContainers") for container in pod.get(kind) or ()}
     for n, rule in enumerate(rules):
         where, action = f"{path}.rules[{n}]", rule.get("action", "")
         if action == "FailIndex":
@@ -257,14 +257,18 @@ def _conditions(patterns: list[Object], path: Path) -> Errors:
         yield from _valued(pattern.get("status", ""), "core/v1.ConditionStatus", f"{path}[{n}].status")
 
 
-def _exit_codes(given: Object, names: set[Json], path: Path) -> Errors:
-    operator, name, values = given.get("operator", ""), given.get("containerName"), given.get("values") or []
+def _exit_codes(requirement: Object, names: set[Json], path: Path) -> Errors:
+    operator, name, values = (
+        requirement.get("operator", ""),
+        requirement.get("containerName"),
+        requirement.get("values") or [],
+    )
     yield from _valued(operator, "batch/v1.PodFailurePolicyOnExitCodesOperator", f"{path}.operator")
     if name is not None and name not in names:
         rule = "must be one of the container or initContainer names in the pod template"
         yield field.invalid(f"{path}.containerName", name, rule)
     if not values:
-        yield field.invalid(f"{path}.values", given.get("values"), "at least one value is required")
+        yield field.invalid(f"{path}.values", requirement.get("values"), "at least one value is required")
     elif len(values) > _MAX_EXIT_CODES:
         yield field.too_many(f"{path}.values", len(values), _MAX_EXIT_CODES)
     seen: set[int] = set()
@@ -278,15 +282,19 @@ def _exit_codes(given: Object, names: set[Json], path: Path) -> Errors:
         yield field.invalid(f"{path}.values", values, "must be ordered")
 
 
-def _success_policy(given: Object, completions: int, path: Path) -> Errors:
-    rules: list[Object] = given.get("rules") or []
+def _success_policy(policy: Object, completions: int, path: Path) -> Errors:
+    rules: list[Object] = policy.get("rules") or []
     if not rules:
         rule = "at least one rules must be specified when the successPolicy is specified"
         yield field.required(f"{path}.rules", rule)
     if len(rules) > _MAX_POLICY_RULES:
         yield field.too_many(f"{path}.rules", len(rules), _MAX_POLICY_RULES)
-    for n, each in enumerate(rules):
-        where, count, indexes = f"{path}.rules[{n}]", each.get("succeededCount"), each.get("succeededIndexes")
+    for n, policy_rule in enumerate(rules):
+        where, count, indexes = (
+            f"{path}.rules[{n}]",
+            policy_rule.get("succeededCount"),
+            policy_rule.get("succeededIndexes"),
+        )
         if count is None and indexes is None:
             yield field.required(where, "at least one of succeededCount or succeededIndexes must be specified")
         total = 0
@@ -305,8 +313,8 @@ def _success_policy(given: Object, completions: int, path: Path) -> Errors:
                 rule = f"must be less than or equal to {completions} (the number of specified completions)"
                 yield field.invalid(where, count, rule)
             if indexes is not None and count > total:
-                what = "the number of indexes in the specified succeededIndexes field"
-                yield field.invalid(where, count, f"must be less than or equal to {total} ({what})")
+                bound = "the number of indexes in the specified succeededIndexes field"
+                yield field.invalid(where, count, f"must be less than or equal to {total} ({bound})")
 
 
 # -- indexes ----------------------------------------------------------------------------------------------------------
@@ -354,21 +362,24 @@ def _index_error(text: str, completions: int) -> str:
 
 
 def _valid_intervals(text: str, completions: int) -> list[tuple[int, int]]:
-    found = []
+    intervals = []
     for part in text.split(",") if text else ():
         try:
-            found.append(_interval(part, completions))
+            intervals.append(_interval(part, completions))
         except ValueError:
             continue  # the format is reported elsewhere
-    return found
+    return intervals
 
 
 def _overlap(completed: str, failed: str, completions: int) -> int | None:
     """The first index that is in both."""
-    ones, others = _valid_intervals(completed, completions), _valid_intervals(failed, completions)
+    completed_intervals, failed_intervals = (
+        _valid_intervals(completed, completions),
+        _valid_intervals(failed, completions),
+    )
     n = m = 0
-    while n < len(ones) and m < len(others):
-        (first, last), (start, end) = ones[n], others[m]
+    while n < len(completed_intervals) and m < len(failed_intervals):
+        (first, last), (start, end) = completed_intervals[n], failed_intervals[m]
         if first <= end and start <= last:
             return max(first, start)
         if first <= start:
@@ -396,38 +407,38 @@ def _spec_update(spec: Object, old: Object, status: Object) -> Errors:
     elif completions is not None and completions not in (old.get("completions"), spec.get("parallelism")):
         yield field.invalid(path, completions, "can only be modified in tandem with spec.parallelism")
     yield from checks.immutable(spec.get("selector"), old.get("selector"), "spec.selector", _SELECTOR)
-    given, before = spec.get("template") or {}, old.get("template") or {}
+    pod_template, before = spec.get("template") or {}, old.get("template") or {}
     if old.get("suspend") and not status.get("active"):
-        before = _with_directives(before, given)
-    yield from checks.immutable(given, before, "spec.template", "core/v1.PodTemplateSpec")
+        before = _with_directives(before, pod_template)
+    yield from checks.immutable(pod_template, before, "spec.template", "core/v1.PodTemplateSpec")
     for name, struct in _IMMUTABLE:
         yield from checks.immutable(spec.get(name), old.get(name), f"spec.{name}", struct)
 
 
 def _with_directives(old: Object, new: Object) -> Object:
-    """The old template with what may change while a Job is suspended: where its pods go, and what they use."""
+    """The old template with the fields that may change while a Job is suspended: scheduling, resources and metadata."""
     merged: Object = copy(old)
-    spec, given = merged.setdefault("spec", {}), new.get("spec") or {}
+    spec, new_spec = merged.setdefault("spec", {}), new.get("spec") or {}
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        _take(spec, given, name)
-    metadata, given_metadata = merged.setdefault("metadata", {}), new.get("metadata") or {}
+        _take(spec, new_spec, name)
+    metadata, new_metadata = merged.setdefault("metadata", {}), new.get("metadata") or {}
     for name in ("annotations", "labels"):
-        _take(metadata, given_metadata, name)
+        _take(metadata, new_metadata, name)
     affinity: Object = spec.pop("affinity", None) or {}
-    _take(affinity, given.get("affinity") or {}, "nodeAffinity")
-    if affinity or given.get("affinity") is not None:
+    _take(affinity, new_spec.get("affinity") or {}, "nodeAffinity")
+    if affinity or new_spec.get("affinity") is not None:
         spec["affinity"] = affinity
     for kind in ("containers", "initContainers"):
-        for container, changed in zip(spec.get(kind) or (), given.get(kind) or (), strict=False):
+        for container, changed in zip(spec.get(kind) or (), new_spec.get(kind) or (), strict=False):
             _take(container, changed, "resources")
     return merged
 
 
-def _take(value: Object, other: Object, name: str) -> None:
-    if other.get(name) is None:
+def _take(value: Object, source: Object, name: str) -> None:
+    if source.get(name) is None:
         value.pop(name, None)
     else:
-        value[name] = other[name]
+        value[name] = source[name]
 
 
 # -- status -----------------------------------------------------------------------------------------------------------
@@ -435,7 +446,7 @@ def _take(value: Object, other: Object, name: str) -> None:
 
 def _is_true(job: Object, kind: str) -> bool:
     conditions = (job.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == kind and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") == kind and condition.get("status") == "True" for condition in conditions)
 
 
 _CONDITIONS: Final = ("Complete", "Failed", "FailureTarget", "SuccessCriteriaMet")
@@ -443,7 +454,7 @@ _STATUS_COUNTS: Final = ("active", "succeeded", "failed", "ready", "terminating"
 
 
 def _status_update(new: Object, old: Object) -> Errors:
-    """Most rules only hold for what changes, so that other changes of a status that breaks them are possible."""
+    """Most rules hold for changed fields only, so that a status that breaks them can still be changed elsewhere."""
     status, before, spec = new.get("status") or {}, old.get("status") or {}, new.get("spec") or {}
     now = {kind: _is_true(new, kind) for kind in _CONDITIONS}
     was = {kind: _is_true(old, kind) for kind in _CONDITIONS}
@@ -461,10 +472,10 @@ def _status_update(new: Object, old: Object) -> Errors:
         yield field.invalid("status.terminating", status["terminating"], "terminating>0 is invalid for finished job")
     if {"ready", "active"} & changed and (status.get("ready") or 0) > (status.get("active") or 0):
         yield field.invalid("status.ready", status["ready"], "cannot set more ready pods than active")
-    for one, other in (("SuccessCriteriaMet", "Failed"), ("SuccessCriteriaMet", "FailureTarget")):
-        if now[one] and now[other]:
-            shown = "Failed=true" if other == "Failed" else "FailureTarget=true"
-            yield _condition(f"cannot set {one}=True and {shown} conditions")
+    for criterion, failure in (("SuccessCriteriaMet", "Failed"), ("SuccessCriteriaMet", "FailureTarget")):
+        if now[criterion] and now[failure]:
+            shown = "Failed=true" if failure == "Failed" else "FailureTarget=true"
+            yield _condition(f"cannot set {criterion}=True and {shown} conditions")
     if spec.get("successPolicy") is not None and now["Complete"] and not now["SuccessCriteriaMet"]:
         yield _condition("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True")
     yield from _transitions(status, before, spec, now, was)
@@ -478,10 +489,10 @@ def _ended(conditions: dict[str, bool]) -> bool:
     return conditions["Complete"] or conditions["Failed"]
 
 
-def _uncounted(given: Object) -> Errors:
+def _uncounted(pods: Object) -> Errors:
     seen: set[str] = set()
     for kind in ("succeeded", "failed"):
-        for n, uid in enumerate(given.get(kind) or ()):
+        for n, uid in enumerate(pods.get(kind) or ()):
             where = f"status.uncountedTerminatedPods.{kind}[{n}]"
             if not uid:
                 yield field.invalid(where, uid, "must not be empty")
@@ -642,15 +653,15 @@ def _warnings(new: Object, old: Object | None) -> list[str]:
 
 def _cron_job_warnings(new: Object, old: Object | None) -> list[str]:
     spec: Object = new.get("spec") or {}
-    found = name_warnings(new, old)
+    warnings = name_warnings(new, old)
     if template_changed(new, old):
-        found += _spec_warnings((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+        warnings += _spec_warnings((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
     if old is not None and "TZ" in spec.get("schedule", ""):
-        found.append(
+        warnings.append(
             "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
             "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
         )
-    return found
+    return warnings
 
 
 RULES: Final = {

@@ -1,14 +1,15 @@
 """A built-in kind as data: its names and verbs, the structs of its objects, and its few rules.
 
-Upstream has a strategy in Go for every kind; the differences between those of these kinds fit into the fields of `Kind`.
-There is no I/O and no clock. Objects are dicts as `noxu.go.structs` decodes them: types are right, fields that
-Go writes by value are present, empty optional fields are not.
+Upstream has a strategy in Go for every kind; the fields of `Kind` hold their differences. There is no I/O and no clock.
+Objects are dicts as `noxu.go.structs` decodes them: types are right, fields that Go writes by value are present, empty
+optional fields are not.
 
 Rules that write (`default`, `complete`, `prepare`) change objects in place, and ignore the order of keys; `written` sorts
 them in the order of declaration, as Go writes them. Rules that validate leave out what holds for every kind:
 `noxu.api.meta` validates metadata, with the kind's `name_rule`.
 
-CEL expressions in admission's configurations, checked when they are written (pkg/apis/admissionregistration/validation).
+`Checker` checks the CEL expressions of admission configurations when they are written
+(pkg/apis/admissionregistration/validation).
 
 Upstream refuses expressions that do not compile. Here only requests with `fieldValidation=Strict`, as kubectl sends them,
 are refused; others get a warning. (A stored expression that does not compile is an error of its policy in evaluation.)
@@ -89,15 +90,15 @@ class Checker:
         return composition.expression(expression, purpose, authorizer=use.authorizer, stored=use.stored).error
 
     def _composition(self, use: Use) -> Composition:
-        known = self._compositions.get(use.variables)
-        if known is None:
+        composition = self._compositions.get(use.variables)
+        if composition is None:
             before = self._compositions.get(use.variables[:-1]) if use.variables else None
             if before is None:
-                known = cel.Composition(use.variables, params=use.params)
+                composition = cel.Composition(use.variables, params=use.params)
             else:
-                known = before.extended(*use.variables[-1])
-            self._compositions[use.variables] = known
-        return known
+                composition = before.extended(*use.variables[-1])
+            self._compositions[use.variables] = composition
+        return composition
 
 
 class Unevaluable(FieldError):
@@ -123,7 +124,7 @@ Propagation = Literal["Background", "Orphan", "Unsupported"]
 
 
 class Context(NamedTuple):
-    """What the rules of a kind may need besides the objects. `now` is a time as objects show it.
+    """The context that the rules of a kind may need besides the objects. `now` is a time as objects show it.
 
     `user` is the user of the request in the form of authentication/v1's UserInfo.
     """
@@ -156,7 +157,7 @@ class Subresource:
 
 
 class Label(NamedTuple):
-    """A field label: the paths of its value, of which the first one that is set counts, and the value if none is."""
+    """A field label: the paths of its value, of which the first that is set counts, and the value without any of them."""
 
     paths: tuple[str, ...]
     missing: str = ""
@@ -178,7 +179,7 @@ def _no_warnings(new: Object, old: Object | None) -> list[str]:  # noqa: ARG001
 
 
 class Rules(NamedTuple):
-    """What the data cannot say about a kind.
+    """The rules of a kind that its data cannot express.
 
     `default`: fill in defaults besides those of the data; idempotent. `complete` (new, old, context): set fields that the
     server controls, besides those of the data. `validate` (new, old, context) → upstream's field errors, in upstream's
@@ -234,7 +235,7 @@ class Kind:
     lifetime: int = 0
     """Seconds after its last write when an object is deleted; 0: never."""
     propagation: Propagation = "Background"
-    """What a deletion without a propagation policy does with the dependents of an object (DefaultGarbageCollectionPolicy)."""
+    """The propagation policy of a deletion that names none (DefaultGarbageCollectionPolicy)."""
     returns_deleted: bool = False
     """Whether a DELETE that removes the object returns it instead of a Status."""
     metadata_labels: tuple[str, ...] = METADATA_LABELS
@@ -314,10 +315,10 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
 
 def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
     """Undo the changes of fields that an update cannot change."""
-    found = kind.subresource(subresource)
-    if found is not None and found.only and not found.kept:
-        changed = {path: nested_field(new, path) for path in found.only if "[*]" not in path}
-        changed |= _changed_lists(new, old, found.only)
+    declared = kind.subresource(subresource)
+    if declared is not None and declared.only and not declared.kept:
+        changed = {path: nested_field(new, path) for path in declared.only if "[*]" not in path}
+        changed |= _changed_lists(new, old, declared.only)
         version = new["metadata"].get("resourceVersion")
         managed = new["metadata"].get("managedFields")
         new.clear()
@@ -325,7 +326,7 @@ def _restore(kind: Kind, new: Object, old: Object, subresource: str) -> None:
         for path, value in {**changed, "metadata.resourceVersion": version, "metadata.managedFields": managed}.items():
             _put(new, path, value)
         return
-    for path in kind.kept if found is None else found.kept:
+    for path in kind.kept if declared is None else declared.kept:
         _put(new, path, nested_field(old, path))
 
 
@@ -338,38 +339,38 @@ def _changed_lists(new: Object, old: Object, paths: tuple[str, ...]) -> dict[str
     lists: dict[str, Json] = {}
     for path in paths:
         outer, wildcard, inner = path.partition("[*].")
-        given = nested_field(new, outer)
-        if not wildcard or given is None:
+        items = nested_field(new, outer)
+        if not wildcard or items is None:
             continue
         stored = lists.get(outer) or copy(nested_field(old, outer) or [])
         lists[outer] = stored
-        if [item.get("name") for item in given] != [item.get("name") for item in stored]:
-            lists[outer] = given
+        if [item.get("name") for item in items] != [item.get("name") for item in stored]:
+            lists[outer] = items
             continue
-        for item, changed in zip(stored, given, strict=True):
+        for item, changed in zip(stored, items, strict=True):
             _put(item, inner, nested_field(changed, inner))
     return lists
 
 
 def reset_fields(kind: Kind, subresource: str) -> tuple[str, ...]:
     """The fields that apply does not own through a subresource, "" for the object itself."""
-    found = kind.subresource(subresource) or kind
-    return found.kept if found.reset is None else found.reset
+    declared = kind.subresource(subresource) or kind
+    return declared.kept if declared.reset is None else declared.reset
 
 
-def _put(value: Object, path: str, given: Json) -> None:
-    """Set a nested field, or remove it if `given` is None."""
+def _put(value: Object, path: str, content: Json) -> None:
+    """Set a nested field, or remove it if `content` is None."""
     *parents, name = path.split(".")
     for parent in parents:
         if value.get(parent) is None:
-            if given is None:
+            if content is None:
                 return
             value[parent] = {}
         value = value[parent]
-    if given is None:
+    if content is None:
         value.pop(name, None)
     else:
-        value[name] = given
+        value[name] = content
 
 
 def selected(kind: Kind, value: Object) -> dict[str, str]:
@@ -381,11 +382,11 @@ def _label_value(label: Label, value: Object) -> str:
     """`status.podIPs[*].ip` is that of the first item."""
     for path in label.paths:
         outer, wildcard, inner = path.partition("[*].")
-        found = nested_field(value, outer)
+        item = nested_field(value, outer)
         if wildcard:
-            found = nested_field(found[0], inner) if found else None
-        if found:
-            return "true" if found is True else str(found)
+            item = nested_field(item[0], inner) if item else None
+        if item:
+            return "true" if item is True else str(item)
     return label.missing
 
 

@@ -88,13 +88,13 @@ def rule_errors(rule: Object, path: Path) -> Errors:
     return errors + chosen(rule, path, "scope", _SCOPES)
 
 
-def _alone(values: list[str], path: Path, others: str) -> Errors:
+def _alone(values: list[str], path: Path, rest: str) -> Errors:
     """The errors of a list that must not be empty, and in which `*` must be alone."""
     if not values:
         return [field.required(path)]
     if len(values) == 1 or "*" not in values:
         return []
-    return [field.invalid(path, values, f"if '*' is present, must not specify {others}")]
+    return [field.invalid(path, values, f"if '*' is present, must not specify {rest}")]
 
 
 def _resource_errors(resources: list[str], path: Path) -> Errors:
@@ -174,7 +174,7 @@ def condition_errors(
     conditions: list[Object], path: Path, check: CheckExpression, *, params: bool, before: Iterable[str]
 ) -> Errors:
     """The errors in match conditions; `before` are the expressions of the stored object."""
-    known = set(before)
+    stored_expressions = set(before)
     errors = []
     if len(conditions) > _MAX_CONDITIONS:
         errors.append(field.too_many(path, len(conditions), _MAX_CONDITIONS))
@@ -183,7 +183,7 @@ def condition_errors(
         where = field.index(path, n)
         expression, name = trim_space(condition.get("expression", "")), condition.get("name", "")
         if expression:
-            use = Use("bool", params=params, stored=expression in known)
+            use = Use("bool", params=params, stored=expression in stored_expressions)
             errors += expression_errors(field.child(where, "expression"), expression, use, check)
         else:
             errors.append(field.required(field.child(where, "expression")))

@@ -1,16 +1,11 @@
 """The structs that no kind owns: those of meta/v1, its options, discovery documents, and Scale.
 
-meta/v1 besides ObjectMeta: the tables of lists, selectors, conditions and Status.
-
-Every kind begins with the embedded TypeMeta, which protobuf has in the envelope instead.
-
-The options of meta/v1: the body of a DELETE, and the structs of query parameters.
-
-A query is decoded into the same structs (`dryRun=All&fieldManager=me` is CreateOptions).
-
-Discovery documents as tables: meta/v1 and aggregated (apidiscovery.k8s.io/v2).
-
-autoscaling/v1: Scale, the body of every /scale subresource.
+- meta/v1 besides ObjectMeta: lists, selectors, conditions and Status. Every kind begins with the embedded TypeMeta,
+  which protobuf has in the envelope instead.
+- Options of meta/v1: the body of a DELETE, and query parameters, which are decoded into the same structs
+  (`dryRun=All&fieldManager=me` is CreateOptions).
+- Discovery documents: meta/v1 and aggregated (apidiscovery.k8s.io/v2).
+- autoscaling/v1: Scale, the body of every /scale subresource.
 """
 
 from __future__ import annotations

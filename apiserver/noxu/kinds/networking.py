@@ -1,6 +1,6 @@
 """networking.k8s.io/v1: Ingress, IngressClass, NetworkPolicy, IPAddress, ServiceCIDR.
 
-The rules are those of k8s.io/kubernetes pkg/apis/networking/validation. The name of an IPAddress is in `object_names`.
+The rules are those of k8s.io/kubernetes pkg/apis/networking/validation. The name of an IPAddress follows the rule `scheme.ip_name`.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def _validate_ingress(new: Object, old: Object | None, context: Context) -> list
     if old is None:
         annotations = new["metadata"].get("annotations") or {}
         name = (new.get("spec") or {}).get("ingressClassName")
-        given = annotations.get(CLASS_ANNOTATION)
-        if given is not None and name is not None and given != name:
+        annotated = annotations.get(CLASS_ANNOTATION)
+        if annotated is not None and name is not None and annotated != name:
             rule = "must match `ingressClassName` when both are specified"
-            errors.append(field.invalid(f"annotations.{CLASS_ANNOTATION}", given, rule))
+            errors.append(field.invalid(f"annotations.{CLASS_ANNOTATION}", annotated, rule))
     return errors
 
 
@@ -114,8 +114,8 @@ def _rule_value(rule: Object, path: Path) -> Errors:
     yield from checks.each(http.get("paths"), f"{path}.http.paths", _http_path)
 
 
-def _http_path(given: Object, path: Path) -> Errors:
-    kind, text = given.get("pathType"), given.get("path", "")
+def _http_path(http_path: Object, path: Path) -> Errors:
+    kind, text = http_path.get("pathType"), http_path.get("path", "")
     where = f"{path}.path"
     if kind is None:
         yield field.required(f"{path}.pathType", "pathType must be specified")
@@ -131,7 +131,7 @@ def _http_path(given: Object, path: Path) -> Errors:
         for bad in _BAD_ENDS:
             if text.endswith(bad):
                 yield field.invalid(where, text, f"cannot end with '{bad}'")
-    yield from _backend(given.get("backend") or {}, f"{path}.backend")
+    yield from _backend(http_path.get("backend") or {}, f"{path}.backend")
 
 
 def _backend(backend: Object, path: Path) -> Errors:
@@ -176,11 +176,11 @@ def _reference(reference: Object, path: Path, names: tuple[str, ...] = ("kind", 
 
 
 def _load_balancer(new: Object, old: Object) -> Errors:
-    known = [item["ip"] for item in _points(old) if item.get("ip")]
+    stored_ips = [item["ip"] for item in _points(old) if item.get("ip")]
     for n, item in enumerate(_points(new)):
         path, host = f"status.loadBalancer.ingress[{n}]", item.get("hostname", "")
         if item.get("ip"):
-            yield from checks.address(item["ip"], f"{path}.ip", known)
+            yield from checks.address(item["ip"], f"{path}.ip", stored_ips)
         if host:
             yield from (field.invalid(f"{path}.hostname", host, text) for text in dns1123_subdomain(host))
             if _is_address(host):
@@ -188,8 +188,8 @@ def _load_balancer(new: Object, old: Object) -> Errors:
 
 
 def _points(ingress: Object) -> list[Object]:
-    found: list[Object] = ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    return found
+    points: list[Object] = ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return points
 
 
 def _warn_ingress(new: Object, old: Object | None) -> list[str]:
@@ -231,10 +231,10 @@ def domain_prefixed_path(text: str, path: Path) -> Errors:
         yield field.invalid(path, rest, _NOT_A_PATH)
 
 
-def _parameters(given: Object, path: Path) -> Errors:
-    yield from _reference(given, path)
-    scope: str | None = given.get("scope")
-    namespace: str | None = given.get("namespace")
+def _parameters(reference: Object, path: Path) -> Errors:
+    yield from _reference(reference, path)
+    scope: str | None = reference.get("scope")
+    namespace: str | None = reference.get("namespace")
     if scope is None:
         yield field.required(f"{path}.scope")
     elif scope not in _SCOPES:
@@ -257,7 +257,7 @@ def _validate_network_policy(new: Object, old: Object | None, context: Context) 
 
 def _network_policy(spec: Object, before: Object) -> Errors:
     any_value = bool(label_selector_errors(before.get("podSelector") or {}, ""))
-    known = {
+    stored_cidrs = {
         text
         for _, peer in _peers(before)
         if (block := peer.get("ipBlock")) is not None
@@ -269,7 +269,7 @@ def _network_policy(spec: Object, before: Object) -> Errors:
             path = f"spec.{direction}[{n}]"
             yield from checks.each(rule.get("ports"), f"{path}.ports", _policy_port)
             for m, peer in enumerate(rule.get(peers) or ()):
-                yield from _peer(peer, f"{path}.{peers}[{m}]", known, any_value=any_value)
+                yield from _peer(peer, f"{path}.{peers}[{m}]", stored_cidrs, any_value=any_value)
     types = spec.get("policyTypes") or []
     if len(types) > len(_POLICY_TYPES):
         yield field.invalid("spec.policyTypes", types, "may not specify more than two policyTypes")
@@ -285,8 +285,8 @@ def _peers(spec: Object) -> Iterator[tuple[str, Object]]:
             yield from ((direction, peer) for peer in rule.get(peers) or ())
 
 
-def _policy_port(given: Object, path: Path) -> Errors:
-    protocol, port, end = given.get("protocol"), given.get("port"), given.get("endPort")
+def _policy_port(policy_port: Object, path: Path) -> Errors:
+    protocol, port, end = policy_port.get("protocol"), policy_port.get("port"), policy_port.get("endPort")
     if protocol is not None and protocol not in _PROTOCOLS:
         yield field.not_supported(f"{path}.protocol", as_json(protocol), _PROTOCOLS)
     if port is None:
@@ -304,32 +304,32 @@ def _policy_port(given: Object, path: Path) -> Errors:
         yield from checks.port(port, f"{path}.port")
 
 
-def _peer(peer: Object, path: Path, known: set[str], *, any_value: bool) -> Errors:
+def _peer(peer: Object, path: Path, stored_cidrs: set[str], *, any_value: bool) -> Errors:
     selectors = [name for name in ("podSelector", "namespaceSelector") if peer.get(name) is not None]
     for name in selectors:
         yield from label_selector_errors(peer[name], f"{path}.{name}", any_value=any_value)
     block = peer.get("ipBlock")
     if block is not None:
-        yield from _ip_block(block, f"{path}.ipBlock", known)
+        yield from _ip_block(block, f"{path}.ipBlock", stored_cidrs)
         if selectors:
             yield field.forbidden(path, "may not specify both ipBlock and another peer")
     elif not selectors:
         yield field.required(path, "must specify a peer")
 
 
-def _ip_block(block: Object, path: Path, known: set[str]) -> Errors:
-    """`known` are the networks of the stored object, which may remain."""
+def _ip_block(block: Object, path: Path, stored_cidrs: set[str]) -> Errors:
+    """`stored_cidrs` are the networks of the stored object, which may remain."""
     cidr = block.get("cidr", "")
     if not cidr:
         yield field.required(f"{path}.cidr")
         return
-    yield from addresses.network(cidr, f"{path}.cidr", known=known)
+    yield from addresses.network(cidr, f"{path}.cidr", stored=stored_cidrs)
     outer = addresses.parsed_network(cidr)
     if outer is None:
         return
     for n, text in enumerate(block.get("except") or ()):
         where = f"{path}.except[{n}]"
-        yield from addresses.network(text, where, known=known)
+        yield from addresses.network(text, where, stored=stored_cidrs)
         inner = addresses.parsed_network(text)
         if inner is not None and not (outer.contains(inner.addr) and outer.length < inner.length):
             yield field.invalid(where, text, "must be a strict subset of `cidr`")

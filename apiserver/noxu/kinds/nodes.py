@@ -1,11 +1,7 @@
-"""Node, RuntimeClass and Lease.
+"""core/v1: Node; node.k8s.io/v1: RuntimeClass; coordination.k8s.io/v1: Lease, with which controllers elect a leader.
 
-core/v1: Node; node.k8s.io/v1: RuntimeClass.
-
-The rules are those of k8s.io/kubernetes: ValidateNode and ValidateNodeUpdate in pkg/apis/core/validation, and
-pkg/apis/node/validation.
-
-coordination.k8s.io/v1: Lease, with which controllers elect a leader (pkg/apis/coordination/validation).
+The rules are those of k8s.io/kubernetes: ValidateNode and ValidateNodeUpdate in pkg/apis/core/validation,
+pkg/apis/node/validation and pkg/apis/coordination/validation.
 """
 
 from __future__ import annotations
@@ -80,11 +76,11 @@ def _pod_cidrs(cidrs: list[str]) -> Errors:
 
 def _update(new: Object, old: Object) -> Errors:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    given: list[Object] = (new.get("status") or {}).get("addresses") or []
-    for n in sorted(repeats(f"{each.get('type', '')}/{each.get('address', '')}" for each in given)):
-        yield field.duplicate(f"status.addresses[{n}]", checks.struct_json("core/v1.NodeAddress", given[n]))
-    known = before.get("podCIDRs") or []
-    if known and known != (spec.get("podCIDRs") or []):
+    node_addresses: list[Object] = (new.get("status") or {}).get("addresses") or []
+    for n in sorted(repeats(f"{address.get('type', '')}/{address.get('address', '')}" for address in node_addresses)):
+        yield field.duplicate(f"status.addresses[{n}]", checks.struct_json("core/v1.NodeAddress", node_addresses[n]))
+    stored_cidrs = before.get("podCIDRs") or []
+    if stored_cidrs and stored_cidrs != (spec.get("podCIDRs") or []):
         yield field.forbidden("spec.podCIDRs", _POD_CIDRS)
     if before.get("providerID") and before["providerID"] != spec.get("providerID"):
         yield field.invalid("spec.providerID", None, "field cannot be modified once set")

@@ -35,30 +35,30 @@ def _no_backsteps(text: str, path: Path) -> Errors:
         yield field.invalid(path, text, "must not contain '..'")
 
 
-def _host_path(given: Object, path: Path) -> Errors:
-    if not given.get("path"):
+def _host_path(source: Object, path: Path) -> Errors:
+    if not source.get("path"):
         yield field.required(f"{path}.path")
         return
-    yield from _no_backsteps(given["path"], f"{path}.path")
-    yield from checks.choice(given.get("type"), "core/v1.HostPathType", f"{path}.type")
+    yield from _no_backsteps(source["path"], f"{path}.path")
+    yield from checks.choice(source.get("type"), "core/v1.HostPathType", f"{path}.type")
 
 
-def _nfs(given: Object, path: Path) -> Errors:
-    yield from _required("server", "path")(given, path)
-    if not given.get("path", "").startswith("/"):
-        yield field.invalid(f"{path}.path", given.get("path", ""), "must be an absolute path")
+def _nfs(source: Object, path: Path) -> Errors:
+    yield from _required("server", "path")(source, path)
+    if not source.get("path", "").startswith("/"):
+        yield field.invalid(f"{path}.path", source.get("path", ""), "must be an absolute path")
 
 
-def _local(given: Object, path: Path) -> Errors:
-    if not given.get("path"):
+def _local(source: Object, path: Path) -> Errors:
+    if not source.get("path"):
         yield field.required(f"{path}.path")
     else:
-        yield from _no_backsteps(given["path"], f"{path}.path")
+        yield from _no_backsteps(source["path"], f"{path}.path")
 
 
-def _csi(given: Object, path: Path) -> Errors:
-    yield from checks.csi_driver_name(given.get("driver", ""), f"{path}.driver")
-    if not given.get("volumeHandle"):
+def _csi(source: Object, path: Path) -> Errors:
+    yield from checks.csi_driver_name(source.get("driver", ""), f"{path}.driver")
+    if not source.get("volumeHandle"):
         yield field.required(f"{path}.volumeHandle")
     for name in (
         "controllerPublishSecretRef",
@@ -66,7 +66,7 @@ def _csi(given: Object, path: Path) -> Errors:
         "nodePublishSecretRef",
         "nodeExpandSecretRef",
     ):
-        secret = given.get(name)
+        secret = source.get(name)
         if secret is not None:
             yield from _required("name", "namespace")(secret, f"{path}.{name}")
 
@@ -74,8 +74,8 @@ def _csi(given: Object, path: Path) -> Errors:
 def _required(*names: str) -> Callable[[Object, Path], Errors]:
     """The check of a source that only has required fields."""
 
-    def check(given: Object, path: Path) -> Errors:
-        return (field.required(f"{path}.{name}") for name in names if not given.get(name))
+    def check(source: Object, path: Path) -> Errors:
+        return (field.required(f"{path}.{name}") for name in names if not source.get(name))
 
     return check
 
@@ -155,15 +155,15 @@ def volume_spec(spec: Object, path: Path) -> Errors:
 
 
 def _source(spec: Object, path: Path) -> Errors:
-    given = [name for name in _SOURCES if spec.get(name) is not None]
-    if not given:
+    present = [name for name in _SOURCES if spec.get(name) is not None]
+    if not present:
         yield field.required(path, "must specify a volume type")
         return
-    first, *others = given
+    first, *rest = present
     yield from _SOURCES[first](spec[first], f"{path}.{_PRINTED_AS.get(first, first)}")
     if first == "local" and not (spec.get("nodeAffinity") or {}).get("required"):
         yield field.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
-    yield from (field.forbidden(f"{path}.{name}", _BOTH_TYPES) for name in others)
+    yield from (field.forbidden(f"{path}.{name}", _BOTH_TYPES) for name in rest)
 
 
 def _node_affinity(affinity: Object, path: Path) -> Errors:
@@ -187,11 +187,11 @@ def _volume_update(new: Object, old: Object) -> Errors:
 
 def _sources(spec: Object, old: Object) -> Json:
     """The sources; a secret for the expansion may be added to CSI."""
-    given = {name: spec[name] for name in _SOURCES if spec.get(name) is not None}
+    sources = {name: spec[name] for name in _SOURCES if spec.get(name) is not None}
     before = old.get("csi")
-    if before is not None and before.get("controllerExpandSecretRef") is None and "csi" in given:
-        given["csi"] = {name: item for name, item in given["csi"].items() if name != "controllerExpandSecretRef"}
-    return given
+    if before is not None and before.get("controllerExpandSecretRef") is None and "csi" in sources:
+        sources["csi"] = {name: item for name, item in sources["csi"].items() if name != "controllerExpandSecretRef"}
+    return sources
 
 
 def _complete_volume(new: Object, old: Object | None, context: Context) -> None:
@@ -240,21 +240,30 @@ def _claim_update(new: Object, old: Object) -> Errors:
     yield from checks.immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
     attributes, attributes_before = ((value.get("spec") or {}).get("volumeAttributesClassName") for value in (new, old))
     if attributes_before is not None and not attributes:
-        what = "nil" if attributes is None else "an empty string"
-        yield field.forbidden("spec.volumeAttributesClassName", f"update from non-nil value to {what} is forbidden")
+        new_value = "nil" if attributes is None else "an empty string"
+        yield field.forbidden(
+            "spec.volumeAttributesClassName", f"update from non-nil value to {new_value} is forbidden"
+        )
 
 
 def _class_update(new: Object, old: Object, spec: Object, before: Object) -> Errors:
-    """A claim without a class can get one: that of the old annotation, if it has it."""
-    given, given_before = ((value["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION) for value in (new, old))
+    """A claim without a class can get one; with the old annotation, only the class that it names."""
+    annotation, annotation_before = (
+        (value["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION) for value in (new, old)
+    )
     name, name_before = spec.get("storageClassName"), before.get("storageClassName")
-    if given_before is not None and name_before is None and name == given_before and given in (None, given_before):
+    if (
+        annotation_before is not None
+        and name_before is None
+        and name == annotation_before
+        and annotation in (None, annotation_before)
+    ):
         spec.pop("storageClassName", None)
         return
-    if given != given_before:
+    if annotation != annotation_before:
         path = f"metadata.annotations[{_CLASS_ANNOTATION}]"
-        yield field.invalid(path, given or "", checks.IMMUTABLE)
-    if name is not None and name_before is None and given_before in (None, name):
+        yield field.invalid(path, annotation or "", checks.IMMUTABLE)
+    if name is not None and name_before is None and annotation_before in (None, name):
         spec.pop("storageClassName", None)
 
 
@@ -290,9 +299,9 @@ def _claim_status(status: Object) -> Errors:
 
 
 def _not_negative(text: str, path: Path) -> Errors:
-    found = quantity.parse(text)
-    if found.digits < 0:
-        yield field.invalid(path, quantity.as_int64(found) or text, "must be a valid resource quantity")
+    amount = quantity.parse(text)
+    if amount.digits < 0:
+        yield field.invalid(path, quantity.as_int64(amount) or text, "must be a valid resource quantity")
 
 
 def _claim_resource(name: str, path: Path) -> Errors:

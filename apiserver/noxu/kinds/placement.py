@@ -81,9 +81,9 @@ def _node_field(requirement: Object, path: Path) -> Errors:
 # -- pods -------------------------------------------------------------------------------------------------------------
 
 
-def affinity(given: Object, path: Path, *, any_value: bool = False) -> Errors:
+def affinity(terms: Object, path: Path, *, any_value: bool = False) -> Errors:
     """`any_value`: the stored object has values that are no label values."""
-    nodes = given.get("nodeAffinity") or {}
+    nodes = terms.get("nodeAffinity") or {}
     if nodes.get(_REQUIRED) is not None:
         yield from node_selector(nodes[_REQUIRED], f"{path}.nodeAffinity.{_REQUIRED}", any_value=any_value)
     for n, term in enumerate(nodes.get(_PREFERRED) or ()):
@@ -91,7 +91,7 @@ def affinity(given: Object, path: Path, *, any_value: bool = False) -> Errors:
         yield from _weight(term, where)
         yield from _node_term(term.get("preference") or {}, f"{where}.preference", any_value=True)
     for kind in ("podAffinity", "podAntiAffinity"):
-        pods = given.get(kind) or {}
+        pods = terms.get(kind) or {}
         for n, term in enumerate(pods.get(_REQUIRED) or ()):
             yield from _pod_term(term, f"{path}.{kind}.{_REQUIRED}[{n}]", any_value=any_value)
         for n, term in enumerate(pods.get(_PREFERRED) or ()):
@@ -137,17 +137,17 @@ def _label_keys(names: list[str], selector: Object | None, path: Path) -> Errors
 
 def _selected_twice(names: list[str], selector: Object | None, path: Path) -> Errors:
     """A requirement of a key that is selected already, by another one or by the labels of the pod."""
-    found = set((selector or {}).get("matchLabels") or ())
+    label_names = set((selector or {}).get("matchLabels") or ())
     positions = {name: n for n, name in enumerate(names)}
     for requirement in (selector or {}).get("matchExpressions") or ():
         name = requirement.get("key", "")
-        if name in positions and name in found:
+        if name in positions and name in label_names:
             yield field.invalid(f"{path}[{positions[name]}]", name, "exists in both matchLabelKeys and labelSelector")
-        found.add(name)
+        label_names.add(name)
 
 
-def tolerations(given: list[Object], path: Path) -> Errors:
-    for n, toleration in enumerate(given):
+def tolerations(items: list[Object], path: Path) -> Errors:
+    for n, toleration in enumerate(items):
         where, name, operator = f"{path}[{n}]", toleration.get("key", ""), toleration.get("operator", "")
         effect, value = toleration.get("effect", ""), toleration.get("value", "")
         if name:
@@ -176,7 +176,7 @@ def taint_effect(effect: str, path: Path) -> Errors:
 
 
 def topology_spread(constraints: list[Object], path: Path) -> Errors:
-    last = {(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")): n for n, each in enumerate(constraints)}
+    last = {(item.get("topologyKey", ""), item.get("whenUnsatisfiable", "")): n for n, item in enumerate(constraints)}
     for n, constraint in enumerate(constraints):
         kind = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
         yield from _spread(constraint, f"{path}[{n}]", is_repeated=last[kind] > n)
@@ -214,9 +214,9 @@ def merge_label_keys(spec: Object, labels: dict[str, str]) -> None:
     """Select the values that a new pod has for the labels in matchLabelKeys and mismatchLabelKeys; in place."""
     for constraint in spec.get("topologySpreadConstraints") or ():
         _merge(constraint, labels)
-    given: Object = spec.get("affinity") or {}
+    affinities: Object = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
-        pods: Object = given.get(kind) or {}
+        pods: Object = affinities.get(kind) or {}
         for term in pods.get(_PREFERRED) or ():
             _merge(term.get("podAffinityTerm") or {}, labels)
         for term in pods.get(_REQUIRED) or ():

@@ -1,4 +1,4 @@
-"""The specs of pods, and templates of pods, which all workloads have.
+"""The specs of pods, and the pod templates of all workloads.
 
 The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidatePodSpec, ValidatePodTemplateSpec and
 ValidatePodSpecificAnnotations, with the feature gates that are on by default.
@@ -40,10 +40,10 @@ _NOT_A_SEARCH: Final = (
 NO_VOLUMES: Final[Mapping[str, Object]] = {}
 
 
-def template(given: Object, path: Path, *, mounted: Mapping[str, Object] = NO_VOLUMES) -> Errors:
+def template(pod_template: Object, path: Path, *, mounted: Mapping[str, Object] = NO_VOLUMES) -> Errors:
     """A template of pods (ValidatePodTemplateSpec). `mounted` are volumes that its pods have besides their own."""
-    metadata: Object = given.get("metadata") or {}
-    spec: Object = given.get("spec") or {}
+    metadata: Object = pod_template.get("metadata") or {}
+    spec: Object = pod_template.get("spec") or {}
     notes: dict[str, str] = metadata.get("annotations") or {}
     if metadata.get("labels"):
         yield from checks.labels(metadata["labels"], f"{path}.labels")
@@ -70,14 +70,18 @@ def pod_spec(
     grace_period = get("terminationGracePeriodSeconds")
     if grace_period is None:
         yield field.required(f"{path}.terminationGracePeriodSeconds")
-    found: dict[str, Object] = {}
+    named_volumes: dict[str, Object] = {}
     if get("volumes"):
-        yield from volumes(get("volumes"), f"{path}.volumes", found, pod=pod)
+        yield from volumes(get("volumes"), f"{path}.volumes", named_volumes, pod=pod)
     claims: set[str] = set()
     if get("resourceClaims"):
         yield from _claims(get("resourceClaims"), claims, f"{path}.resourceClaims")
     about = Pod(
-        {**mounted, **found}, claims, get("restartPolicy", ""), grace_period, host_users=get("hostUsers") is not False
+        {**mounted, **named_volumes},
+        claims,
+        get("restartPolicy", ""),
+        grace_period,
+        host_users=get("hostUsers") is not False,
     )
     yield from containers.regular(get("containers") or [], about, f"{path}.containers")
     if get("initContainers"):
@@ -165,11 +169,11 @@ def _rest(spec: Object, path: Path) -> Errors:
         yield from security_contexts.operating_system(spec, path)
 
 
-def _claims(given: list[Object], names: set[str], path: Path) -> Errors:
+def _claims(claims: list[Object], names: set[str], path: Path) -> Errors:
     """The claims of devices; their names are added to `names`."""
-    names.update(claim["name"] for claim in given if claim.get("name"))
+    names.update(claim["name"] for claim in claims if claim.get("name"))
     seen: set[str] = set()
-    for n, claim in enumerate(given):
+    for n, claim in enumerate(claims):
         where, name = f"{path}[{n}]", claim.get("name", "")
         if not name:
             yield field.required(f"{where}.name")
@@ -226,19 +230,19 @@ def _dns(config: Object | None, policy: str, path: Path) -> Errors:
 # -- annotations ------------------------------------------------------------------------------------------------------
 
 
-def pod_annotations(given: dict[str, str], spec: Object, path: Path) -> Errors:
+def pod_annotations(notes: dict[str, str], spec: Object, path: Path) -> Errors:
     """Annotations that mean something in pods (ValidatePodSpecificAnnotations)."""
-    if MIRROR in given and not spec.get("nodeName"):
+    if MIRROR in notes and not spec.get("nodeName"):
         rule = "must set spec.nodeName if mirror pod annotation is set"
-        yield field.invalid(f"{path}[{MIRROR}]", given[MIRROR], rule)
-    cost = given.get(_DELETION_COST)
+        yield field.invalid(f"{path}[{MIRROR}]", notes[MIRROR], rule)
+    cost = notes.get(_DELETION_COST)
     if cost is not None and not (_is_cost(cost) and -(2**31) <= int(cost) < 2**31):
         yield field.invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer")
-    for name, value in sorted(given.items()):
+    for name, value in sorted(notes.items()):
         if name == POD_SECCOMP or name.startswith(CONTAINER_SECCOMP):
             yield from _seccomp(value, f"{path}.{name}")
-    profiles = sorted(item for item in given.items() if item[0].startswith(APP_ARMOR))
-    names = {each.get("name") for each, _ in security_contexts.containers(spec, "")} if profiles else set()
+    profiles = sorted(item for item in notes.items() if item[0].startswith(APP_ARMOR))
+    names = {listed.get("name") for listed, _ in security_contexts.containers(spec, "")} if profiles else set()
     for name, value in profiles:
         container = name.removeprefix(APP_ARMOR)
         if container not in names:
@@ -256,23 +260,23 @@ def _seccomp(profile: str, path: Path) -> Errors:
         yield field.invalid(path, profile, "must be a valid seccomp profile")
 
 
-def profiles_match(given: dict[str, str], spec: Object, path: Path) -> Errors:
+def profiles_match(notes: dict[str, str], spec: Object, path: Path) -> Errors:
     """The profiles in annotations are those in the fields that replaced them, if both are there."""
-    if not any(name == POD_SECCOMP or name.startswith((CONTAINER_SECCOMP, APP_ARMOR)) for name in given):
+    if not any(name == POD_SECCOMP or name.startswith((CONTAINER_SECCOMP, APP_ARMOR)) for name in notes):
         return
     of_pod: Object = spec.get("securityContext") or {}
     where = f"{path}.securityContext.seccompProfile"
-    yield from _same_profile("seccomp", given.get(POD_SECCOMP), of_pod.get("seccompProfile"), where)
+    yield from _same_profile("seccomp", notes.get(POD_SECCOMP), of_pod.get("seccompProfile"), where)
     for container, at in security_contexts.containers(spec, path):
         own: Object = container.get("securityContext") or {}
-        note = given.get(CONTAINER_SECCOMP + container.get("name", ""))
+        note = notes.get(CONTAINER_SECCOMP + container.get("name", ""))
         where = f"{at}.securityContext.seccompProfile"
         yield from _same_profile("seccomp", note, own.get("seccompProfile"), where)
     if (spec.get("os") or {}).get("name") == "windows":
         return
     for container, at in security_contexts.containers(spec, path):
         own = container.get("securityContext") or {}
-        note = given.get(APP_ARMOR + container.get("name", ""))
+        note = notes.get(APP_ARMOR + container.get("name", ""))
         profile = own.get("appArmorProfile") or of_pod.get("appArmorProfile")
         yield from _same_profile("apparmor", note, profile, f"{at}.securityContext.appArmorProfile")
 
@@ -280,15 +284,17 @@ def profiles_match(given: dict[str, str], spec: Object, path: Path) -> Errors:
 _NOTED: Final = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default")}
 
 
-def _same_profile(what: str, note: str | None, profile: Object | None, path: Path) -> Errors:
+def _same_profile(profile_kind: str, note: str | None, profile: Object | None, path: Path) -> Errors:
     if note is None or profile is None:
         return
     kind = profile.get("type", "")
     rule = "type in annotation and field must match"
     if kind == "Localhost":
         if not note.startswith("localhost/"):
-            yield field.forbidden(f"{path}.type", f"{what} {rule}")
+            yield field.forbidden(f"{path}.type", f"{profile_kind} {rule}")
         elif note.removeprefix("localhost/") != profile.get("localhostProfile"):
-            yield field.forbidden(f"{path}.localhostProfile", f"{what} profile in annotation and field must match")
+            yield field.forbidden(
+                f"{path}.localhostProfile", f"{profile_kind} profile in annotation and field must match"
+            )
     elif kind in _NOTED and note not in _NOTED[kind]:
-        yield field.forbidden(f"{path}.type", f"{what} {rule}")
+        yield field.forbidden(f"{path}.type", f"{profile_kind} {rule}")

@@ -1,4 +1,4 @@
-"""Warnings about pods and templates of pods: what is deprecated, without effect, or given twice.
+"""Warnings about pods and pod templates: fields that are deprecated, without effect, or repeated.
 
 The texts are those of k8s.io/kubernetes pkg/api/pod/warnings.go and pkg/api/node/util.go.
 """
@@ -127,7 +127,7 @@ def _twice(spec: Object, kind: str, name: str, path: str) -> Iterator[str]:
 
 
 def _profiles(spec: Object, annotations: dict[str, str], path: str) -> Iterator[str]:
-    """Annotations without the fields that replaced them, and what is wrong in single containers."""
+    """Annotations without the fields that replaced them, and warnings about single containers."""
     at = f"{path}." if path else ""
     of_pod: Object = spec.get("securityContext") or {}
     no_effect = 'non-functional in v1.27+; use the "seccompProfile" field instead'
@@ -169,13 +169,13 @@ def _ports(spec: Object, path: str) -> Iterator[str]:
             if address and not host:
                 shown = f"Name:{port.get('name', '')} HostPort:0 ContainerPort:{number} Protocol:{protocol} HostIP:{address}"
                 yield f"{where}: hostIP set without hostPort: {{{shown}}}"
-            others = seen.setdefault((number, protocol), [])
-            for other_path, other in others:
-                kind = _conflict(address, host, other.get("hostIP", ""), other.get("hostPort", 0))
+            earlier = seen.setdefault((number, protocol), [])
+            for earlier_path, earlier_port in earlier:
+                kind = _conflict(address, host, earlier_port.get("hostIP", ""), earlier_port.get("hostPort", 0))
                 if kind:
-                    yield f"{where}: {kind} port definition with {other_path}"
-            if len(others) < _MAX_COMPARED:
-                others.append((where, port))
+                    yield f"{where}: {kind} port definition with {earlier_path}"
+            if len(earlier) < _MAX_COMPARED:
+                earlier.append((where, port))
 
 
 def _conflict(address: str, port: int, other_address: str, other_port: int) -> str:

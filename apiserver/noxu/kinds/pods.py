@@ -123,9 +123,9 @@ def _changed_annotations(new: Object, old: Object) -> Errors:
         ("add", [name for name in after if name not in before]),
     ):
         for name in names:
-            what = "AppArmor annotations" if name.startswith(APP_ARMOR) else "mirror pod annotation"
+            subject = "AppArmor annotations" if name.startswith(APP_ARMOR) else "mirror pod annotation"
             if name.startswith(APP_ARMOR) or name == MIRROR:
-                yield field.forbidden(f"metadata.annotations[{name}]", f"may not {verb} {what}")
+                yield field.forbidden(f"metadata.annotations[{name}]", f"may not {verb} {subject}")
     if after:
         yield from pod_annotations(after, new.get("spec") or {}, "metadata.annotations")
 
@@ -170,12 +170,12 @@ def _update(new: Object, old: Object) -> Errors:
         yield field.forbidden("spec", f"{_UPDATABLE}\n{describe_change(before, allowed, '/spec')}")
 
 
-def _take(value: Object, other: Object, name: str) -> None:
+def _take(value: Object, source: Object, name: str) -> None:
     """Make a field that of another object."""
-    if other.get(name) is None:
+    if source.get(name) is None:
         value.pop(name, None)
     else:
-        value[name] = other[name]
+        value[name] = source[name]
 
 
 def describe_change(old: Json, new: Json, path: str) -> str:
@@ -285,16 +285,18 @@ def _ephemeral_update(new: Object, old: Object) -> Errors:
         return
     yield from _whole(new, old)
     yield from _changed_annotations(new, old)
-    after = {each.get("name", ""): each for each in (new.get("spec") or {}).get("ephemeralContainers") or ()}
+    after = {
+        container.get("name", ""): container for container in (new.get("spec") or {}).get("ephemeralContainers") or ()
+    }
     path = "spec.ephemeralContainers"
     for container in (old.get("spec") or {}).get("ephemeralContainers") or ():
         name = container.get("name", "")
-        what = f"existing ephemeral containers {quote(name)}"
+        subject = f"existing ephemeral containers {quote(name)}"
         if name not in after:
-            yield field.forbidden(path, f"{what} may not be removed\n")
+            yield field.forbidden(path, f"{subject} may not be removed\n")
         elif not equal(container, after[name]):
             change = describe_change(container, after[name], "")
-            yield field.forbidden(path, f"{what} may not be changed\n{change}")
+            yield field.forbidden(path, f"{subject} may not be changed\n{change}")
 
 
 def _resize(new: Object, old: Object) -> Errors:
@@ -320,7 +322,11 @@ def _resize(new: Object, old: Object) -> Errors:
     if quality != ((old.get("status") or {}).get("qosClass") or quality_of_service(before)):
         shown = (new.get("status") or {}).get("qosClass", "")
         yield field.invalid("spec", as_json(shown), "Pod QOS Class may not change as a result of resizing")
-    running = [each for each in (old.get("status") or {}).get("containerStatuses") or () if _is_running(each)]
+    running = [
+        container_status
+        for container_status in (old.get("status") or {}).get("containerStatuses") or ()
+        if _is_running(container_status)
+    ]
     if running and running[0].get("resources") is None:
         yield field.forbidden("spec", "Pod running on node without support for resize")
     yield from _resized_containers(spec, before)
@@ -331,7 +337,7 @@ def _is_running(status: Object) -> bool:
 
 
 def _resized_containers(spec: Object, old: Object) -> Errors:
-    for kind, what in (("initContainers", "sidecar containers "), ("containers", "")):
+    for kind, subject in (("initContainers", "sidecar containers "), ("containers", "")):
         pairs = list(zip(spec.get(kind) or (), old.get(kind) or (), strict=True))
         for n, (new, before) in enumerate(pairs):
             if kind == "containers" or is_sidecar(before):
@@ -341,7 +347,7 @@ def _resized_containers(spec: Object, old: Object) -> Errors:
                 if not equal(new, before):
                     yield field.forbidden("spec", "resources for non-sidecar init containers are immutable")
             elif not equal({**new, "resources": _but_computing(new["resources"], before["resources"])}, before):
-                of = f" for {what.strip()}" if what else ""
+                of = f" for {subject.strip()}" if subject else ""
                 yield field.forbidden("spec", f"only cpu and memory resources{of} are mutable")
 
 
@@ -357,8 +363,8 @@ def _but_computing(new: Object, old: Object) -> Object:
     for kind in ("limits", "requests"):
         before: dict[str, str] = old.get(kind) or {}
         if before:
-            other = {name: text for name, text in (new.get(kind) or {}).items() if name not in (CPU, MEMORY)}
-            kept[kind] = other | {name: before[name] for name in (CPU, MEMORY) if name in before}
+            rest = {name: text for name, text in (new.get(kind) or {}).items() if name not in (CPU, MEMORY)}
+            kept[kind] = rest | {name: before[name] for name in (CPU, MEMORY) if name in before}
     return kept
 
 
@@ -378,7 +384,7 @@ def _status_update(new: Object, old: Object) -> Errors:
     if status.get("qosClass", "") != before.get("qosClass", ""):
         yield field.invalid("status.qosClass", as_json(status.get("qosClass", "")), checks.IMMUTABLE)
     policy = spec.get("restartPolicy", "")
-    sidecars = {each.get("name") for each in spec.get("initContainers") or () if is_sidecar(each)}
+    sidecars = {container.get("name") for container in spec.get("initContainers") or () if is_sidecar(container)}
     for kind, restarts, excepted in (
         ("containerStatuses", policy, set()),
         ("initContainerStatuses", policy, sidecars),
@@ -394,7 +400,7 @@ def _status_update(new: Object, old: Object) -> Errors:
 
 
 def _transitions(new: list[Object], old: list[Object], policy: str, excepted: set[Json], path: Path) -> Errors:
-    """What has terminated, and is not restarted, stays so."""
+    """A container that has terminated, and is not restarted, stays terminated."""
     states = {status.get("name"): status.get("state") or {} for status in reversed(new)}
     for n, status in enumerate(old):
         ended = (status.get("state") or {}).get("terminated")
@@ -407,17 +413,17 @@ def _transitions(new: list[Object], old: list[Object], policy: str, excepted: se
 
 def _addresses(status: Object, old: Object, kind: str) -> Errors:
     """One of each family at most."""
-    given = [each.get("ip", "") for each in status.get(kind) or ()]
-    accepted = {each.get("ip", "") for each in old.get(kind) or ()}
-    errors = [error for n, ip in enumerate(given) for error in checks.address(ip, f"status.{kind}[{n}]", accepted)]
+    ips = [address.get("ip", "") for address in status.get(kind) or ()]
+    accepted = {address.get("ip", "") for address in old.get(kind) or ()}
+    errors = [error for n, ip in enumerate(ips) for error in checks.address(ip, f"status.{kind}[{n}]", accepted)]
     yield from errors
-    if len(given) < 2 or errors:
+    if len(ips) < 2 or errors:
         return
-    if len(given) > 2 or len({_family(ip) for ip in given}) < 2:
+    if len(ips) > 2 or len({_family(ip) for ip in ips}) < 2:
         rule = "may specify no more than one IP for each IP family"
         yield field.invalid(f"status.{kind}", as_json(status[kind]), rule)
     seen: set[str] = set()
-    for n, ip in enumerate(given):
+    for n, ip in enumerate(ips):
         if ip in seen:
             yield field.duplicate(f"status.{kind}[{n}]", as_json(status[kind][n]))
         seen.add(ip)

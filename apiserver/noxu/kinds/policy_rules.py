@@ -1,8 +1,11 @@
-"""Which permissions rules have that others do not (component-helpers' auth/rbac/validation, pkg/registry/rbac/validation).
+"""The permissions that some rules grant and others do not.
 
-Rules are compared permission by permission: one group, one resource, one verb, at most one name; or one path and one verb.
-Each permission has to be in one of the held rules. A rule that one held rule covers as a whole needs no such breakdown.
-Both are compared only with held rules about the same resource, and account for that work: a user may have written many.
+The sources are component-helpers' auth/rbac/validation and pkg/registry/rbac/validation.
+
+Rules are compared permission by permission: one group, one resource, one verb, at most one name; or one path and one
+verb. Each permission has to be in one of the held rules. A rule that one held rule covers as a whole needs no such
+breakdown. Both comparisons look only at held rules about the same resource, and account for that work: a user may have
+written many rules.
 """
 
 from __future__ import annotations
@@ -59,8 +62,8 @@ class _Held(NamedTuple):
         return not self.resources.isdisjoint(_keys(resource))
 
 
-def _has_all(held: frozenset[str], given: Sequence[str] | None) -> bool:
-    return _ALL in held or held.issuperset(given or ())
+def _has_all(held: frozenset[str], wanted: Sequence[str] | None) -> bool:
+    return _ALL in held or held.issuperset(wanted or ())
 
 
 def _keys(resource: str) -> tuple[str, ...]:
@@ -108,19 +111,19 @@ class _AllHeld:
             spend(_PER_RULE)
             unique[_held(rule)] = None
         self._all = list(unique)
-        self._with_urls = [one for one in self._all if one.urls]
+        self._with_urls = [held for held in self._all if held.urls]
         self._by_resource: dict[tuple[str, str | None], list[_Held]] = {}
-        for one in self._all:
-            for resource in one.resources:
-                for name in one.names or (None,):
-                    self._by_resource.setdefault((resource, name), []).append(one)
+        for held in self._all:
+            for resource in held.resources:
+                for name in held.names or (None,):
+                    self._by_resource.setdefault((resource, name), []).append(held)
 
     def covers(self, rule: Object) -> bool:
         """Whether one held rule has all permissions of a rule."""
         spend(_PER_RULE)
         for candidates in self._candidates(rule):
             spend(len(candidates))
-            if any(one.covers(rule) for one in candidates):
+            if any(held.covers(rule) for held in candidates):
                 return True
         return False
 
@@ -146,15 +149,15 @@ def _breakdown(rule: Object) -> Iterator[Object]:
 
 def compact(permissions: Iterable[Object]) -> list[Object]:
     """Permissions with those for the same resource united; the others first."""
-    others: list[Object] = []
+    unmerged: list[Object] = []
     united: dict[tuple[str, str], Object] = {}
-    for one in permissions:
-        if "resources" not in one or "resourceNames" in one:
-            others.append(one)
+    for permission in permissions:
+        if "resources" not in permission or "resourceNames" in permission:
+            unmerged.append(permission)
             continue
-        rule = united.setdefault((one["apiGroups"][0], one["resources"][0]), {**one, "verbs": []})
-        rule["verbs"] += one["verbs"]
-    return [*others, *united.values()]
+        rule = united.setdefault((permission["apiGroups"][0], permission["resources"][0]), {**permission, "verbs": []})
+        rule["verbs"] += permission["verbs"]
+    return [*unmerged, *united.values()]
 
 
 def length(rules: Iterable[Object]) -> int:

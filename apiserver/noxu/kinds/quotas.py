@@ -156,19 +156,19 @@ def _limits(limits: list[Object]) -> Errors:
 def _limit(limit: Object, kind: str, path: Path) -> Errors:
     name_errors = container_name if kind in ("Pod", "Container") else standard_name
     parts = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-    found: dict[str, dict[str, str]] = {part: limit.get(part) or {} for part in parts}
+    by_part: dict[str, dict[str, str]] = {part: limit.get(part) or {} for part in parts}
     for part in parts:
         if kind == "Pod" and part in ("default", "defaultRequest"):
-            if found[part]:
+            if by_part[part]:
                 yield field.forbidden(f"{path}.{part}", "may not be specified when `type` is 'Pod'")
-            found[part] = {}
+            by_part[part] = {}
         if part == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim" and not _has_storage(limit):
             rule = "either minimum or maximum storage value is required, but neither was provided"
             yield field.required(f"{path}.limits", rule)
-        for name in sorted(found[part]):
+        for name in sorted(by_part[part]):
             yield from name_errors(name, f"{path}.{part}[{name}]")
-    for name in sorted({name for amounts in found.values() for name in amounts}):
-        yield from _order(name, {part: amounts.get(name) for part, amounts in found.items()}, path)
+    for name in sorted({name for amounts in by_part.values() for name in amounts}):
+        yield from _order(name, {part: amounts.get(name) for part, amounts in by_part.items()}, path)
 
 
 def _has_storage(limit: Object) -> bool:
@@ -207,8 +207,8 @@ def _order(name: str, amounts: dict[str, str | None], path: Path) -> Errors:
 
 
 def _value(text: str) -> float:
-    found = parse(text)
-    return float(found.digits) * 10.0**found.exponent
+    amount = parse(text)
+    return float(amount.digits) * 10.0**amount.exponent
 
 
 RULES: Final = {"ResourceQuota": Rules(validate=_validate_quota), "LimitRange": Rules(validate=_validate_limits)}

@@ -31,23 +31,25 @@ _DIVISORS: Final = {"cpu": ("1m", "1"), "memory": _BYTES, "ephemeral-storage": _
 _DIVIDED: Final = {"ephemeral-storage": "local ephemeral storage"}
 
 
-def field_of_pod(reference: Object, known: Collection[str], path: Path) -> Errors:
-    """`metadata.name`, or one label or annotation: `metadata.labels['app']`. `known` are the fields without subscript."""
-    version, given = reference.get("apiVersion", ""), reference.get("fieldPath", "")
-    if not version or not given:
+def field_of_pod(reference: Object, supported: Collection[str], path: Path) -> Errors:
+    """`metadata.name`, or one label or annotation: `metadata.labels['app']`. `supported` are the fields without subscript."""
+    version, field_path = reference.get("apiVersion", ""), reference.get("fieldPath", "")
+    if not version or not field_path:
         yield field.required(f"{path}.{'fieldPath' if version else 'apiVersion'}")
         return
-    parts = _subscript(given)
-    name = parts[1] if parts else given
-    if version != "v1" or not (name in ("metadata.annotations", "metadata.labels") if parts else _converts(given)):
+    parts = _subscript(field_path)
+    name = parts[1] if parts else field_path
+    if version != "v1" or not (name in ("metadata.annotations", "metadata.labels") if parts else _converts(field_path)):
         why = (
-            f"unsupported pod version: {version}" if version != "v1" else _unsupported(given, has_subscript=bool(parts))
+            f"unsupported pod version: {version}"
+            if version != "v1"
+            else _unsupported(field_path, has_subscript=bool(parts))
         )
-        yield field.invalid(f"{path}.fieldPath", given, f"error converting fieldPath: {why}")
+        yield field.invalid(f"{path}.fieldPath", field_path, f"error converting fieldPath: {why}")
     elif parts:
         yield from checks.qualified(parts[2].lower() if name == "metadata.annotations" else parts[2], path)
-    elif _ALIASES.get(name, name) not in known:
-        yield field.not_supported(f"{path}.fieldPath", _ALIASES.get(name, name), sorted(known))
+    elif _ALIASES.get(name, name) not in supported:
+        yield field.not_supported(f"{path}.fieldPath", _ALIASES.get(name, name), sorted(supported))
 
 
 _ALIASES: Final = {"spec.host": "spec.nodeName"}
@@ -77,7 +79,7 @@ def resource_of_container(reference: Object, path: Path, *, needs_container: boo
     is_huge = resource.startswith(_HUGE_PAGES)
     allowed = _BYTES if is_huge else _DIVISORS.get(name) if resource in _RESOURCES else None
     if allowed is not None and divisor not in allowed:
-        what = "hugepages" if is_huge else _DIVIDED.get(name, name)
+        resource_name = "hugepages" if is_huge else _DIVIDED.get(name, name)
         values = "1m and 1" if name == "cpu" else ", ".join(_BYTES)
-        rule = f"only divisor's values {values} are supported with the {what} resource"
+        rule = f"only divisor's values {values} are supported with the {resource_name} resource"
         yield field.invalid(f"{path}.divisor", resource, rule)

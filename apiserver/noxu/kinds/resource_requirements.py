@@ -1,11 +1,8 @@
-"""Requests and limits: names of resources, quantities, the quality of service of a pod.
+"""Requests and limits: names of resources, quantities, the quality of service of a pod; the specs of volume claims.
 
-The rules are those of k8s.io/kubernetes: validateResourceRequirements in pkg/apis/core/validation, the names in
-pkg/apis/core/helper, and pkg/apis/core/helper/qos. Upstream walks maps in any order; here names are sorted.
-
-The specs of PersistentVolumeClaims, and of the templates for claims in pods and StatefulSets.
-
-The rules are those of k8s.io/kubernetes: ValidatePersistentVolumeClaimSpec in pkg/apis/core/validation.
+The rules are those of k8s.io/kubernetes: validateResourceRequirements and ValidatePersistentVolumeClaimSpec in
+pkg/apis/core/validation, the names in pkg/apis/core/helper, and pkg/apis/core/helper/qos. Upstream walks maps in any
+order; here names are sorted. Templates in pods and StatefulSets have the spec of a PersistentVolumeClaim, too.
 """
 
 from __future__ import annotations
@@ -51,8 +48,8 @@ def compare(left: str, right: str) -> int:
 
 
 def is_integer(text: str) -> bool:
-    found = parse(text)
-    return found.exponent >= 0 or found.digits % 10**-found.exponent == 0
+    amount = parse(text)
+    return amount.exponent >= 0 or amount.digits % 10**-amount.exponent == 0
 
 
 def is_native(name: str) -> bool:
@@ -123,11 +120,11 @@ def _is_multiple(text: str, page: str) -> bool:
 
 
 def requirements(
-    given: Object, claims: Collection[str], path: Path, *, name_check: NameCheck = container_name
+    resources: Object, claims: Collection[str], path: Path, *, name_check: NameCheck = container_name
 ) -> Errors:
     """Limits, requests and claims. `claims` are the names of the claims of the pod."""
-    limits: dict[str, str] = given.get("limits") or {}
-    requests: dict[str, str] = given.get("requests") or {}
+    limits: dict[str, str] = resources.get("limits") or {}
+    requests: dict[str, str] = resources.get("requests") or {}
     for name in sorted(limits):
         yield from _amount(name, limits[name], f"{path}.limits[{name}]", name_check)
     for name in sorted(requests):
@@ -136,8 +133,8 @@ def requirements(
     names = limits.keys() | requests.keys()
     if not names & {CPU, MEMORY} and any(name.startswith(HUGE_PAGES) for name in names):
         yield field.forbidden(path, "HugePages require cpu or memory")
-    if given.get("claims"):
-        yield from _claims(given["claims"], claims, f"{path}.claims")
+    if resources.get("claims"):
+        yield from _claims(resources["claims"], claims, f"{path}.claims")
 
 
 def _within_limit(name: str, request: str, limit: str | None, path: Path) -> Errors:
@@ -152,11 +149,11 @@ def _within_limit(name: str, request: str, limit: str | None, path: Path) -> Err
         yield field.invalid(f"{path}.requests", request, f"must be less than or equal to {name} limit of {limit}")
 
 
-def _claims(given: list[Object], known: Collection[str], path: Path) -> Errors:
+def _claims(claims: list[Object], declared: Collection[str], path: Path) -> Errors:
     """Each names a claim of the pod, and perhaps one of its requests; nothing is named twice."""
     seen: set[str] = set()
     requested: dict[str, int] = {}
-    for n, claim in enumerate(given):
+    for n, claim in enumerate(claims):
         where, name, request = f"{path}[{n}]", claim.get("name", ""), claim.get("request", "")
         if not name:
             yield field.required(where)
@@ -173,21 +170,21 @@ def _claims(given: list[Object], known: Collection[str], path: Path) -> Errors:
             else:
                 requested[name] = requested.get(name, 0) + 1
             seen.add(full)
-        if name not in known:
-            others = f": {', '.join(sorted(known))}" if known else " which is empty"
-            yield field.not_found(where, name, f"must be one of the names in pod.spec.resourceClaims{others}")
+        if name not in declared:
+            suffix = f": {', '.join(sorted(declared))}" if declared else " which is empty"
+            yield field.not_found(where, name, f"must be one of the names in pod.spec.resourceClaims{suffix}")
 
 
 # -- pods as a whole --------------------------------------------------------------------------------------------------
 
 
 def pod_requirements(spec: Object, claims: Collection[str], path: Path) -> Errors:
-    """The resources of a pod: not less than what its containers request together, nor than the limit of each."""
-    given = spec["resources"]
-    if given.get("claims"):
+    """The errors of a pod's resources: they cover the sum of its containers' requests, and each container's limits."""
+    resources = spec["resources"]
+    if resources.get("claims"):
         yield field.forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level")
-    yield from requirements(given, claims, path, name_check=_pod_name)
-    requests, limits = given.get("requests") or {}, given.get("limits") or {}
+    yield from requirements(resources, claims, path, name_check=_pod_name)
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     for name, total in sorted(_requested(spec).items()):
         request = requests.get(name, "0")
         if quantity.compare(total, parse(request)) > 0:
@@ -206,7 +203,7 @@ def is_sidecar(container: Object) -> bool:
 
 
 def _requested(spec: Object) -> dict[str, Quantity]:
-    """What the containers of a pod request together; init containers run one by one, beside earlier sidecars."""
+    """The requests of a pod's containers together; init containers run one by one, beside earlier sidecars."""
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
         _add(total, container["resources"].get("requests"))
@@ -246,9 +243,9 @@ def quality_of_service(spec: Object) -> str:
     is_guaranteed = True
     for holder in holders:
         _add(requests, _computing(holder.get("requests")))
-        found = _computing(holder.get("limits"))
-        _add(limits, found)
-        if len(found) < 2 and (found or not pod):
+        computing = _computing(holder.get("limits"))
+        _add(limits, computing)
+        if len(computing) < 2 and (computing or not pod):
             is_guaranteed = False
     if not requests and not limits:
         return "BestEffort"
@@ -283,11 +280,11 @@ def fractional(amounts: dict[str, str] | None, path: Path) -> Iterator[str]:
 
 
 def access_modes(modes: list[str], path: Path) -> Errors:
-    known = checks.choices("core/v1.PersistentVolumeAccessMode")
+    valid_modes = checks.choices("core/v1.PersistentVolumeAccessMode")
     for mode in modes:
-        if mode not in known:
-            yield field.not_supported(path, as_json(mode), known)
-    if "ReadWriteOncePod" in modes and any(mode in known and mode != "ReadWriteOncePod" for mode in modes):
+        if mode not in valid_modes:
+            yield field.not_supported(path, as_json(mode), valid_modes)
+    if "ReadWriteOncePod" in modes and any(mode in valid_modes and mode != "ReadWriteOncePod" for mode in modes):
         yield field.forbidden(path, "may not use ReadWriteOncePod with other access modes")
 
 
@@ -326,9 +323,9 @@ def claim_spec(spec: Object, path: Path, old: Object | None = None) -> Errors:
 def _data_sources(spec: Object, old: Object, path: Path) -> Errors:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     any_group = any((old.get(name) or {}).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef"))
-    for name, given in (("dataSource", source), ("dataSourceRef", reference)):
-        if given is not None:
-            yield from _data_source(given, f"{path}.{name}", any_group=any_group)
+    for name, data_source in (("dataSource", source), ("dataSourceRef", reference)):
+        if data_source is not None:
+            yield from _data_source(data_source, f"{path}.{name}", any_group=any_group)
     namespace = (reference or {}).get("namespace")
     if namespace:
         yield from checks.named(namespace, label_name, f"{path}.dataSourceRef.namespace")
@@ -341,11 +338,11 @@ def _data_sources(spec: Object, old: Object, path: Path) -> Errors:
         yield field.invalid(path, shown, "must match dataSourceRef")
 
 
-def _data_source(given: Object, path: Path, *, any_group: bool) -> Errors:
+def _data_source(reference: Object, path: Path, *, any_group: bool) -> Errors:
     for name in ("name", "kind"):
-        if not given.get(name):
+        if not reference.get(name):
             yield field.required(f"{path}.{name}")
-    group, kind = given.get("apiGroup") or "", given.get("kind", "")
+    group, kind = reference.get("apiGroup") or "", reference.get("kind", "")
     if not group and kind != "PersistentVolumeClaim":
         yield field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
     if group and not any_group:

@@ -41,7 +41,7 @@ _BOUNDS: Final = (
 
 
 def schedule_error(text: str) -> str:
-    """What is wrong with a schedule, "" if nothing is."""
+    """The error of a schedule, "" if it has none."""
     try:
         _parse(text)
     except ValueError as error:
@@ -81,21 +81,21 @@ def _parse_macro(text: str) -> None:
 
 def _parse_range(expression: str, bounds: _Bounds) -> None:
     limits, *steps = expression.split("/")
-    first, *others = limits.split("-")
+    first, *rest = limits.split("-")
     if first in ("*", "?"):
         start, end = bounds.lowest, bounds.highest
     else:
         start = end = _value(first, bounds.names)
-        if len(others) > 1:
+        if len(rest) > 1:
             raise ValueError(f"too many hyphens: {expression}")
-        if others:
-            end = _value(others[0], bounds.names)
+        if rest:
+            end = _value(rest[0], bounds.names)
     step = 1
     if len(steps) > 1:
         raise ValueError(f"too many slashes: {expression}")
     if steps:
         step = _number(steps[0])
-        end = end if others else bounds.highest
+        end = end if rest else bounds.highest
     if start < bounds.lowest:
         raise ValueError(f"beginning of range ({start}) below minimum ({bounds.lowest}): {expression}")
     if end > bounds.highest:
@@ -107,8 +107,8 @@ def _parse_range(expression: str, bounds: _Bounds) -> None:
 
 
 def _value(text: str, names: dict[str, int]) -> int:
-    found = names.get(text.lower())
-    return _number(text) if found is None else found
+    number = names.get(text.lower())
+    return _number(text) if number is None else number
 
 
 def _number(text: str) -> int:
@@ -136,7 +136,7 @@ def location_error(name: str) -> str:
 
 
 def zone_error(name: str) -> str:
-    """What is wrong with the `timeZone` of a CronJob, "" if nothing is."""
+    """The error of the `timeZone` of a CronJob, "" if it has none."""
     if not name:
         return "timeZone must be nil or non-empty string"
     for part in name.split("/"):

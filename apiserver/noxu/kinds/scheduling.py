@@ -1,12 +1,6 @@
-"""PriorityClass and PodDisruptionBudget: which pods come first, and how many may go.
+"""scheduling.k8s.io/v1: PriorityClass; policy/v1: PodDisruptionBudget.
 
-scheduling.k8s.io/v1: PriorityClass.
-
-The rules are those of k8s.io/kubernetes pkg/apis/scheduling/validation.
-
-policy/v1: PodDisruptionBudget.
-
-The rules are those of k8s.io/kubernetes pkg/apis/policy/validation.
+The rules are those of k8s.io/kubernetes pkg/apis/scheduling/validation and pkg/apis/policy/validation.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The built-in kinds by name (upstream's runtime.Scheme): those that are served, and the structs of bodies.
+"""The built-in kinds by name (upstream's runtime.Scheme): the served ones, and the structs of bodies.
 
 `data/kinds.json` has the kinds; the modules beside this one have their rules in code.
 
-The names of objects that depend on more than their syntax: on the length, or on other fields.
-
-`data/kinds.json` has the conditions as `nameAlso`, beside the rule for the syntax (the ValidateName functions of the kinds
-in upstream's pkg/apis/*/validation).
+Names of objects may have conditions beyond their syntax: on the length, or on other fields. `data/kinds.json` has these
+as `nameAlso`, beside the rule for the syntax (the ValidateName functions of the kinds in upstream's
+pkg/apis/*/validation).
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from typing import Final
 from noxu.api import names
 from noxu.api.names import NameRule, path_segment_name, subdomain_name
 from noxu.cpu_budget import require_imported
+from noxu.crd import types as crd
 from noxu.go.structs import Struct
 from noxu.go.text import quote
-from noxu.kinds import defaults, facts
+from noxu.kinds import authorization, core, defaults, facts, meta
+from noxu.kinds.addresses import address_texts
 from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
 from noxu.values import Object, nested_field
 
 
 def ip_name(name: str, prefix: bool = False) -> list[str]:  # noqa: ARG001
     """The name is an address, as Go prints it. Such names are not generated."""
-    from noxu.kinds.addresses import address_texts  # imported late: few objects have such names
-
     return address_texts(name)
 
 
@@ -139,7 +138,7 @@ _RULES_OF_KINDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("", "ReplicationController"): ("workloads.CORE_RULES",),
     ("", "ResourceQuota"): ("quotas.RULES",),
 }
-"""Those of kinds whose modules are not needed by the rest of the group, of which the server itself writes objects."""
+"""The rules of kinds whose modules the rest of the group, of which the server itself writes objects, does not need."""
 _LONG: Final = "pods.RULES"  # takes longer to import than all others
 
 
@@ -167,30 +166,30 @@ _KINDS: Final = "kinds.json"
 _SERVED: Final[dict[str, tuple[Kind, ...]]] = {}
 
 
-def kinds_of(given: list[Object]) -> tuple[Kind, ...]:
+def kinds_of(declarations: list[Object]) -> tuple[Kind, ...]:
     """The kinds that the data describes."""
-    return tuple(_kind(each) for each in given)
+    return tuple(_kind(declaration) for declaration in declarations)
 
 
-def _kind(given: Object) -> Kind:
-    strategy, labels = given.get("strategy", {}), given.get("selectable", {})
-    group, kind, plural = given["group"], given["kind"], given["plural"]
-    name_rule = _NAME_RULES[given.get("nameRule", "pathSegment")]
+def _kind(declaration: Object) -> Kind:
+    strategy, labels = declaration.get("strategy", {}), declaration.get("selectable", {})
+    group, kind, plural = declaration["group"], declaration["kind"], declaration["plural"]
+    name_rule = _NAME_RULES[declaration.get("nameRule", "pathSegment")]
     return Kind(
         group=group,
-        version=given["version"],
+        version=declaration["version"],
         kind=kind,
-        struct=facts.struct(given["type"]),
+        struct=facts.struct(declaration["type"]),
         plural=plural,
-        singular=given.get("singular", kind.lower()),
-        namespaced=given["namespaced"],
-        short_names=tuple(given.get("shortNames", ())),
-        categories=tuple(given.get("categories", ())),
-        verbs=tuple(given.get("verbs", STORED_VERBS)),
-        subresources=tuple(_subresource(each, given["type"]) for each in given.get("subresources", ())),
+        singular=declaration.get("singular", kind.lower()),
+        namespaced=declaration["namespaced"],
+        short_names=tuple(declaration.get("shortNames", ())),
+        categories=tuple(declaration.get("categories", ())),
+        verbs=tuple(declaration.get("verbs", STORED_VERBS)),
+        subresources=tuple(_subresource(item, declaration["type"]) for item in declaration.get("subresources", ())),
         name_rule=name_rule,
-        name_rule_for=with_conditions(name_rule, given["nameAlso"]) if "nameAlso" in given else None,
-        deprecation=_deprecation(given),
+        name_rule_for=with_conditions(name_rule, declaration["nameAlso"]) if "nameAlso" in declaration else None,
+        deprecation=_deprecation(declaration),
         unconditional_update=strategy.get("unconditionalUpdate", True),
         create_on_update=strategy.get("createOnUpdate", False),
         generation=tuple(strategy.get("generation", {}).get("on", ())),
@@ -204,38 +203,38 @@ def _kind(given: Object) -> Kind:
         returns_deleted=plural in _RETURNED_WHEN_DELETED,
         metadata_labels=tuple(labels.get("metadata", METADATA_LABELS)),
         selectable={
-            name: Label(tuple(each["paths"]), each.get("missing", ""))
-            for name, each in labels.get("fields", {}).items()
+            name: Label(tuple(item["paths"]), item.get("missing", ""))
+            for name, item in labels.get("fields", {}).items()
         },
         unknown_label=labels.get("message", ""),
-        fill=partial(defaults.defaulter, given["type"]),
+        fill=partial(defaults.defaulter, declaration["type"]),
         load_rules=partial(_rules_of, group, kind),
     )
 
 
-def _subresource(given: Object, type_of_kind: str) -> Subresource:
-    is_own = given["type"] == type_of_kind
+def _subresource(declaration: Object, type_of_kind: str) -> Subresource:
+    is_own = declaration["type"] == type_of_kind
     return Subresource(
-        name=given["name"],
-        verbs=tuple(given["verbs"]),
-        kept=tuple(given.get("kept", ())),
-        only=tuple(given.get("only", ())),
-        reset=tuple(given["reset"]) if "reset" in given else None,
-        body=None if is_own else facts.struct(given["type"]),
-        body_group=given["group"],
-        body_version=given["version"],
-        scale=given.get("scale"),
-        connect=given.get("connect", False),
+        name=declaration["name"],
+        verbs=tuple(declaration["verbs"]),
+        kept=tuple(declaration.get("kept", ())),
+        only=tuple(declaration.get("only", ())),
+        reset=tuple(declaration["reset"]) if "reset" in declaration else None,
+        body=None if is_own else facts.struct(declaration["type"]),
+        body_group=declaration["group"],
+        body_version=declaration["version"],
+        scale=declaration.get("scale"),
+        connect=declaration.get("connect", False),
     )
 
 
-def _deprecation(given: Object) -> str:
-    if "deprecated" not in given:
+def _deprecation(declaration: Object) -> str:
+    if "deprecated" not in declaration:
         return ""
-    version = f"{given['group']}/{given['version']}" if given["group"] else given["version"]
-    replacement = given.get("replacement")
+    version = f"{declaration['group']}/{declaration['version']}" if declaration["group"] else declaration["version"]
+    replacement = declaration.get("replacement")
     advice = f"; use {replacement['group']}/{replacement['version']} {replacement['kind']}" if replacement else ""
-    return f"{version} {given['kind']} is deprecated in v{given['deprecated']}+{advice}"
+    return f"{version} {declaration['kind']} is deprecated in v{declaration['deprecated']}+{advice}"
 
 
 @cache
@@ -250,16 +249,13 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
 
     The options and Status of meta/v1 are known in every group, as upstream registers them.
     """
-    from noxu.crd import types as crd
-    from noxu.kinds import authorization, core, meta
-
-    found = by_group_kind().get((api_version, kind))
-    if found is not None:
-        return found.struct
+    registered = by_group_kind().get((api_version, kind))
+    if registered is not None:
+        return registered.struct
     item = by_group_kind().get((api_version, kind.removesuffix("List")))
     if item is not None and item.stored:
         return meta.list_of(item.struct)
-    others = {
+    other_structs = {
         "v1": (meta.STATUS, core.LIST, meta.API_GROUP, meta.API_GROUP_LIST, meta.API_RESOURCE_LIST,
                meta.API_VERSIONS),
         "meta.k8s.io/v1": (meta.STATUS, meta.PARTIAL_OBJECT_METADATA, meta.PARTIAL_OBJECT_METADATA_LIST),
@@ -268,7 +264,7 @@ def struct_of(api_version: str, kind: str) -> Struct | None:
         crd.API_VERSION: (crd.CRD, meta.list_of(crd.CRD)),
         "apidiscovery.k8s.io/v2": (meta.API_GROUP_DISCOVERY_LIST,),
     }  # fmt: skip
-    named = {struct.name: struct for struct in (*others.get(api_version, ()), *meta.ALL)}
+    named = {struct.name: struct for struct in (*other_structs.get(api_version, ()), *meta.ALL)}
     return named.get(kind) or _bodies().get((api_version, kind))
 
 

@@ -1,7 +1,7 @@
-"""Security contexts of pods and containers: users, profiles, sysctls, and what Windows does not have.
+"""Security contexts of pods and containers: users, profiles, sysctls, and the fields that Windows does not have.
 
-The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidateSecurityContext, validatePodSpecSecurityContext,
-validateOS and what these call. Privileged containers are allowed.
+The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidateSecurityContext,
+validatePodSpecSecurityContext, validateOS and the functions below them. Privileged containers are allowed.
 """
 
 from __future__ import annotations
@@ -32,53 +32,53 @@ def containers(spec: Object, path: Path) -> Iterator[tuple[Object, Path]]:
             yield container, f"{path}.{kind}[{n}]"
 
 
-def of_container(given: Object, path: Path, *, host_users: bool) -> Errors:
+def of_container(context: Object, path: Path, *, host_users: bool) -> Errors:
     """The security context of a container."""
-    yield from _ids(given, path, ("runAsUser", "runAsGroup"))
-    mount = given.get("procMount")
+    yield from _ids(context, path, ("runAsUser", "runAsGroup"))
+    mount = context.get("procMount")
     if mount is not None:
         yield from checks.choice(mount, "core/v1.ProcMountType", f"{path}.procMount", declared=True)
         if host_users and mount == "Unmasked":
             yield field.invalid(f"{path}.procMount", as_json(mount), "`hostUsers` must be false to use `Unmasked`")
-    yield from _seccomp(given.get("seccompProfile"), f"{path}.seccompProfile")
-    if given.get("allowPrivilegeEscalation") is False:
-        value = checks.struct_json("core/v1.SecurityContext", given)
-        if given.get("privileged"):
+    yield from _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    if context.get("allowPrivilegeEscalation") is False:
+        value = checks.struct_json("core/v1.SecurityContext", context)
+        if context.get("privileged"):
             yield field.invalid(path, value, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true")
-        if "CAP_SYS_ADMIN" in ((given.get("capabilities") or {}).get("add") or ()):
+        if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
             rule = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
             yield field.invalid(path, value, rule)
-    yield from _windows_options(given.get("windowsOptions"), f"{path}.windowsOptions")
-    yield from _app_armor(given.get("appArmorProfile"), f"{path}.appArmorProfile")
+    yield from _windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    yield from _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 
 def of_pod(spec: Object, path: Path) -> Errors:
     """The security context of a pod. `path` is that of the spec."""
-    given: Object = spec.get("securityContext") or {}
+    context: Object = spec.get("securityContext") or {}
     shares_processes = spec.get("shareProcessNamespace") and spec.get("hostPID")
-    if not given and not shares_processes:
+    if not context and not shares_processes:
         return
     path = f"{path}.securityContext"
-    yield from _ids(given, path, ("fsGroup", "runAsUser", "runAsGroup"))
-    for n, group in enumerate(given.get("supplementalGroups") or ()):
+    yield from _ids(context, path, ("fsGroup", "runAsUser", "runAsGroup"))
+    for n, group in enumerate(context.get("supplementalGroups") or ()):
         yield from checks.in_range(group, 0, checks.MAX_INT32, f"{path}.supplementalGroups[{n}]")
     if shares_processes:
         rule = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield field.invalid(f"{path}.shareProcessNamespace", True, rule)
     seen: set[str] = set()
-    for n, sysctl in enumerate(given.get("sysctls") or ()):
+    for n, sysctl in enumerate(context.get("sysctls") or ()):
         yield from _sysctl(sysctl.get("name", ""), seen, spec, f"{path}.sysctls[{n}].name")
     yield from checks.choice(
-        given.get("fsGroupChangePolicy"), "core/v1.PodFSGroupChangePolicy", f"{path}.fsGroupChangePolicy"
+        context.get("fsGroupChangePolicy"), "core/v1.PodFSGroupChangePolicy", f"{path}.fsGroupChangePolicy"
     )
-    yield from _seccomp(given.get("seccompProfile"), f"{path}.seccompProfile")
-    yield from _windows_options(given.get("windowsOptions"), f"{path}.windowsOptions")
-    yield from _app_armor(given.get("appArmorProfile"), f"{path}.appArmorProfile")
+    yield from _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    yield from _windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    yield from _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
     for name, type_ in (
         ("supplementalGroupsPolicy", "core/v1.SupplementalGroupsPolicy"),
         ("seLinuxChangePolicy", "core/v1.PodSELinuxChangePolicy"),
     ):
-        yield from checks.choice(given.get(name), type_, f"{path}.{name}")
+        yield from checks.choice(context.get(name), type_, f"{path}.{name}")
 
 
 def host_users(spec: Object, path: Path) -> Errors:
@@ -89,10 +89,10 @@ def host_users(spec: Object, path: Path) -> Errors:
                 yield field.forbidden(f"{path}.{shown}", "when `pod.Spec.HostUsers` is false")
 
 
-def _ids(given: Object, path: Path, names: tuple[str, ...]) -> Errors:
+def _ids(context: Object, path: Path, names: tuple[str, ...]) -> Errors:
     for name in names:
-        if given.get(name) is not None:
-            yield from checks.in_range(given[name], 0, checks.MAX_INT32, f"{path}.{name}")
+        if context.get(name) is not None:
+            yield from checks.in_range(context[name], 0, checks.MAX_INT32, f"{path}.{name}")
 
 
 def _sysctl(name: str, seen: set[str], spec: Object, path: Path) -> Errors:
@@ -111,10 +111,10 @@ def _sysctl(name: str, seen: set[str], spec: Object, path: Path) -> Errors:
         yield field.invalid(path, name, "may not be specified when 'hostIPC' is true")
 
 
-def _seccomp(given: Object | None, path: Path) -> Errors:
-    if given is None:
+def _seccomp(seccomp_profile: Object | None, path: Path) -> Errors:
+    if seccomp_profile is None:
         return
-    kind, profile = given.get("type", ""), given.get("localhostProfile")
+    kind, profile = seccomp_profile.get("type", ""), seccomp_profile.get("localhostProfile")
     if not kind:
         yield field.required(f"{path}.type", "type is required when seccompProfile is set")
     elif kind not in _PROFILES:
@@ -122,7 +122,7 @@ def _seccomp(given: Object | None, path: Path) -> Errors:
     path = f"{path}.localhostProfile"
     if kind != "Localhost":
         if profile is not None:
-            value = checks.struct_json("core/v1.SeccompProfile", given)
+            value = checks.struct_json("core/v1.SeccompProfile", seccomp_profile)
             yield field.invalid(path, value, "can only be set when seccomp type is Localhost")
     elif profile is None:
         yield field.required(path, "must be set when seccomp type is Localhost")
@@ -130,10 +130,10 @@ def _seccomp(given: Object | None, path: Path) -> Errors:
         yield from checks.descending(profile, path)
 
 
-def _app_armor(given: Object | None, path: Path) -> Errors:
-    if given is None:
+def _app_armor(app_armor_profile: Object | None, path: Path) -> Errors:
+    if app_armor_profile is None:
         return
-    kind, profile = given.get("type", ""), given.get("localhostProfile")
+    kind, profile = app_armor_profile.get("type", ""), app_armor_profile.get("localhostProfile")
     if not kind:
         yield field.required(f"{path}.type", "type is required when appArmorProfile is set")
         return
@@ -153,10 +153,12 @@ def _app_armor(given: Object | None, path: Path) -> Errors:
         yield field.too_long(path, _MAX_PROFILE)
 
 
-def _windows_options(given: Object | None, path: Path) -> Errors:
-    if given is None:
+def _windows_options(options: Object | None, path: Path) -> Errors:
+    if options is None:
         return
-    name, content, user = (given.get(key) for key in ("gmsaCredentialSpecName", "gmsaCredentialSpec", "runAsUserName"))
+    name, content, user = (
+        options.get(key) for key in ("gmsaCredentialSpecName", "gmsaCredentialSpec", "runAsUserName")
+    )
     if name is not None:
         yield from (field.invalid(f"{path}.gmsaCredentialSpecName", name, text) for text in dns1123_subdomain(name))
     if content == "":
@@ -168,17 +170,17 @@ def _windows_options(given: Object | None, path: Path) -> Errors:
 def host_process(spec: Object, path: Path) -> Errors:
     """HostProcess containers of Windows: all containers or none, and in the network of the host."""
     for_pod = ((spec.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
-    count = found = 0
+    count = host_processes = 0
     for container, where in containers(spec, path):
         own = ((container.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
         if for_pod is not None and own is not None and own != for_pod:
             rule = f"pod hostProcess value must be identical if both are specified, was {str(for_pod).lower()}"
             yield field.invalid(f"{where}.securityContext.windowsOptions.hostProcess", own, rule)
         count += 1
-        found += bool(for_pod if own is None else own)
-    if not found:
+        host_processes += bool(for_pod if own is None else own)
+    if not host_processes:
         return
-    if found != count:
+    if host_processes != count:
         rule = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
         yield field.invalid(path, "", rule)
     if not spec.get("hostNetwork"):

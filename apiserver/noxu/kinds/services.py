@@ -1,8 +1,8 @@
 """core/v1: Service. Services have addresses and node ports, but there is no network behind them.
 
-The rules are those of k8s.io/kubernetes: ValidateService in pkg/apis/core/validation, and pkg/registry/core/service for the
-fields that depend on the type. The cluster has one range of IPv4 addresses. `noxu.registry.service_addresses`
-allocates; here an update keeps what was allocated before, and drops what its type no longer needs.
+The rules are those of k8s.io/kubernetes: ValidateService in pkg/apis/core/validation, and pkg/registry/core/service for
+the fields that depend on the type. The cluster has one range of IPv4 addresses. `noxu.registry.service_addresses`
+allocates; here an update keeps the allocations of the stored object, and drops those that its type no longer needs.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def _keep_node_ports(spec: Object, before: Object) -> None:
 
 def _align_addresses(spec: Object, before: Object) -> None:
     """clusterIP and clusterIPs follow each other, whichever the client changed."""
-    one, all_ = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
-    if one and not all_:
-        spec["clusterIPs"] = [one]
+    cluster_ip, cluster_ips = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
+    if cluster_ip and not cluster_ips:
+        spec["clusterIPs"] = [cluster_ip]
     if not before:
         return
-    if one != before.get("clusterIP", "") and all_ == (before.get("clusterIPs") or []):
-        if one:
-            spec["clusterIPs"] = [one]
+    if cluster_ip != before.get("clusterIP", "") and cluster_ips == (before.get("clusterIPs") or []):
+        if cluster_ip:
+            spec["clusterIPs"] = [cluster_ip]
         else:
             spec.pop("clusterIPs", None)
 
@@ -253,7 +253,7 @@ def _affinity_errors(spec: Object) -> list[FieldError]:
 
 def _address_errors(spec: Object) -> list[FieldError]:
     """ValidateServiceClusterIPsRelatedFields, for a cluster of one family."""
-    one, all_ = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
+    cluster_ip, cluster_ips = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     if spec.get("type") == "ExternalName":
         return [
             field.forbidden(f"spec.{name}", "may not be set for ExternalName services")
@@ -261,24 +261,24 @@ def _address_errors(spec: Object) -> list[FieldError]:
             if spec.get(name)
         ]
     errors = []
-    if one and (not all_ or all_[0] != one):
+    if cluster_ip and (not cluster_ips or cluster_ips[0] != cluster_ip):
         rule = "must match `clusterIP`"
         errors.append(field.invalid("spec.clusterIPs", spec.get("clusterIPs"), rule))
-    elif all_ and not one:
+    elif cluster_ips and not cluster_ip:
         errors.append(field.required("spec.clusterIP", "must be set when `clusterIPs` is set"))
-    for n, address in enumerate(all_):
+    for n, address in enumerate(cluster_ips):
         if address == HEADLESS and n == 0:
-            if len(all_) > 1:
+            if len(cluster_ips) > 1:
                 rule = "'None' must be the first and only value"
-                errors.append(field.invalid("spec.clusterIPs", all_, rule))
+                errors.append(field.invalid("spec.clusterIPs", cluster_ips, rule))
             continue
         errors += _ip_errors(field.index("spec.clusterIPs", n), address)
     families, policy = spec.get("ipFamilies") or [], spec.get("ipFamilyPolicy")
-    known = ["IPv4", "IPv6"]
+    valid_families = ["IPv4", "IPv6"]
     for n, family in enumerate(families):
         where = field.index("spec.ipFamilies", n)
-        if family not in known:
-            errors.append(field.not_supported(where, as_json(family), known))
+        if family not in valid_families:
+            errors.append(field.not_supported(where, as_json(family), valid_families))
         elif family in families[:n]:
             errors.append(field.duplicate(where, family))
     policies = ["PreferDualStack", "RequireDualStack", "SingleStack"]
@@ -374,14 +374,14 @@ def _traffic_errors(spec: Object) -> list[FieldError]:
 
 def _warn(new: Object, old: Object | None) -> list[str]:  # noqa: ARG001
     spec = new["spec"]
-    found = []
+    warnings = []
     if spec.get("externalIPs"):
-        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("clusterIP") == HEADLESS and spec.get("sessionAffinity") not in (None, "None"):
-        found.append("spec.SessionAffinity is ignored for headless services")
+        warnings.append("spec.SessionAffinity is ignored for headless services")
     if spec.get("type") != "ExternalName" and spec.get("externalName"):
-        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
-    return found
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    return warnings
 
 
 def _complete(new: Object, old: Object | None, context: Context) -> None:

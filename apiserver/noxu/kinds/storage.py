@@ -2,7 +2,7 @@
 
 The rules are those of k8s.io/kubernetes pkg/apis/storage/validation.
 
-storagemigration.k8s.io/v1: StorageVersionMigration. A controller runs it (controllers.storage_migrations).
+storagemigration.k8s.io/v1: StorageVersionMigration, which a controller runs (controllers.storage_migrations).
 
 The rules are those of k8s.io/kubernetes pkg/apis/storagemigration/validation.
 """
@@ -75,7 +75,7 @@ def _topologies(terms: list[Object]) -> Errors:
     seen: set[frozenset[tuple[str, frozenset[str]]]] = set()
     for n, term in enumerate(terms):
         path = f"allowedTopologies[{n}]"
-        found: dict[str, frozenset[str]] = {}
+        requirements: dict[str, frozenset[str]] = {}
         for m, requirement in enumerate(term.get("matchLabelExpressions") or ()):
             where, name = f"{path}.matchLabelExpressions[{m}]", requirement.get("key", "")
             values: list[str] = requirement.get("values") or []
@@ -84,10 +84,10 @@ def _topologies(terms: list[Object]) -> Errors:
                 yield field.required(f"{where}.values")
             for k in sorted(repeats(values)):
                 yield field.duplicate(f"{where}.values[{k}]", values[k])
-            if name in found:
+            if name in requirements:
                 yield field.duplicate(f"{where}.key", name)
-            found[name] = frozenset(values)
-        whole = frozenset(found.items())
+            requirements[name] = frozenset(values)
+        whole = frozenset(requirements.items())
         if whole in seen:
             yield field.duplicate(f"{path}.matchLabelExpressions", "")
         seen.add(whole)
@@ -274,25 +274,25 @@ def _status(status: Object, before: Object) -> Errors:
     if version and (not version.isdecimal() or len(version) > 19 or int(version) > MAX_INT64):
         why = f"failed to parse resource version {quote(version)}: strconv.ParseInt: parsing {quote(version)}: invalid syntax"
         yield field.invalid(path, version, why)
-    given: list[Object] | None = status.get("conditions") or None
-    yield from checks.errors(given, "status.conditions")
+    conditions: list[Object] | None = status.get("conditions") or None
+    yield from checks.errors(conditions, "status.conditions")
     if before.get("resourceVersion") and before["resourceVersion"] != version:
         yield field.invalid(path, version, "cannot be updated")
     path = "status.conditions"
-    true, were_true = _true(given or []), _true(before.get("conditions") or [])
+    true, were_true = _true(conditions or []), _true(before.get("conditions") or [])
     if {"Succeeded", "Failed"} <= true:
         rule = "Both success and failed conditions cannot be true at the same time"
-        yield field.invalid(path, given, rule)
+        yield field.invalid(path, conditions, rule)
     for kind, word, _ in _FINAL:
         if {kind, "Running"} <= true:
-            yield field.invalid(path, given, f"Running condition cannot be true when {word} condition is true")
+            yield field.invalid(path, conditions, f"Running condition cannot be true when {word} condition is true")
     for kind, _, word in _FINAL:
         if kind in were_true and kind not in true:
-            yield field.invalid(path, given, f"{word} condition cannot be set to false once it is true")
+            yield field.invalid(path, conditions, f"{word} condition cannot be set to false once it is true")
 
 
-def _true(given: list[Object]) -> set[str]:
-    return {condition.get("type", "") for condition in given if condition.get("status") == "True"}
+def _true(conditions: list[Object]) -> set[str]:
+    return {condition.get("type", "") for condition in conditions if condition.get("status") == "True"}
 
 
 MIGRATION_RULES: Final = {"StorageVersionMigration": Rules(validate=_validate)}

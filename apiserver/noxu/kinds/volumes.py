@@ -1,4 +1,4 @@
-"""Volumes of pods: one source each, and what each source needs.
+"""Volumes of pods: one source per volume, and the fields that each source requires.
 
 The rules are those of k8s.io/kubernetes pkg/apis/core/validation: ValidateVolumes and the functions for each source. The
 texts name some sources in their own way (`persistentDisk`, `cephfs`, `downwarAPI`).
@@ -30,20 +30,20 @@ _FIELDS: Final = frozenset(
 """The fields of a pod that files can show."""
 
 
-def volumes(given: list[Object], path: Path, found: dict[str, Object], *, pod: str | None) -> Errors:
-    """The errors of all volumes; valid ones are put into `found`. `pod` is the name of a pod, None in a template."""
-    created = {f"{pod}-{volume['name']}" for volume in given if pod and volume.get("ephemeral")}
-    for n, volume in enumerate(given):
+def volumes(items: list[Object], path: Path, named: dict[str, Object], *, pod: str | None) -> Errors:
+    """The errors of all volumes; valid ones are put into `named`. `pod` is the name of a pod, None in a template."""
+    created = {f"{pod}-{volume['name']}" for volume in items if pod and volume.get("ephemeral")}
+    for n, volume in enumerate(items):
         where, name = f"{path}[{n}]", volume.get("name", "")
         errors = list(_source(volume, where, name, pod))
         if not name:
             errors.append(field.required(f"{where}.name"))
         else:
             errors += checks.label(name, f"{where}.name")
-        if name in found:
+        if name in named:
             errors.append(field.duplicate(f"{where}.name", name))
         if not errors:
-            found[name] = volume
+            named[name] = volume
         yield from errors
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
         if claim in created:
@@ -54,22 +54,22 @@ def volumes(given: list[Object], path: Path, found: dict[str, Object], *, pod: s
 def _source(volume: Object, path: Path, name: str, pod: str | None) -> Errors:
     chosen = ""
     for source in volume if len(volume) <= 2 else _ORDER:
-        given = volume.get(source)
+        settings = volume.get(source)
         check = _SOURCES.get(source)
-        if given is None or check is None:
+        if settings is None or check is None:
             continue
         if chosen:
             yield field.forbidden(f"{path}.{_MISNAMED_AGAIN.get(source, source)}", _MANY)
         else:
             chosen = source
-            yield from check(given, f"{path}.{_MISNAMED.get(source, source)}")
-            if source == "image" and pod is not None and not given.get("reference"):
+            yield from check(settings, f"{path}.{_MISNAMED.get(source, source)}")
+            if source == "image" and pod is not None and not settings.get("reference"):
                 yield field.required(f"{path}.image.reference")
             if source == "ephemeral" and pod and name:
                 for text in subdomain_name(f"{pod}-{name}", False):
                     yield field.invalid(f"{path}.name", name, f"PVC name {quote(f'{pod}-{name}')}: {text}")
-        portal = given.get("targetPortal", "")
-        if source == "iscsi" and given.get("initiatorName") is not None and len(f"{name}:{portal}") > 64:
+        portal = settings.get("targetPortal", "")
+        if source == "iscsi" and settings.get("initiatorName") is not None and len(f"{name}:{portal}") > 64:
             yield field.invalid(f"{path}.name", name, _LONG_PORTAL)
     if not chosen:
         yield field.required(path, "must specify a volume type")
@@ -87,37 +87,37 @@ def mode(value: int | None, path: Path) -> Errors:
 def _needs(*names: str) -> Callable[[Object, Path], Errors]:
     """The check of a source that only has required fields."""
 
-    def check(given: Object, path: Path) -> Errors:
-        yield from (field.required(f"{path}.{name}") for name in names if not given.get(name))
+    def check(source: Object, path: Path) -> Errors:
+        yield from (field.required(f"{path}.{name}") for name in names if not source.get(name))
 
     return check
 
 
-def _empty_dir(given: Object, path: Path) -> Errors:
-    size = given.get("sizeLimit")
+def _empty_dir(source: Object, path: Path) -> Errors:
+    size = source.get("sizeLimit")
     if size is not None and quantity.parse(size).digits < 0:
         yield field.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
 
 
-def host_path(given: Object, path: Path) -> Errors:
-    if not given.get("path"):
+def host_path(source: Object, path: Path) -> Errors:
+    if not source.get("path"):
         yield field.required(f"{path}.path")
         return
-    yield from checks.no_backsteps(given["path"], f"{path}.path")
-    yield from checks.choice(given.get("type"), "core/v1.HostPathType", f"{path}.type")
+    yield from checks.no_backsteps(source["path"], f"{path}.path")
+    yield from checks.choice(source.get("type"), "core/v1.HostPathType", f"{path}.type")
 
 
-def _git_repo(given: Object, path: Path) -> Errors:
-    if not given.get("repository"):
+def _git_repo(source: Object, path: Path) -> Errors:
+    if not source.get("repository"):
         yield field.required(f"{path}.repository")
-    yield from checks.descending(given.get("directory", ""), f"{path}.directory")
+    yield from checks.descending(source.get("directory", ""), f"{path}.directory")
 
 
 def _disk(name: str) -> Callable[[Object, Path], Errors]:
-    def check(given: Object, path: Path) -> Errors:
-        if not given.get(name):
+    def check(source: Object, path: Path) -> Errors:
+        if not source.get(name):
             yield field.required(f"{path}.{name}")
-        partition = given.get("partition", 0)
+        partition = source.get("partition", 0)
         if not 0 <= partition <= 255:
             yield field.invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive")
 
@@ -127,11 +127,11 @@ def _disk(name: str) -> Callable[[Object, Path], Errors]:
 def _keys(name: str) -> Callable[[Object, Path], Errors]:
     """The check of a ConfigMap or a Secret whose keys become files."""
 
-    def check(given: Object, path: Path) -> Errors:
-        if not given.get(name):
+    def check(source: Object, path: Path) -> Errors:
+        if not source.get(name):
             yield field.required(f"{path}.{name}")
-        yield from mode(given.get("defaultMode"), f"{path}.defaultMode")
-        yield from checks.each(given.get("items"), f"{path}.items", _key_to_path)
+        yield from mode(source.get("defaultMode"), f"{path}.defaultMode")
+        yield from checks.each(source.get("items"), f"{path}.items", _key_to_path)
 
     return check
 
@@ -144,10 +144,10 @@ def _key_to_path(item: Object, path: Path) -> Errors:
     yield from mode(item.get("mode"), f"{path}.mode")
 
 
-def _nfs(given: Object, path: Path) -> Errors:
-    yield from _needs("server", "path")(given, path)
-    if not given.get("path", "").startswith("/"):
-        yield field.invalid(f"{path}.path", given.get("path", ""), "must be an absolute path")
+def _nfs(source: Object, path: Path) -> Errors:
+    yield from _needs("server", "path")(source, path)
+    if not source.get("path", "").startswith("/"):
+        yield field.invalid(f"{path}.path", source.get("path", ""), "must be an absolute path")
 
 
 _INITIATORS: Final = {
@@ -165,32 +165,32 @@ def _initiator(name: str, path: Path) -> Errors:
         yield field.invalid(path, name, "must be valid format")
 
 
-def _iscsi(given: Object, path: Path) -> Errors:
-    if not given.get("targetPortal"):
+def _iscsi(source: Object, path: Path) -> Errors:
+    if not source.get("targetPortal"):
         yield field.required(f"{path}.targetPortal")
-    if not given.get("iqn"):
+    if not source.get("iqn"):
         yield field.required(f"{path}.iqn")
     else:
-        yield from _initiator(given["iqn"], f"{path}.iqn")
-    yield from checks.in_range(given.get("lun", 0), 0, 255, f"{path}.lun")
-    if (given.get("chapAuthDiscovery") or given.get("chapAuthSession")) and given.get("secretRef") is None:
+        yield from _initiator(source["iqn"], f"{path}.iqn")
+    yield from checks.in_range(source.get("lun", 0), 0, 255, f"{path}.lun")
+    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
         yield field.required(f"{path}.secretRef")
-    if given.get("initiatorName") is not None:
-        yield from _initiator(given["initiatorName"], f"{path}.initiatorname")
+    if source.get("initiatorName") is not None:
+        yield from _initiator(source["initiatorName"], f"{path}.initiatorname")
 
 
-def _secret_reference(given: Object, path: Path) -> Errors:
-    if given.get("secretRef") is not None and not given["secretRef"].get("name"):
+def _secret_reference(source: Object, path: Path) -> Errors:
+    if source.get("secretRef") is not None and not source["secretRef"].get("name"):
         yield field.required(f"{path}.secretRef.name")
 
 
-def _cinder(given: Object, path: Path) -> Errors:
-    yield from _needs("volumeID")(given, path)
-    yield from _secret_reference(given, path)
+def _cinder(source: Object, path: Path) -> Errors:
+    yield from _needs("volumeID")(source, path)
+    yield from _secret_reference(source, path)
 
 
-def _flocker(given: Object, path: Path) -> Errors:
-    name, uid = given.get("datasetName", ""), given.get("datasetUUID", "")
+def _flocker(source: Object, path: Path) -> Errors:
+    name, uid = source.get("datasetName", ""), source.get("datasetUUID", "")
     if not name and not uid:
         yield field.required(path, "one of datasetName and datasetUUID is required")
     if name and uid:
@@ -199,24 +199,24 @@ def _flocker(given: Object, path: Path) -> Errors:
         yield field.invalid(f"{path}.datasetName", name, "must not contain '/'")
 
 
-def _quobyte(given: Object, path: Path) -> Errors:
+def _quobyte(source: Object, path: Path) -> Errors:
     rule = "must be a host:port pair or multiple pairs separated by commas"
-    registry = given.get("registry", "")
+    registry = source.get("registry", "")
     if not registry:
         yield field.required(f"{path}.registry", rule)
-    elif len(given.get("tenant", "")) >= 65:
+    elif len(source.get("tenant", "")) >= 65:
         yield field.required(f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters")
     else:
         yield from (
             field.invalid(f"{path}.registry", registry, rule) for pair in registry.split(",") if ":" not in pair
         )
-    if not given.get("volume"):
+    if not source.get("volume"):
         yield field.required(f"{path}.volume")
 
 
-def _fibre_channel(given: Object, path: Path) -> Errors:
-    names, ids = given.get("targetWWNs") or [], given.get("wwids") or []
-    lun: int | None = given.get("lun")
+def _fibre_channel(source: Object, path: Path) -> Errors:
+    names, ids = source.get("targetWWNs") or [], source.get("wwids") or []
+    lun: int | None = source.get("lun")
     if not names and not ids:
         yield field.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
     if names and ids:
@@ -228,10 +228,10 @@ def _fibre_channel(given: Object, path: Path) -> Errors:
         yield from checks.in_range(lun, 0, 255, f"{path}.lun")
 
 
-def _flex(given: Object, path: Path) -> Errors:
-    if not given.get("driver"):
+def _flex(source: Object, path: Path) -> Errors:
+    if not source.get("driver"):
         yield field.required(f"{path}.driver")
-    for name in given.get("options") or ():
+    for name in source.get("options") or ():
         domain = f".{name.partition('/')[0].lower()}"
         if domain.endswith((".kubernetes.io", ".k8s.io")):
             rule = "kubernetes.io and k8s.io namespaces are reserved"
@@ -242,10 +242,10 @@ _MANAGED_DISK: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/prov
 _BLOB_DISK: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 
 
-def _azure_disk(given: Object, path: Path) -> Errors:
-    yield from _needs("diskName", "diskURI")(given, path)
-    yield from checks.choice(given.get("cachingMode"), "core/v1.AzureDataDiskCachingMode", f"{path}.cachingMode")
-    kind, uri = given.get("kind"), given.get("diskURI", "")
+def _azure_disk(source: Object, path: Path) -> Errors:
+    yield from _needs("diskName", "diskURI")(source, path)
+    yield from checks.choice(source.get("cachingMode"), "core/v1.AzureDataDiskCachingMode", f"{path}.cachingMode")
+    kind, uri = source.get("kind"), source.get("diskURI", "")
     yield from checks.choice(kind, "core/v1.AzureDataDiskKind", f"{path}.kind")
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
         yield field.not_supported(f"{path}.diskURI", uri, [_MANAGED_DISK])
@@ -253,27 +253,27 @@ def _azure_disk(given: Object, path: Path) -> Errors:
         yield field.not_supported(f"{path}.diskURI", uri, [_BLOB_DISK])
 
 
-def _storage_os(given: Object, path: Path) -> Errors:
-    if not given.get("volumeName"):
+def _storage_os(source: Object, path: Path) -> Errors:
+    if not source.get("volumeName"):
         yield field.required(f"{path}.volumeName")
     else:
-        yield from checks.label(given["volumeName"], f"{path}.volumeName")
-    if given.get("volumeNamespace"):
-        yield from checks.label(given["volumeNamespace"], f"{path}.volumeNamespace")
-    yield from _secret_reference(given, path)
+        yield from checks.label(source["volumeName"], f"{path}.volumeName")
+    if source.get("volumeNamespace"):
+        yield from checks.label(source["volumeNamespace"], f"{path}.volumeNamespace")
+    yield from _secret_reference(source, path)
 
 
-def _csi(given: Object, path: Path) -> Errors:
-    yield from checks.csi_driver_name(given.get("driver", ""), f"{path}.driver")
-    secret = given.get("nodePublishSecretRef")
+def _csi(source: Object, path: Path) -> Errors:
+    yield from checks.csi_driver_name(source.get("driver", ""), f"{path}.driver")
+    secret = source.get("nodePublishSecretRef")
     if secret is not None and not secret.get("name"):
         yield field.required(f"{path}.nodePublishSecretRef.name")
     elif secret is not None:
         yield from checks.named(secret["name"], subdomain_name, f"{path}.name")
 
 
-def _ephemeral(given: Object, path: Path) -> Errors:
-    template = given.get("volumeClaimTemplate")
+def _ephemeral(source: Object, path: Path) -> Errors:
+    template = source.get("volumeClaimTemplate")
     path = f"{path}.volumeClaimTemplate"
     if template is None:
         yield field.required(path)
@@ -287,18 +287,18 @@ def _ephemeral(given: Object, path: Path) -> Errors:
     yield from claim_spec(template.get("spec") or {}, f"{path}.spec")
 
 
-def _image(given: Object, path: Path) -> Errors:
-    yield from checks.required_choice(given.get("pullPolicy"), "core/v1.PullPolicy", f"{path}.pullPolicy")
+def _image(source: Object, path: Path) -> Errors:
+    yield from checks.required_choice(source.get("pullPolicy"), "core/v1.PullPolicy", f"{path}.pullPolicy")
 
 
 # -- files of several sources -----------------------------------------------------------------------------------------
 
 
-def _downward_file(given: Object, path: Path) -> Errors:
-    if not given.get("path"):
+def _downward_file(file: Object, path: Path) -> Errors:
+    if not file.get("path"):
         yield field.required(f"{path}.path")
-    yield from checks.not_reserved(given.get("path", ""), f"{path}.path")
-    reference, resource = given.get("fieldRef"), given.get("resourceFieldRef")
+    yield from checks.not_reserved(file.get("path", ""), f"{path}.path")
+    reference, resource = file.get("fieldRef"), file.get("resourceFieldRef")
     if reference is not None:
         yield from references.field_of_pod(reference, _FIELDS, f"{path}.fieldRef")
         if resource is not None:
@@ -308,19 +308,19 @@ def _downward_file(given: Object, path: Path) -> Errors:
         yield from references.resource_of_container(resource, f"{path}.resourceFieldRef", needs_container=True)
     else:
         yield field.required(path, "one of fieldRef and resourceFieldRef is required")
-    yield from mode(given.get("mode"), f"{path}.mode")
+    yield from mode(file.get("mode"), f"{path}.mode")
 
 
-def _downward(given: Object, path: Path) -> Errors:
-    yield from mode(given.get("defaultMode"), f"{path}.defaultMode")
-    for item in given.get("items") or ():
+def _downward(source: Object, path: Path) -> Errors:
+    yield from mode(source.get("defaultMode"), f"{path}.defaultMode")
+    for item in source.get("items") or ():
         yield from _downward_file(item, path)
 
 
-def _projected(given: Object, path: Path) -> Errors:
-    yield from mode(given.get("defaultMode"), f"{path}.defaultMode")
+def _projected(volume_source: Object, path: Path) -> Errors:
+    yield from mode(volume_source.get("defaultMode"), f"{path}.defaultMode")
     seen: set[str] = set()
-    for n, source in enumerate(given.get("sources") or ()):
+    for n, source in enumerate(volume_source.get("sources") or ()):
         where = f"{path}.sources[{n}]"
         for kind, check in _PROJECTIONS.items():
             if source.get(kind) is not None:
@@ -330,47 +330,47 @@ def _projected(given: Object, path: Path) -> Errors:
             yield field.forbidden(where, "may not specify more than 1 volume type per source")
 
 
-def _conflicts(kind: str, given: Object, seen: set[str], path: Path) -> Errors:
+def _conflicts(kind: str, source: Object, seen: set[str], path: Path) -> Errors:
     """Two files of one path. Tokens are not compared."""
     if kind in ("serviceAccountToken", "podCertificate"):
         return
-    files = [given] if kind == "clusterTrustBundle" else given.get("items") or []
+    files = [source] if kind == "clusterTrustBundle" else source.get("items") or []
     for file in files:
         name = file.get("path", "")
         if name and name in seen:
-            shown = given.get("name", "") if kind in ("secret", "configMap") else name
+            shown = source.get("name", "") if kind in ("secret", "configMap") else name
             yield field.invalid(path, shown, "conflicting duplicate paths")
         seen.add(name)
 
 
-def _projected_keys(given: Object, path: Path, volume: Path) -> Errors:  # noqa: ARG001
-    if not given.get("name"):
+def _projected_keys(projection: Object, path: Path, volume: Path) -> Errors:  # noqa: ARG001
+    if not projection.get("name"):
         yield field.required(f"{path}.name")
-    yield from checks.each(given.get("items"), f"{path}.items", _key_to_path)
+    yield from checks.each(projection.get("items"), f"{path}.items", _key_to_path)
 
 
-def _projected_fields(given: Object, path: Path, volume: Path) -> Errors:  # noqa: ARG001
-    for item in given.get("items") or ():
+def _projected_fields(projection: Object, path: Path, volume: Path) -> Errors:  # noqa: ARG001
+    for item in projection.get("items") or ():
         yield from _downward_file(item, path)
 
 
-def _projected_token(given: Object, path: Path, volume: Path) -> Errors:
-    seconds = given.get("expirationSeconds", 0)
+def _projected_token(projection: Object, path: Path, volume: Path) -> Errors:
+    seconds = projection.get("expirationSeconds", 0)
     if seconds < 600:
         yield field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
     if seconds > 2**32:
         rule = "may not specify a duration larger than 2^32 seconds"
         yield field.invalid(f"{path}.expirationSeconds", seconds, rule)
-    if not given.get("path"):
+    if not projection.get("path"):
         yield field.required(f"{volume}.path")
     else:
-        yield from checks.not_reserved(given["path"], f"{volume}.path")
+        yield from checks.not_reserved(projection["path"], f"{volume}.path")
 
 
-def _projected_bundle(given: Object, path: Path, volume: Path) -> Errors:  # noqa: ARG001
-    name, signer, selector = given.get("name"), given.get("signerName"), given.get("labelSelector")
+def _projected_bundle(projection: Object, path: Path, volume: Path) -> Errors:  # noqa: ARG001
+    name, signer, selector = projection.get("name"), projection.get("signerName"), projection.get("labelSelector")
     if name is not None and signer is not None:
-        value = checks.struct_json("core/v1.ClusterTrustBundleProjection", given)
+        value = checks.struct_json("core/v1.ClusterTrustBundleProjection", projection)
         yield field.invalid(path, value, "only one of name and signerName may be used")
     elif name is not None:
         if not name:
@@ -384,9 +384,9 @@ def _projected_bundle(given: Object, path: Path, volume: Path) -> Errors:  # noq
         yield from label_selector_errors(selector or {}, f"{path}.labelSelector")
     else:
         yield field.required(path, "either name or signerName must be specified")
-    if not given.get("path"):
+    if not projection.get("path"):
         yield field.required(f"{path}.path")
-    yield from checks.not_reserved(given.get("path", ""), f"{path}.path")
+    yield from checks.not_reserved(projection.get("path", ""), f"{path}.path")
 
 
 _PROJECTIONS: Final[dict[str, Callable[[Object, Path, Path], Errors]]] = {

@@ -30,23 +30,23 @@ _TOO_MANY: Final = "cannot be greater than status.replicas"
 
 def _selector(spec: Object, kind: str) -> Errors:
     """A selector that is required, and selects something."""
-    given, path = spec.get("selector"), "spec.selector"
-    if given is None:
+    selector, path = spec.get("selector"), "spec.selector"
+    if selector is None:
         yield field.required(path)
         return
-    yield from label_selector_errors(given, path)
-    if not given.get("matchLabels") and not given.get("matchExpressions"):
+    yield from label_selector_errors(selector, path)
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         yield field.invalid(path, as_json({}), f"empty selector is invalid for {kind}")
 
 
 def matches_template(selector: Object | None, spec: Object, *, empty: bool = False) -> bool | None:
     """Whether a selector matches the labels of the template; None if it is invalid. `empty`: an empty one has to, too."""
     try:
-        found = label_selector(selector)
+        parsed = label_selector(selector)
     except ValueError:
         return None
     labels: dict[str, str] = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    return (found.empty and not empty) or found.matches(labels)
+    return (parsed.empty and not empty) or parsed.matches(labels)
 
 
 def mismatch(spec: Object, path: Path) -> FieldError:
@@ -330,7 +330,7 @@ _STATUS: Final[dict[str, tuple[tuple[str, ...], Limits]]] = {
         (),
     ),
 }  # fmt: skip
-"""The counters of a status, none of which is negative, and their limits; in upstream's order."""
+"""The counters of a status, which are never negative, and their limits; in upstream's order."""
 
 
 def _status(kind: str, new: Object, old: Object) -> Errors:

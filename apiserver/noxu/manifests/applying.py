@@ -1,4 +1,4 @@
-"""Apply the objects of manifests as `kubectl apply` does, so that a server that starts again loses nobody's changes.
+"""Apply the objects of manifests as `kubectl apply` does, so that a restart of the server keeps the changes of others.
 
 An object that does not exist is created, with kubectl's annotation of its last applied configuration. One that exists gets
 the fields of the file, and loses those that only the last configuration had (`apply.patch`); fields that others have set,
@@ -8,9 +8,9 @@ Why not server-side apply: it would leave no annotation, which `kubectl apply` m
 field that a file no longer has would stay if anybody else had set it to the same value; `kubectl apply --server-side` after
 a change of a file would conflict with the manager of the server, while it takes over from an annotation silently.
 
-An object whose annotations would exceed what servers accept has no such annotation: the configuration that was applied last
-is then what this manager owns. So it is for objects that earlier versions of Noxu have loaded, if their kind is one to which
-neither servers nor admission add fields.
+An object whose annotations would exceed what servers accept has no such annotation: the fields of this manager are then
+the configuration that was applied last. The same holds for objects that earlier versions of Noxu have loaded, if
+neither servers nor admission add fields to their kind.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ def with_last_applied(sent: Object, namespace: str) -> Object | None:
     }
     if namespace:
         metadata["namespace"] = namespace
-    found = {**sent, "metadata": {**metadata, "annotations": own}}
-    text = codec.encode(found, sort_keys=True).decode() + "\n"
+    annotated = {**sent, "metadata": {**metadata, "annotations": own}}
+    text = codec.encode(annotated, sort_keys=True).decode() + "\n"
     if _size(own) + len(ANNOTATION) + len(text.encode()) > MAX_ANNOTATIONS:
         return {**sent, "metadata": metadata}
     metadata["annotations"] = {**own, ANNOTATION: text}
@@ -237,12 +237,12 @@ def _size(annotations: Object) -> int:
 def applied_to(live: Object, configuration: Object, resource: Resource) -> Object:
     """What an object becomes if a configuration (`with_last_applied`) is applied to it."""
     kind = None if resource.table is None else resource.table.struct
-    found = three_way(_last_applied(live, resource), configuration, live, kind)
-    annotations = found["metadata"].get("annotations") or {}
+    merged = three_way(_last_applied(live, resource), configuration, live, kind)
+    annotations = merged["metadata"].get("annotations") or {}
     if ANNOTATION in annotations and ANNOTATION not in (configuration["metadata"].get("annotations") or {}):
         kept = {name: text for name, text in annotations.items() if name != ANNOTATION}  # that one is outdated
-        found = {**found, "metadata": {**found["metadata"], "annotations": kept}}
-    return found
+        merged = {**merged, "metadata": {**merged["metadata"], "annotations": kept}}
+    return merged
 
 
 def _last_applied(live: Object, resource: Resource) -> Object:
@@ -260,7 +260,9 @@ def _last_applied(live: Object, resource: Resource) -> Object:
         managers = managed_fields.decode(live["metadata"].get("managedFields"))
     except managed_fields.InvalidEntries:
         return {}
-    fields = [owned.fields for each, owned in managers.items() if each.name == MANAGER and not each.subresource]
+    fields = [
+        owned.fields for manager, owned in managers.items() if manager.name == MANAGER and not manager.subresource
+    ]
     return owned_part(live, fieldset.united(fields)) if fields else {}
 
 

@@ -4,7 +4,8 @@ They are read as kubectl reads them: a line that begins with `---` separates doc
 and empty documents are skipped. A document that cannot be read is returned with an `error`: the caller decides whether
 it makes the others unusable. Files in a directory that are no manifests are skipped, with a warning in the log.
 
-Noxu does not do kustomize's work: of a kustomization it runs `kustomize`, or the one in `kubectl`, and reads what that prints.
+Noxu does not do kustomize's work: for a kustomization it runs `kustomize`, or the one in `kubectl`, and reads the
+output.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ class Document(NamedTuple):
 
     def _metadata(self, field: str) -> str:
         metadata = self.value.get("metadata")
-        found = metadata.get(field) if isinstance(metadata, dict) else None
-        return found if isinstance(found, str) else ""
+        text = metadata.get(field) if isinstance(metadata, dict) else None
+        return text if isinstance(text, str) else ""
 
 
 def joined(path: FieldPath, field: FieldPath) -> FieldPath:
@@ -168,8 +169,8 @@ Read: TypeAlias = Callable[[bytes, str], Contents]
 def contents_of(body: bytes, file: str, split: Split = split) -> Contents:
     """What is in a file with this text."""
     parts = split(body)
-    found = [document for _, documents in documents_of(parts, file) for document in documents]
-    return Contents(found, no_manifest(parts))
+    decoded = [document for _, documents in documents_of(parts, file) for document in documents]
+    return Contents(decoded, no_manifest(parts))
 
 
 def read_paths(paths: Iterable[Path], read: Read = contents_of, command: str = "") -> Iterator[Document]:
@@ -182,36 +183,36 @@ def read_paths(paths: Iterable[Path], read: Read = contents_of, command: str = "
             yield from read(sys.stdin.buffer.read(), "stdin").documents
             continue
         try:
-            found = files(path, command)
+            listed = files(path, command)
         except LoadError as error:
             name = manifest_files.name_of(path)
             yield Document({}, name, 0, error=str(error).removeprefix(f"{name}: "))
             continue
-        for file in found:
+        for file in listed:
             yield from read_file(file, read, skip=file != path)
 
 
 def files(path: Path, command: str = "") -> list[Path]:
     """The manifests in a directory, or the file itself. What is skipped is logged. Raises LoadError."""
-    found, skipped = manifest_files.files(path, command)
-    for each in skipped:
-        log.warning("%s", each)
-    if not found:
+    paths, skipped = manifest_files.files(path, command)
+    for reason in skipped:
+        log.warning("%s", reason)
+    if not paths:
         log.warning("%s: there is no manifest in this directory", path)
-    return found
+    return paths
 
 
 def read_file(path: Path, read: Read = contents_of, *, skip: bool = False) -> Iterator[Document]:
     """The documents of a file. `skip`: skip a file whose content is no manifest, with a warning."""
     try:
-        found = read(content(path), str(path))
+        contents = read(content(path), str(path))
     except LoadError as error:
         yield Document({}, str(path), 0, error=str(error))
         return
-    if skip and found.skipped:
-        log.warning("%s", Skipped(path, found.skipped))
+    if skip and contents.skipped:
+        log.warning("%s", Skipped(path, contents.skipped))
     else:
-        yield from found.documents
+        yield from contents.documents
 
 
 def no_manifest(parts: Sequence[Part]) -> str:
@@ -298,11 +299,11 @@ PROGRAMS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 def build(directory: Path) -> Iterator[Document]:
     """The documents that a kustomization makes, or one with an error."""
-    found, error = _run(directory)
+    output, error = _run(directory)
     if error:
         yield Document({}, str(directory), 0, error=error)
     else:
-        yield from read(found, f"{directory}, built")
+        yield from read(output, f"{directory}, built")
 
 
 def _run(directory: Path) -> tuple[bytes, str]:

@@ -1,9 +1,9 @@
 """The files that manifests are read from: a file that is named, or those in a directory.
 
-In a directory are files that look like manifests, and are not: kustomizations and what they refer to besides resources
-(patches, configurations, values), Helm charts, whose templates are no YAML, assertions of kuttl, and archives. They are
-skipped, each with a note that says why and what to do instead. Kustomizations and archives are refused if they are named
-themselves.
+Some files in a directory look like manifests, and are none: kustomizations and the files to which they refer besides
+resources (patches, configurations, values), Helm charts, whose templates are no YAML, assertions of kuttl, and
+archives. They are skipped, each with a note that says why and what to do instead. Kustomizations and archives are
+refused if they are named themselves.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ def files(path: Path, command: str = "") -> tuple[list[Path], list[Skipped]]:
         if reason := _not_by_itself(path, command):
             raise LoadError(f"{path}: {reason}")
         return [path], []
-    found = sorted(
+    below = sorted(
         file
         for file in path.rglob("*")
         if file.is_file() and not any(part.startswith(".") for part in file.parts[len(path.parts) :])
     )
     if (chart := tool_files.template_of(path)) is not None:
         return [], [Skipped(path, f"it has templates of a Helm chart: helm template {chart} --include-crds{to_stdin}")]
-    installed, skipped = _of_charts(found, to_stdin)
-    kustomizations = [file for file in found if file.name in KUSTOMIZATIONS and file not in skipped]
+    installed, skipped = _of_charts(below, to_stdin)
+    kustomizations = [file for file in below if file.name in KUSTOMIZATIONS and file not in skipped]
     named = _Named(kustomizations)
-    for file in found:
+    for file in below:
         if file in skipped:
             continue
         if file.name in KUSTOMIZATIONS:
@@ -85,8 +85,8 @@ def files(path: Path, command: str = "") -> tuple[list[Path], list[Skipped]]:
             skipped[file] = Skipped(file, _IS_ARCHIVE)
         elif _is_manifest(file) and (reason := named.reason(file) or _reason_by_name(file)):
             skipped[file] = Skipped(file, reason)
-    read = [file for file in found if _is_manifest(file) and file not in skipped]
-    return sorted([*read, *installed]), list(dict.fromkeys(each for _, each in sorted(skipped.items())))
+    read = [file for file in below if _is_manifest(file) and file not in skipped]
+    return sorted([*read, *installed]), list(dict.fromkeys(notice for _, notice in sorted(skipped.items())))
 
 
 class _Named:
@@ -95,17 +95,17 @@ class _Named:
     def __init__(self, kustomizations: list[Path]) -> None:
         parts = {file: tool_files.parts_of(file) for file in kustomizations}
         self._directories = {file.parent for file in kustomizations}
-        self._resources = frozenset().union(*(each.resources for each in parts.values()))
+        self._resources = frozenset().union(*(references.resources for references in parts.values()))
         self._others: dict[str, Path] = {}
-        for kustomization, each in parts.items():
-            self._others.update(dict.fromkeys(each.others - self._others.keys(), kustomization))
+        for kustomization, references in parts.items():
+            self._others.update(dict.fromkeys(references.others - self._others.keys(), kustomization))
 
     def reason(self, file: Path) -> str:
         """Why a file is no resource, "" if it may be one."""
         path = Path(os.path.abspath(file))  # noqa: PTH100 - links are not followed
         is_resource = str(path) in self._resources
         by = None if is_resource else self._others.get(str(path))
-        by = by or next((self._others[str(each)] for each in path.parents if str(each) in self._others), None)
+        by = by or next((self._others[str(parent)] for parent in path.parents if str(parent) in self._others), None)
         if by is not None:
             return f"{by} does not name it as a resource"
         if not is_resource and tool_files.is_patch_by_name(file, self._directories):
@@ -119,18 +119,18 @@ def _reason_by_name(file: Path) -> str:
     return "it is an assertion of kuttl or chainsaw" if _ASSERTION.fullmatch(file.name) else ""
 
 
-def _of_charts(found: list[Path], to_stdin: str) -> tuple[list[Path], dict[Path, Skipped]]:
+def _of_charts(below: list[Path], to_stdin: str) -> tuple[list[Path], dict[Path, Skipped]]:
     """The definitions that charts install, and a note for each other file of a chart."""
     installed: list[Path] = []
     skipped: dict[Path, Skipped] = {}
-    for root, files in tool_files.outermost(found).items():
+    for root, files in tool_files.outermost(below).items():
         note = Skipped(root, f"it is a Helm chart: helm template {root} --include-crds{to_stdin}")
         skipped |= dict.fromkeys(files.values(), note)
-        for each in tool_files.definitions(files):
-            if isinstance(each, tool_files.NotInstalled):
-                skipped[each.path] = Skipped(each.path, each.reason)
+        for definition in tool_files.definitions(files):
+            if isinstance(definition, tool_files.NotInstalled):
+                skipped[definition.path] = Skipped(definition.path, definition.reason)
             else:
-                installed.append(each)
+                installed.append(definition)
     return installed, skipped
 
 
@@ -145,21 +145,21 @@ def content(path: Path) -> bytes:
     try:
         if path.suffix != COMPRESSED:
             return tool_files.content_in(path)
-        found = _decompressed(path.read_bytes())
+        body = _decompressed(path.read_bytes())
     except (OSError, EOFError, zlib.error, tool_files.ChartError) as error:
         raise LoadError(getattr(error, "strerror", None) or str(error)) from None
-    if len(found) > MAX_DECOMPRESSED:
+    if len(body) > MAX_DECOMPRESSED:
         raise LoadError(f"it has more than {MAX_DECOMPRESSED} bytes when it is decompressed")
-    return found
+    return body
 
 
 def _decompressed(body: bytes) -> bytes:
     """At most MAX_DECOMPRESSED + 1 bytes. A file of one member takes zlib two thirds of gzip's time; gzip reads all others."""
     with suppress(zlib.error):
         member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-        found = member.decompress(body, MAX_DECOMPRESSED + 1)
+        decompressed = member.decompress(body, MAX_DECOMPRESSED + 1)
         if member.eof and not member.unused_data:
-            return found
+            return decompressed
     with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
         return file.read(MAX_DECOMPRESSED + 1)
 

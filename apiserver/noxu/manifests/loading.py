@@ -1,4 +1,4 @@
-"""Write the objects of manifests, as a client would: in order; existing objects are replaced, or as the writer does it.
+"""Write the objects of manifests in order, as a client would. A writer decides how an existing object changes.
 
 Small objects that cannot affect each other are written at the same time, so that the store commits them together: custom
 resources, ConfigMaps and Secrets of different names, and namespaces. Everything else is written alone, after all before it.
@@ -10,7 +10,7 @@ An object that is refused does not stop the others, so that all errors are repor
 is not written, and not reported.
 
 CRDs of v1beta1, which Kubernetes 1.22 removed, are converted to v1. Warnings in the log list the changes. A CRD without
-a structural form is refused. Of other versions that are not served the error names those that are.
+a structural form is refused. The error about another version that is not served names those that are.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from noxu.api.field import NIL
 from noxu.apply.patch import three_way
 from noxu.control_plane import ControlPlane
 from noxu.crd.known_definitions import ValidSpecs, digest_of_replacement
+from noxu.crd.lint import fix
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
 from noxu.manifests.wording import plain, without_rule
@@ -55,15 +56,15 @@ log = logging.getLogger("noxu")
 
 def ready(documents: Iterable[Document]) -> list[Document]:
     """Documents in the order in which they are to be loaded, CRDs as v1. Raises LoadError with all errors."""
-    found, errors = readable(documents)
+    decoded, errors = readable(documents)
     if errors:
         raise LoadError(*errors)
-    return found
+    return decoded
 
 
 def readable(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
     """The documents that can be read, in the order in which they are to be loaded, CRDs as v1; and all errors."""
-    found, errors = [], []
+    decoded, errors = [], []
     for document in in_order(documents):
         if document.error:
             errors.append(f"{document.place()}: {_YAML_LINE.sub('yaml: ', document.error)}")
@@ -82,16 +83,14 @@ def readable(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
             )
         for note in notes:
             log.warning("%s: %s: %s", document.place(), document.name, note)
-        found.append(current)
-    return found, errors
+        decoded.append(current)
+    return decoded, errors
 
 
 def as_v1(document: Document) -> tuple[Document, list[CompletionNote]]:
     """A v1beta1 CRD as v1, and the changes; any other document unchanged. Raises LoadError."""
     if document.kind != CRD or document.value.get("apiVersion") != _V1BETA1:
         return document, []
-    from noxu.crd.lint import fix  # old CRDs are rare
-
     fixed = fix(document.value, drop_unknown=True)
     if fixed.crd is None:
         violations = "".join(f"\n  {violation}" for violation in fixed.violations)
@@ -162,12 +161,12 @@ async def load(
     *,
     skip_unknown: bool = False,
     create_namespaces: bool = False,
-    known: KnownDefinitions | None = None,
+    definitions: KnownDefinitions | None = None,
     writer: ObjectWriter = REPLACING,
 ) -> list[str]:
     """Write every object that is accepted. Returns the errors of the others, in their order.
 
-    What is `known` of definitions is not found out again, and is added to.
+    `definitions` is what is known of definitions: it saves work, and is added to.
     `skip_unknown`: skip objects of kinds that are not served. `create_namespaces`: create the namespaces of objects that
     do not exist.
     """
@@ -176,7 +175,7 @@ async def load(
 
     async def load_one(document: Document, content: bytes) -> list[str]:
         try:
-            await _write_unless_unchanged(plane, document, content, known, writer)
+            await _write_unless_unchanged(plane, document, content, definitions, writer)
         except ApiError as error:
             if is_crd(document.value):
                 refused.add(_defined(document.value))
@@ -208,20 +207,20 @@ async def load(
 
 
 async def _write_unless_unchanged(
-    plane: ControlPlane, document: Document, content: bytes, known: KnownDefinitions | None, writer: ObjectWriter
+    plane: ControlPlane, document: Document, content: bytes, definitions: KnownDefinitions | None, writer: ObjectWriter
 ) -> None:
     """Write an object, unless it is a definition and known to change nothing. Raises ApiError."""
-    if known is None:
+    if definitions is None:
         await writer.write(plane, document, content, None)
         return
     old = await _unaffected_definition(plane, document.value)
     digest = digest_of_replacement(content, old.stored, plane.features) if old is not None else ""
-    if old is not None and known.unchanged.has(digest):
+    if old is not None and definitions.unchanged.has(digest):
         writer.leave(document)
         return
-    written = await writer.write(plane, document, content, known.valid_specs)
+    written = await writer.write(plane, document, content, definitions.valid_specs)
     if old is not None and (written is None or _is_at(written, old.revision)):
-        known.unchanged.add(digest)
+        definitions.unchanged.add(digest)
 
 
 def _is_at(written: Written, revision: int) -> bool:
@@ -313,15 +312,15 @@ def refusals(document: Document, error: ApiError) -> list[str]:
     causes = (error.details or {}).get("causes") if error.reason == "Invalid" else None
     if not causes or not all(cause.get("field") for cause in causes):
         value = codec.decode_stored(document.packed) if document.packed else document.value
-        said = ((each.in_object(value), each.text) for each in plain(error.message))
+        said = ((complaint.in_object(value), complaint.text) for complaint in plain(error.message))
         return [f"{document.place(field)}: {f'{field}: ' if field else ''}{text}" for field, text in said]
     head, _, _ = error.message.partition(": ")
     fields = ((cause["field"].removeprefix(NIL), without_rule(cause["message"])) for cause in causes)
-    found = (
+    texts = (
         f"{document.place(field)}: {head}: {f'{field}: ' if field else ''}{text}{_advice(document, field, text)}"
         for field, text in fields
     )
-    return list(dict.fromkeys(text.replace(NIL, "null") for text in found))
+    return list(dict.fromkeys(text.replace(NIL, "null") for text in texts))
 
 
 def _advice(document: Document, field: str, text: str) -> str:
@@ -368,8 +367,8 @@ async def apply(
     written, resource = await write(
         plane, value, content, options, duplicates=duplicates, trace=trace, replacement=replacement
     )
-    found: Object = codec.decode_stored(written.body(resource))
-    return found
+    applied: Object = codec.decode_stored(written.body(resource))
+    return applied
 
 
 Replacement = Callable[[Object, Object, Resource], Object]
@@ -436,14 +435,14 @@ def replacing(sent: Object, old: Object, resource: Resource) -> Object:
     It has the version of the old one and, if it has a uid, also that one: an exported object has those of another object. The
     specs of pods and Jobs are immutable, and admission and the server have added to them: specs are patched, as kubectl does.
     """
-    found: Object = {**sent, "metadata": dict(sent["metadata"])}
+    replacement: Object = {**sent, "metadata": dict(sent["metadata"])}
     spec = sent.get("spec")
     if (resource.group, resource.kind) in _IMMUTABLE and resource.table is not None and isinstance(spec, dict):
-        found["spec"] = three_way({}, {"spec": spec}, old, resource.table.struct)["spec"]
-    found["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    if "uid" in found["metadata"]:
-        found["metadata"]["uid"] = old["metadata"]["uid"]
-    return found
+        replacement["spec"] = three_way({}, {"spec": spec}, old, resource.table.struct)["spec"]
+    replacement["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    if "uid" in replacement["metadata"]:
+        replacement["metadata"]["uid"] = old["metadata"]["uid"]
+    return replacement
 
 
 _IMMUTABLE: Final = {("", "Pod"), ("batch", "Job")}
@@ -533,5 +532,5 @@ def name_of(value: Object) -> str:
 
 def _named(value: Object, name: str) -> str:
     metadata = value.get("metadata")
-    found = metadata.get(name) if isinstance(metadata, dict) else None
-    return found if isinstance(found, str) else ""
+    text = metadata.get(name) if isinstance(metadata, dict) else None
+    return text if isinstance(text, str) else ""

@@ -1,18 +1,19 @@
 """Results that are kept under the user's cache directory, `$XDG_CACHE_HOME/noxu/checks` or `~/.cache/noxu/checks`.
 
-The name of an entry is a digest of everything that the result depends on, including this version of Noxu: its modules, with
-their sizes and times, Python's version and the engine of patterns. An entry has a digest of its content; what is
-unreadable, damaged or of an unexpected form counts as absent. A directory that cannot be written is no error. The oldest
-entries are removed when there are more than MAX_BYTES.
+The name of an entry is a digest of everything that the result depends on, including this version of Noxu: its modules,
+with their sizes and times, Python's version and the engine of patterns. An entry has a digest of its content; an entry
+that is unreadable, damaged or of an unexpected form counts as absent. A directory that cannot be written is no error.
+The oldest entries are removed when there are more than MAX_BYTES.
 
-Files whose objects were packed at an earlier start: neither parsed nor encoded again (see `loading.packed`).
+Files whose objects were packed at an earlier start are neither parsed nor encoded again (see `loading.packed`).
 
 An entry of the cache is the length of its head, the head as JSON, and the JSON of all objects, one after the other:
 
     00 00 00 52   ["",[[0,64,1,[[{"kind":"A",…},1,[],[],"","",31]]]]]   {"kind":"A",…,"data":{"a":"1"}}
 
-The head has why the file is skipped in a directory, and of each document where its text is in the file, its first line, and
-its objects: what identifies them, their number, the decoder's messages, the error, the path, and the length of their JSON.
+The head has the reason to skip the file in a directory and, for each document, the place of its text in the file, its
+first line, and its objects: their identity, their number, the decoder's messages, the error, the path, and the length
+of their JSON.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def version() -> bytes:
     """What the code is: its modules with their sizes and times of modification, Python's version, the engine of patterns."""
     digest = hashlib.sha256(f"{sys.version}\0{patterns.engine()}\0".encode())
     for path in sorted(_modules(str(PACKAGE))):
-        found = os.stat(path)  # noqa: PTH116 - of hundreds of modules
-        digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+        status = os.stat(path)  # noqa: PTH116 - of hundreds of modules
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
     return digest.digest()
 
 
@@ -133,7 +134,7 @@ class Cache:
         return self._directory / name[:2] / name[2:]
 
     def split(self, body: bytes) -> list[Part]:
-        """The parts of a file, as `manifests.split` finds them."""
+        """The parts of a file, as `documents.split` finds them."""
         if self._directory is None or len(body) < MIN_SPLIT:
             return split(body)
         digest = hashlib.sha256(body).digest()
@@ -152,12 +153,12 @@ class Cache:
             unchanged_from_json(self.get("unchanged definitions")),
         )
 
-    def keep_known_definitions(self, known: KnownDefinitions) -> None:
+    def keep_known_definitions(self, definitions: KnownDefinitions) -> None:
         """Keep it, if there is something new. What another process keeps at the same time may be lost."""
-        if known.valid_specs.has_new:
-            self.put(known.valid_specs.as_json(), "valid specs")
-        if known.unchanged.has_new:
-            self.put(known.unchanged.as_json(), "unchanged definitions")
+        if definitions.valid_specs.has_new:
+            self.put(definitions.valid_specs.as_json(), "valid specs")
+        if definitions.unchanged.has_new:
+            self.put(definitions.unchanged.as_json(), "unchanged definitions")
 
     @property
     def reader(self) -> Read:
@@ -170,9 +171,9 @@ class Cache:
             return
         with suppress(OSError):
             entries = [
-                (found.st_mtime, found.st_size, path)
+                (status.st_mtime, status.st_size, path)
                 for path in self._directory.glob("??/*")
-                for found in [path.stat()]
+                for status in [path.stat()]
             ]
             total = sum(size for _, size, _ in entries)
             for _, size, path in sorted(entries):
@@ -215,8 +216,8 @@ _MIN_SIZE: Final = 512  # bytes; what reads YAML is not imported if all files ar
 
 def _read_packed(cache: Cache, body: bytes, file: str) -> Contents:
     if not cache.keeps or len(body) < _MIN_SIZE:
-        found = contents_of(body, file)
-        return found._replace(documents=list(map(packed, found.documents)))
+        contents = contents_of(body, file)
+        return contents._replace(documents=list(map(packed, contents.documents)))
     digest = hashlib.sha256(body).digest()
     kept = cache.get_bytes("packed files", digest)
     if kept is not None:

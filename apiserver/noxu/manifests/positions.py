@@ -1,8 +1,8 @@
-"""Where the fields of a document are: lines and columns in the text of a YAML or JSON file.
+"""The positions of the fields of a document: lines and columns in the text of a YAML or JSON file.
 
-A field is named by its path in an error, such as `spec.versions[0].schema.openAPIV3Schema.properties[spec].type`. Its
-position is the one of its key, of an item that of its first character. A field that the text does not have, because it is
-missing or comes from an alias, is at the innermost field around it. Lines and columns count from 1, columns in characters.
+A field is named by its path in an error, such as `spec.versions[0].schema.openAPIV3Schema.properties[spec].type`. A
+field is at its key, an item at its first character. A field that is missing in the text, or comes from an alias, is at
+the innermost field around it. Lines and columns count from 1, columns in characters.
 
 A text is scanned when its first position is asked for: texts without findings cost nothing.
 """
@@ -85,8 +85,8 @@ class Text:
             return self._in_file(self._begin)
         place = self._root
         rest = path
-        while rest and (found := _step(place, rest)) is not None:
-            place, rest = found
+        while rest and (below := _step(place, rest)) is not None:
+            place, rest = below
         return self._in_file(place.position)
 
     @cached_property
@@ -134,9 +134,9 @@ def _step(place: _Place, path: Path) -> tuple[_Place, Path] | None:
     """
     below = place.below
     if isinstance(below, list):
-        found = _index(path)
-        n = int(found[1]) if found else len(below)
-        return (below[n], _rest(path, found.end())) if found and n < len(below) else None
+        match = _index(path)
+        n = int(match[1]) if match else len(below)
+        return (below[n], _rest(path, match.end())) if match and n < len(below) else None
     if below is None:
         return None
     fitting = [
@@ -205,7 +205,7 @@ def _is_too_deep(error: YAMLError) -> bool:
 def _yaml_tokens(body: bytes) -> Iterator[_Token]:
     """The tokens of the first document, up to an error."""
     next_event: Callable[[], _Event] = CParser(body).get_event
-    given = 0
+    yielded = 0
     try:
         while not isinstance(event := next_event(), (DocumentEndEvent, StreamEndEvent)):
             if isinstance(event, (StreamStartEvent, DocumentStartEvent)):
@@ -216,10 +216,10 @@ def _yaml_tokens(body: bytes) -> Iterator[_Token]:
             else:
                 kind = "alias" if isinstance(event, AliasEvent) else _KINDS.get(type(event), _END)
                 yield _Token(kind, mark.line, mark.column)
-            given += 1
+            yielded += 1
     except YAMLError as error:
         if _is_too_deep(error) and yaml.lift_limit():
-            yield from islice(_yaml_tokens(body), given, None)
+            yield from islice(_yaml_tokens(body), yielded, None)
 
 
 _json_token: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|\n|[^\s"{}\[\]:,]+')
@@ -228,10 +228,10 @@ _json_token: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|\n|[^\s"{}\[\]:,]+'
 def _json_tokens(body: bytes) -> Iterator[_Token]:
     """The tokens of a JSON text. libyaml does not read tabs and escaped slashes."""
     line, begun = 0, 0
-    for found in _json_token.finditer(body.decode("utf-8", "replace")):
-        text, column = found[0], found.start() - begun
+    for match in _json_token.finditer(body.decode("utf-8", "replace")):
+        text, column = match[0], match.start() - begun
         if text == "\n":
-            line, begun = line + 1, found.end()
+            line, begun = line + 1, match.end()
         elif text[0] in "{[":
             yield _Token(text, line, column)
         elif text[0] in "}]":

@@ -89,8 +89,8 @@ class ServedFiles:
         resource, name = loading.resource_of(self._plane, value), loading.name_of(value)
         if resource is None or not name:
             return {}
-        found = Name(resource.group, resource.kind, loading.namespace_of(resource, value), name)
-        return {found: Origin(str(value.get("apiVersion")), document.file)}
+        named = Name(resource.group, resource.kind, loading.namespace_of(resource, value), name)
+        return {named: Origin(str(value.get("apiVersion")), document.file)}
 
 
 class Loaded(NamedTuple):
@@ -109,7 +109,7 @@ async def load(
     plane: ControlPlane,
     config: Config,
     documents: Iterable[Document],
-    known: KnownDefinitions | None,
+    definitions: KnownDefinitions | None,
     *,
     collects: bool = False,
 ) -> Loaded:
@@ -117,7 +117,7 @@ async def load(
     served = ServedFiles(plane, config.data)
     if not (config.files or config.kustomizations or config.data or config.etcd):
         creates = config.create_namespaces
-        errors = await loading.load(plane, documents, known=known, create_namespaces=creates)
+        errors = await loading.load(plane, documents, definitions=definitions, create_namespaces=creates)
         return Loaded(errors, served, [], [])
     origins, seen = Origins(), list[Document]()
     done: list[Document] | None = [] if collects else None
@@ -131,7 +131,7 @@ async def load(
                 seen.append(document)
 
     errors = await loading.load(
-        plane, noted(), known=known, writer=applying, create_namespaces=config.create_namespaces
+        plane, noted(), definitions=definitions, writer=applying, create_namespaces=config.create_namespaces
     )
     if not errors or config.keep_going:
         log.info("%s", applying.summary)
@@ -168,12 +168,12 @@ async def _exists(plane: ControlPlane, name: Name, origin: Origin) -> bool:
 
 def _read(directory: Path) -> Origins:
     """The objects of the last start; none if the file is missing or damaged."""
-    found = Origins()
+    origins = Origins()
     with suppress(OSError, ValueError, TypeError, KeyError):
-        for each in orjson.loads((directory / FILE).read_bytes())["objects"]:
-            group, kind, namespace, name, api_version, file = map(str, each)
-            found[Name(group, kind, namespace, name)] = Origin(api_version, file)
-    return found
+        for row in orjson.loads((directory / FILE).read_bytes())["objects"]:
+            group, kind, namespace, name, api_version, file = map(str, row)
+            origins[Name(group, kind, namespace, name)] = Origin(api_version, file)
+    return origins
 
 
 def _keep(directory: Path, origins: Origins) -> None:
@@ -190,11 +190,11 @@ def _keep(directory: Path, origins: Origins) -> None:
 
 def read_documents(config: Config, read: Read | None) -> list[Document]:
     """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
-    found = chain(
+    merged = chain(
         manifests.read_paths(config.files, read or manifests.contents_of, "serve"),
         *map(manifests.build, config.kustomizations),
     )
-    documents, errors = loading.readable(map(loading.packed, found))
+    documents, errors = loading.readable(map(loading.packed, merged))
     if errors and not config.keep_going and _is_new(config):
         errors += asyncio.run(_refusals(config, documents))
     check_loaded(config, errors)

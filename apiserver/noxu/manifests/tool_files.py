@@ -1,9 +1,9 @@
-"""Files of other tools that look like manifests: why they are not to be created.
+"""Files of other tools that look like manifests, and the reasons not to create their objects.
 
 A file is judged by its content: every document in it has a reason, or the file is a manifest. Reasons are few and certain:
 patches of kustomize, its transformers, and the configurations of tools and components, whose groups no server has.
 
-The files to which kustomizations refer otherwise than as resources (kustomize's types.Kustomization).
+Kustomizations also refer to files that are no resources (kustomize's types.Kustomization).
 
 Scaffolds, such as those of kubebuilder, have entries in comments, to be uncommented when a feature is wanted. The patches
 that they name are in the directory all the same:
@@ -12,14 +12,14 @@ that they name are in the directory all the same:
     - path: patches/webhook_in_widgets.yaml
     #- path: patches/cainjection_in_widgets.yaml
 
-So a commented entry of such a list counts as one. A file that its name calls a patch (`patches/…`, `…_patch.yaml`) and
-that is in the directory of a kustomization or below it, is one, unless a kustomization names it as a resource.
+So a commented entry of such a list counts as one. A file with the name of a patch (`patches/…`, `…_patch.yaml`), in the
+directory of a kustomization or below it, is one unless a kustomization names it as a resource.
 
 Charts of Helm: the definitions that `helm install` creates before it renders templates.
 
 They are the files in `crds/` of a chart and of its subcharts, directories or packed ones in `charts/` (helm's
 Chart.CRDObjects). A subchart that `tags` or a `condition` disable in the values of the chart is not installed (helm's
-ProcessDependencies). A file in a packed chart has the path that it has when the archive is unpacked into a directory of its
+ProcessDependencies). A file in a packed chart has the path as if the archive were unpacked into a directory of its
 name: `charts/db-1.0.0.tgz/db/crds/a.yaml`.
 """
 
@@ -123,12 +123,12 @@ def _is_patch_of_workload(value: Object) -> bool:
     spec = value.get("spec")
     if not isinstance(spec, dict) or "selector" in spec or not spec:
         return False
-    found: Json = spec
+    node: Json = spec
     for name in ("template", "spec", "containers"):
-        found = found.get(name, {}) if isinstance(found, dict) else None
-    if not isinstance(found, (dict, list)):
+        node = node.get(name, {}) if isinstance(node, dict) else None
+    if not isinstance(node, (dict, list)):
         return False
-    return not any(isinstance(each, dict) and "image" in each for each in found)
+    return not any(isinstance(item, dict) and "image" in item for item in node)
 
 
 def _patch_of_crd(value: Object) -> str:
@@ -146,7 +146,7 @@ def _is_json_patch(value: Json) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(each, dict) and each.get("op") in _OPERATIONS and "path" in each for each in value)
+        and all(isinstance(step, dict) and step.get("op") in _OPERATIONS and "path" in step for step in value)
     )
 
 
@@ -218,10 +218,10 @@ def _commented(text: str) -> Iterator[str]:
     """The paths of commented entries of `_LISTS`, whose keys may be commented as well."""
     key = ""
     for line in text.splitlines():
-        if found := _KEY.match(line):
-            key = found[1]
-        elif (found := _COMMENTED.match(line)) and (found[2] or (found[1] and key in _LISTS)):
-            yield found[3]
+        if match := _KEY.match(line):
+            key = match[1]
+        elif (match := _COMMENTED.match(line)) and (match[2] or (match[1] and key in _LISTS)):
+            yield match[3]
 
 
 def _texts(value: Json) -> list[str]:
@@ -266,12 +266,12 @@ Files = Mapping[str, Path]
 """The files of a chart by their names in it: `crds/a.yaml`."""
 
 
-def outermost(found: list[Path]) -> dict[Path, Files]:
+def outermost(paths: list[Path]) -> dict[Path, Files]:
     """The charts among files that are in no other chart, with their files."""
-    roots = {file.parent for file in found if file.name == CHART}
+    roots = {file.parent for file in paths if file.name == CHART}
     charts: dict[Path, dict[str, Path]] = {}
-    for file in found if roots else ():
-        around = [each for each in file.parents if each in roots]
+    for file in paths if roots else ():
+        around = [parent for parent in file.parents if parent in roots]
         if around:
             charts.setdefault(around[-1], {})[file.relative_to(around[-1]).as_posix()] = file
     return dict(charts)
@@ -294,19 +294,19 @@ def template_of(path: Path) -> Path | None:
 
 def content_in(path: Path) -> bytes:
     """The bytes of a file in a packed chart. Raises ChartError, OSError."""
-    archive = next((each for each in path.parents if each.name.endswith(PACKED)), None)
+    archive = next((parent for parent in path.parents if parent.name.endswith(PACKED)), None)
     if archive is None:
         return path.read_bytes()
     body = content_in(archive)
-    found = _members(body).get(path.relative_to(archive).as_posix())
-    if found is None:
+    content = _members(body).get(path.relative_to(archive).as_posix())
+    if content is None:
         raise ChartError("the archive has no such file")
-    return found
+    return content
 
 
 def is_packed(path: Path) -> bool:
     """Whether a path is that of a file in an archive."""
-    return any(each.name.endswith(PACKED) and each.is_file() for each in path.parents)
+    return any(parent.name.endswith(PACKED) and parent.is_file() for parent in path.parents)
 
 
 def _definitions(files: Files, values: Object, tags: Object, depth: int) -> Iterator[Path | NotInstalled]:
@@ -319,35 +319,35 @@ def _definitions(files: Files, values: Object, tags: Object, depth: int) -> Iter
             yield NotInstalled(path, subchart)
             continue
         name = str(_object(subchart, CHART).get("name") or path.name)
-        entries = [each for each in required if each.get("name") == name]
-        disabled = [why for each in entries if (why := _disabled(each, values, tags))]
+        entries = [entry for entry in required if entry.get("name") == name]
+        disabled = [why for entry in entries if (why := _disabled(entry, values, tags))]
         if entries and len(disabled) == len(entries):
             yield NotInstalled(path, f"helm does not install this subchart: {disabled[0]}")
         elif depth == MAX_NESTED:
             yield NotInstalled(path, f"it is a chart in more than {MAX_NESTED} charts")
         else:
-            key = next((str(each["alias"]) for each in entries if each.get("alias")), name)
+            key = next((str(entry["alias"]) for entry in entries if entry.get("alias")), name)
             inner = _merged(_object(subchart, "values.yaml"), _member(values, key))
             yield from _definitions(subchart, inner, tags, depth + 1)
 
 
 def _subcharts(files: Files) -> Iterator[tuple[Path, Files | str]]:
     """(a subchart, its files or why it cannot be read). Like helm, those are ignored whose names begin with `_` or `.`."""
-    found: dict[str, dict[str, Path]] = {}
+    subcharts: dict[str, dict[str, Path]] = {}
     for name, path in sorted(files.items()):
         first, _, rest = name.removeprefix(_SUBCHARTS).partition("/")
         if not name.startswith(_SUBCHARTS) or first.startswith(("_", ".")):
             continue
         if rest:
-            found.setdefault(first, {})[rest] = path
+            subcharts.setdefault(first, {})[rest] = path
         elif first.endswith(PACKED):
             try:
-                found[first] = {
+                subcharts[first] = {
                     inner.partition("/")[2]: path / inner for inner in _members(content_in(path)) if "/" in inner
                 }
             except (ChartError, OSError) as error:
                 yield path, str(getattr(error, "strerror", None) or error)
-    for subchart in found.values():
+    for subchart in subcharts.values():
         if CHART in subchart:
             yield subchart[CHART].parent, subchart
 
@@ -355,17 +355,17 @@ def _subcharts(files: Files) -> Iterator[tuple[Path, Files | str]]:
 def _required(files: Files) -> list[Object]:
     """The dependencies that a chart declares; those of apiVersion v1 are in a file of their own."""
     declared = _object(files, CHART).get("dependencies") or _object(files, "requirements.yaml").get("dependencies")
-    return [each for each in declared if isinstance(each, dict)] if isinstance(declared, list) else []
+    return [entry for entry in declared if isinstance(entry, dict)] if isinstance(declared, list) else []
 
 
 def _disabled(required: Object, values: Object, tags: Object) -> str:
     """Why a dependency is disabled, "" if it is not: the first condition that is a boolean decides, else the tags do."""
     for condition in str(required.get("condition") or "").split(","):
-        found: Json = values
+        value: Json = values
         for step in condition.strip().split("."):
-            found = found.get(step) if isinstance(found, dict) else None
-        if isinstance(found, bool):
-            return "" if found else f"{condition.strip()} is false in its values"
+            value = value.get(step) if isinstance(value, dict) else None
+        if isinstance(value, bool):
+            return "" if value else f"{condition.strip()} is false in its values"
     names = required.get("tags")
     chosen = [tags.get(str(name)) for name in names] if isinstance(names, list) else []
     return "its tags are false in the values" if False in chosen and True not in chosen else ""
@@ -373,8 +373,8 @@ def _disabled(required: Object, values: Object, tags: Object) -> str:
 
 def _merged(values: Object, overrides: Object) -> Object:
     """The values of a subchart, and over them those that its parent has for it."""
-    found = dict(values)
-    todo = [(found, overrides)]
+    merged = dict(values)
+    todo = [(merged, overrides)]
     while todo:
         target, source = todo.pop()
         for name, value in source.items():
@@ -383,7 +383,7 @@ def _merged(values: Object, overrides: Object) -> Object:
                 todo.append((target[name], value))
             else:
                 target[name] = value
-    return found
+    return merged
 
 
 def _object(files: Files, name: str) -> Object:
@@ -396,8 +396,8 @@ def _object(files: Files, name: str) -> Object:
 
 
 def _member(value: Object, name: str) -> Object:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+    member = value.get(name)
+    return member if isinstance(member, dict) else {}
 
 
 @lru_cache(maxsize=4)
@@ -412,10 +412,10 @@ def _members(body: bytes) -> dict[str, bytes]:
             raise ChartError(_NO_CHART)
         with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
             return {
-                each.name.removeprefix("./"): file.read()
-                for each in archive
-                if each.isreg() and each.size <= MAX_FILE and each.name.endswith(_READ)
-                if (file := archive.extractfile(each)) is not None
+                member.name.removeprefix("./"): file.read()
+                for member in archive
+                if member.isreg() and member.size <= MAX_FILE and member.name.endswith(_READ)
+                if (file := archive.extractfile(member)) is not None
             }
     except (tarfile.TarError, zlib.error):
         raise ChartError(_NO_CHART) from None

@@ -1,15 +1,16 @@
-"""Watch the files with which a server was started, and apply what changes (`noxu serve --watch`).
+"""Watch the files with which a server was started, and apply their changes (`noxu serve --watch`).
 
-The files are polled, which works on every file system, also on those of containers and networks: a thread asks for their
-times and sizes every half a second, or less often if there are so many that it would take more than a fiftieth of a
-processor. What has changed is read when two rounds have found the same, so what an editor or `git checkout` does in several
-steps is one change. Of a directory files count whose names are those of manifests and kustomizations, except for hidden ones;
-of a kustomization all files of its directory, and what it names by its path: files, and directories, which may be
-kustomizations, too.
+The files are polled, which works on every file system, also on those of containers and networks: a thread asks for
+their times and sizes every half a second, or less often if there are so many that it would take more than a fiftieth of
+a processor. Changes are read when two rounds have found the same, so the several steps of an editor or `git checkout`
+are one change. In a directory, files with names of manifests and kustomizations are watched, except for hidden ones. Of
+a kustomization all files of its directory are watched, and the files and directories that it names by their paths,
+which may be kustomizations, too.
 
-Only documents that have changed are applied, and those that were refused before: the CRD that they miss may be there now. A
-file with a document that cannot be read is named, and nothing of it is applied. Objects whose documents are gone stay, and
-are named. A kustomization is built again when a file changes in its directory, or one to which it refers.
+Only documents that have changed are applied, and those that were refused before, because the CRD that they lacked may
+exist now. A file with a document that cannot be read is named, and nothing of it is applied. Objects whose documents
+are gone stay, and are named. A kustomization is built again when a file changes in its directory, or one to which it
+refers.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class FileWatch:
         self._create_namespaces = create_namespaces
         self._every, self._settled = every, settled
         self._paths = WatchedPaths(self._files, self._kustomizations)
-        self._found = self._paths.signatures()
+        self._scanned = self._paths.signatures()
         self._applied: dict[Source, set[bytes]] = {}
         """The digests of the documents of each source that have been applied."""
         self._names: dict[Source, Origins] = {}
@@ -81,30 +82,30 @@ class FileWatch:
         pause = self._every
         while True:
             await asyncio.sleep(pause)
-            found, took = await asyncio.to_thread(self._scan)
+            scanned, took = await asyncio.to_thread(self._scan)
             pause = max(self._every, SHARE * took)
-            if found != self._found:
+            if scanned != self._scanned:
                 with Contained("applying changed files"):
-                    await self._apply(plane, served, await self._settle(found))
+                    await self._apply(plane, served, await self._settle(scanned))
 
     def _scan(self) -> tuple[dict[Path, Signatures], float]:
         """What the files are now, and the processor time that it took to ask for it."""
         began = time.thread_time()
         return self._paths.signatures(), time.thread_time() - began
 
-    async def _settle(self, found: dict[Path, Signatures]) -> dict[Path, Signatures]:
+    async def _settle(self, scanned: dict[Path, Signatures]) -> dict[Path, Signatures]:
         """What the files are when they do not change any more, or have changed for MOST_ROUNDS."""
         for _ in range(MOST_ROUNDS):
             await asyncio.sleep(self._settled)
             newer, _took = await asyncio.to_thread(self._scan)
-            if newer == found:
+            if newer == scanned:
                 break
-            found = newer
-        return found
+            scanned = newer
+        return scanned
 
-    async def _apply(self, plane: ControlPlane, served: ServedFiles, found: dict[Path, Signatures]) -> None:
-        former, self._found = self._found, found
-        sources = await asyncio.to_thread(self._read, former, found)
+    async def _apply(self, plane: ControlPlane, served: ServedFiles, scanned: dict[Path, Signatures]) -> None:
+        former, self._scanned = self._scanned, scanned
+        sources = await asyncio.to_thread(self._read, former, scanned)
         readable: dict[Source, list[Document]] = {}
         for source, inside in sources.items():
             ready, errors = loading.readable(inside or [])
@@ -114,8 +115,8 @@ class FileWatch:
             for error in errors:
                 log.error("not applied: %s", error)
             log.error("%s: nothing of it is applied until it can be read; its objects stay as they are", source)
-        documents = [document for inside in readable.values() for document in inside]
-        new = [each for each in manifests.in_order(documents) if digest(each) not in self._applied.get(each.file, ())]
+        documents = [item for inside in readable.values() for item in inside]
+        new = [item for item in manifests.in_order(documents) if digest(item) not in self._applied.get(item.file, ())]
         done: list[Document] = []
         if new:
             applying = Applying(done)
@@ -125,7 +126,7 @@ class FileWatch:
                 log.info("files have changed: %s", applying.named)
         for source in readable:
             self._names.pop(source, None)
-            self._applied[source] = self._applied.get(source, set()) & {digest(each) for each in readable[source]}
+            self._applied[source] = self._applied.get(source, set()) & {digest(item) for item in readable[source]}
         self._remember(served, documents, done)
         await served.replace({name: origin for names in self._names.values() for name, origin in names.items()})
 
@@ -135,29 +136,29 @@ class FileWatch:
             self._applied.setdefault(document.file, set()).add(digest(document))
         for document in documents:
             self._names.setdefault(document.file, Origins()).update(served.origin_of(document))
-        missing = {each.file for each in documents if digest(each) not in self._applied.get(each.file, ())}
-        self._unfinished = (self._unfinished - {each.file for each in documents}) | missing
+        missing = {changed.file for changed in documents if digest(changed) not in self._applied.get(changed.file, ())}
+        self._unfinished = (self._unfinished - {changed.file for changed in documents}) | missing
 
     # -- in a thread --------------------------------------------------------------------------------------------------
 
-    def _read(self, former: dict[Path, Signatures], found: dict[Path, Signatures]) -> dict[Source, list[Document]]:
+    def _read(self, former: dict[Path, Signatures], scanned: dict[Path, Signatures]) -> dict[Source, list[Document]]:
         """The documents of the sources that have changed; none for those that are gone."""
         sources: dict[Source, list[Document]] = {}
         for path in self._files:
-            changed = _changed(former[path], found[path])
+            changed = _changed(former[path], scanned[path])
             sources |= {source: [] for source in changed & self._names.keys()}
             for file in _manifests(path):
                 if str(file) in changed or str(file) in self._unfinished or str(file) not in self._applied:
                     sources[str(file)] = list(map(loading.packed, manifests.read_file(file, skip=file != path)))
         for directory in self._kustomizations:
             source = f"{directory}, built"
-            if _changed(former[directory], found[directory]) or source in self._unfinished:
+            if _changed(former[directory], scanned[directory]) or source in self._unfinished:
                 sources[source] = list(map(loading.packed, manifests.build(directory)))
         return sources
 
 
-def _changed(former: Signatures, found: Signatures) -> set[str]:
-    return {path for path in former.keys() | found.keys() if former.get(path) != found.get(path)}
+def _changed(former: Signatures, current: Signatures) -> set[str]:
+    return {path for path in former.keys() | current.keys() if former.get(path) != current.get(path)}
 
 
 def _manifests(path: Path) -> Iterator[Path]:
@@ -194,16 +195,16 @@ class WatchedPaths:
 
     def signatures(self) -> dict[Path, Signatures]:
         """What the files are now, by the path or the kustomization that they belong to."""
-        found = {
-            path: {file: each for file, each in _files(str(path)) if file == str(path) or _may_be_read(file)}
+        signatures = {
+            path: {file: signature for file, signature in _files(str(path)) if file == str(path) or _may_be_read(file)}
             for path in self._paths
         }
         for directory in self._kustomizations:
-            found.setdefault(directory, {}).update(self._kustomization(directory))
-        return found
+            signatures.setdefault(directory, {}).update(self._kustomization(directory))
+        return signatures
 
     def _kustomization(self, directory: Path) -> Signatures:
-        found: Signatures = {}
+        signatures: Signatures = {}
         todo, seen = [str(directory)], set[str]()
         while todo:
             path = todo.pop()
@@ -211,18 +212,18 @@ class WatchedPaths:
                 continue
             seen.add(path)
             for file, signature in _files(path):
-                found[file] = signature
+                signatures[file] = signature
                 folder, name = os.path.split(file)
                 if name in KUSTOMIZATIONS:
-                    todo += [each for each in self._named(folder, file, signature) if each not in found]
-        return found
+                    todo += [named for named in self._named(folder, file, signature) if named not in signatures]
+        return signatures
 
     def _named(self, folder: str, file: str, signature: Signature) -> list[str]:
         """The paths that a kustomization names. It is read again when it has changed."""
-        known = self._references.get(file)
-        if known is None or known[0] != signature:
-            known = self._references[file] = signature, list(_references(folder, file))
-        return known[1]
+        references = self._references.get(file)
+        if references is None or references[0] != signature:
+            references = self._references[file] = signature, list(_references(folder, file))
+        return references[1]
 
 
 def _may_be_read(file: str) -> bool:

@@ -1,8 +1,8 @@
 """Messages of servers in plain words.
 
 Servers answer in Go's terms, such as `json: cannot unmarshal string into Go struct field ConfigMap.data of type
-map[string]string`. Commands print which field that is about, and what it must be. Answers over the API, and a Status in
-JSON output, are unchanged.
+map[string]string`. Commands name the field, and say what it must be. Answers over the API, and a Status in JSON output,
+are unchanged.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def plain(message: str) -> list[Said]:
     """What a message says, in plain words: one or several things."""
     message = without_rule(_HANDLED.sub("", message))
     if message.startswith(_STRICT):
-        found = [say(match) for pattern, say in _COMPLAINTS for match in pattern.finditer(message)]
-        if found:
-            return found
+        complaints = [say(match) for pattern, say in _COMPLAINTS for match in pattern.finditer(message)]
+        if complaints:
+            return complaints
     for pattern, say in (*_COMPLAINTS, *_MESSAGES):
         if match := pattern.fullmatch(message):
             return [say(match)]
@@ -53,8 +53,8 @@ def without_rule(message: str) -> str:
     Invalid value: {"Rule":"self.b",…}: compilation failed: ERROR: <input>:1:5: undefined field 'b'
     → compilation failed: undefined field 'b'
     """
-    if found := _RULE.match(message):
-        _, end = _READER.raw_decode(message, found.end() - 1)
+    if match := _RULE.match(message):
+        _, end = _READER.raw_decode(message, match.end() - 1)
         message = message[end:].removeprefix(": ")
     return _PLACE.sub("", message)
 
@@ -65,13 +65,13 @@ _PLACE: Final = expression(r"ERROR: <input>:\d+:\d+: ")
 
 
 def _mismatch(match: Match[str]) -> Said:
-    found, where, type_ = _ARTICLES.get(match["found"], match["found"]), match["where"] or "", match["type"]
+    actual, where, type_ = _ARTICLES.get(match["found"], match["found"]), match["where"] or "", match["type"]
     if type_ == _METADATA and not where:
-        return Said(f"must be an object, not {found}", "metadata")
+        return Said(f"must be an object, not {actual}", "metadata")
     expected = next((word for pattern, word in _TYPES if pattern.fullmatch(type_)), "")
     if not expected and match["found"] == "string":  # no text, so the type is a struct
         expected = "an object"
-    text = f"must be {expected}, not {found}" if expected else f"must not be {found}"
+    text = f"must be {expected}, not {actual}" if expected else f"must not be {actual}"
     return Said(text, where.partition(".")[2], found=match["found"].partition(" ")[0])
 
 
@@ -134,7 +134,7 @@ _TYPES: Final = [
 # -- places -----------------------------------------------------------------------------------------------------------
 
 
-def located(value: Json, field: Path, found: str) -> Path:
+def located(value: Json, field: Path, type_: str) -> Path:
     """The path of the first value of a type (`json_type`) at a field, whose path has neither items nor keys of maps.
 
         {a: [{b: {x: "1", y: 2}}]}    a.b, number    →    a[0].b[y]
@@ -148,7 +148,7 @@ def located(value: Json, field: Path, found: str) -> Path:
         if not todo:
             break
         value, n, path = todo.pop()
-        if n >= len(names) and value is not None and json_type(value) == found:
+        if n >= len(names) and value is not None and json_type(value) == type_:
             if n == len(names):
                 return path
             inexact = inexact or path

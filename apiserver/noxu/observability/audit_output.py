@@ -1,4 +1,4 @@
-"""Where the audit log goes: the policy file, the log file or stdout, and the thread that writes."""
+"""The output of the audit log: its policy file, its log file or stdout, and the thread that writes."""
 
 from __future__ import annotations
 

@@ -97,15 +97,15 @@ async def report(
 ) -> HealthReport:
     """Run the checks of an endpoint, except the excluded ones, and log the reasons of those that fail."""
     results = results or HealthResults()
-    made: dict[Check, str] = {}  # a check may have several names
+    reasons: dict[Check, str] = {}  # a check may have several names
     lines, healthy = [], True
     for name, check in checks.items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
             continue
-        if check not in made:
-            made[check] = await check()
-        reason = made[check]
+        if check not in reasons:
+            reasons[check] = await check()
+        reason = reasons[check]
         results.add(name, endpoint, passed=not reason)
         if reason:
             healthy = False

@@ -1,9 +1,10 @@
 """Lines that are written by a thread, so that no write blocks the event loop.
 
-Lines are collected for DELAY and handed to the thread together. What waits is bounded: beyond MAX_WAITING bytes `put` drops
-the line, unless the caller has waited for `room` first. A line may be a function that makes it: the thread calls it.
+Lines are collected for DELAY and handed to the thread together. The queue is bounded: beyond MAX_WAITING bytes `put`
+drops the line, unless the caller has waited for `room` first. A line may be a function that makes it: the thread calls
+it.
 
-A failure is logged once, with the number of lost lines when writing works again. It is no error of who writes.
+A failure is logged once, with the number of lost lines when writing works again. The callers of `put` get no error.
 """
 
 from __future__ import annotations
@@ -134,9 +135,9 @@ class LineWriter:
             self._output.close()
 
     def _write(self, lines: list[Line]) -> bool:
-        made = [line if isinstance(line, bytes) else _made(self._name, line) for line in lines]
-        whole = [line for line in made if line]
-        lost = len(made) - len(whole)
+        written = [line if isinstance(line, bytes) else _made(self._name, line) for line in lines]
+        whole = [line for line in written if line]
+        lost = len(written) - len(whole)
         try:
             left_out = self._output.write(whole)
         except OSError as error:

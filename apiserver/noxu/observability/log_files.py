@@ -109,10 +109,10 @@ class RotatingFile:
     def _is_replaced(self) -> bool:
         """Whether the path no longer leads to the open file."""
         try:
-            found, own = self.path.stat(), os.fstat(self._descriptor)
+            named, own = self.path.stat(), os.fstat(self._descriptor)
         except OSError:
             return True
-        return (found.st_dev, found.st_ino) != (own.st_dev, own.st_ino)
+        return (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino)
 
     def _rotate(self) -> None:
         if self._size == 0:
@@ -165,8 +165,8 @@ def clean(path: Path, rotation: Rotation, now: datetime) -> None:
         kept: dict[str, list[tuple[datetime, Path]]] = {}
         for moment, file in backups(path):
             kept.setdefault(file.name.removesuffix(".gz"), []).append((moment, file))
-        for n, found in enumerate(kept.values()):
-            for moment, file in found:
+        for n, files in enumerate(kept.values()):
+            for moment, file in files:
                 _clean_one(file, rotation, removes=_is_surplus(n, moment, rotation, now))
 
 
@@ -203,13 +203,13 @@ def _compress(file: Path) -> None:
 def backups(path: Path) -> list[tuple[datetime, Path]]:
     """The rotated files of a log, compressed or not, with the time of their rotation: the newest first."""
     name = re.compile(rf"{re.escape(path.stem)}-(.{{{_TIME_LENGTH}}}){re.escape(path.suffix)}(\.gz)?")
-    found = []
+    dated = []
     for file in path.parent.iterdir():
         match = name.fullmatch(file.name)
         if match and file.is_file():
             with contextlib.suppress(ValueError):
-                found.append((datetime.strptime(match[1], _TIME).replace(tzinfo=UTC), file))
-    return sorted(found, reverse=True)
+                dated.append((datetime.strptime(match[1], _TIME).replace(tzinfo=UTC), file))
+    return sorted(dated, reverse=True)
 
 
 class StandardOutput:

@@ -3,8 +3,8 @@
     2026-01-02T03:04:05.678Z WARNING the history is not compacted: disk I/O error
     {"time":"2026-01-02T03:04:05.678Z","level":"warning","message":"the history is not compacted: disk I/O error"}
 
-Whatever a client can put into a line cannot end it or control a terminal: characters that are not printable are escaped as
-in Go's strings (`\n`, `\x1b`). Only a traceback, in the text format, has lines of its own.
+Text from a client cannot end a line or control a terminal: characters that are not printable are escaped as in Go's
+strings (`\n`, `\x1b`). Only a traceback, in the text format, has lines of its own.
 
 Colours of output on a terminal (ECMA-48).
 

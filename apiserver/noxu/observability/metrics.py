@@ -1,4 +1,4 @@
-"""The text of /metrics, from families of numbers: Prometheus' text format, and OpenMetrics for those who accept it.
+"""The text of /metrics, from families of numbers: Prometheus' text format, and OpenMetrics for clients that accept it.
 
 The library is imported when something asks for metrics for the first time. `render` takes as long as there are series, so
 it belongs in a thread.
@@ -54,7 +54,9 @@ class _Metrics:
     def __init__(self, families: Sequence[Family], process: str) -> None:
         self._families = families
         self._process = process
-        self.without_total = [one.name for one in families if one.kind == "counter" and not one.name.endswith(_TOTAL)]
+        self.without_total = [
+            family.name for family in families if family.kind == "counter" and not family.name.endswith(_TOTAL)
+        ]
 
     def collect(self) -> Iterator[Metric]:
         from prometheus_client import ProcessCollector

@@ -44,7 +44,7 @@ class Secured(NamedTuple):
 
     def authenticators(self, options: Authentication) -> list[CertificateAuthenticator]:
         """Those of client certificates, in order."""
-        found: list[CertificateAuthenticator] = [ClientCertificates(lambda: self.tls.client_authorities)]
+        authenticators: list[CertificateAuthenticator] = [ClientCertificates(lambda: self.tls.client_authorities)]
         if options.requestheader_client_ca_file is not None:
             proxy = FrontProxy(
                 lambda: self.tls.proxy_authorities,
@@ -54,8 +54,8 @@ class Secured(NamedTuple):
                 options.requestheader_group_headers,
                 options.requestheader_extra_headers_prefix,
             )
-            found.insert(0, proxy)
-        return found
+            authenticators.insert(0, proxy)
+        return authenticators
 
     def access(self, url: str) -> Access:
         """The access of the administrator, with a new client certificate."""
@@ -75,8 +75,8 @@ def secure(config: Config, tls: TlsOptions, own_names: Sequence[str]) -> Secured
     named = tuple(map(parse_named, tls.named))
     if default is not None:
         warn_if_shared(default.key, "--tls-private-key-file" if tls.key is not None else "--cert-dir")
-    for each in named:
-        warn_if_shared(each.files.key, "--tls-sni-cert-key")
+    for host in named:
+        warn_if_shared(host.files.key, "--tls-sni-cert-key")
     material = Material(
         own().server if default is None else default,
         named,
@@ -85,18 +85,18 @@ def secure(config: Config, tls: TlsOptions, own_names: Sequence[str]) -> Secured
         config.authentication.requestheader_client_ca_file,
         VERSIONS[tls.minimum],
     )
-    found = ServerTls(material)
+    server_tls = ServerTls(material)
     # Who has issued another certificate is not known: with the CA in its file, or if it is self-signed, clients trust it.
-    return Secured(found, own, own().authority.certificate if default is None else found.certificate)
+    return Secured(server_tls, own, own().authority.certificate if default is None else server_tls.certificate)
 
 
 def names_of(config: Config, own_names: Sequence[str]) -> tuple[str, ...]:
     """The names and addresses of the server, for its certificate. Raises TlsError."""
-    given = [name for name in (config.host, config.external_hostname, config.advertise_address) if name]
-    for name in given:
+    named = [name for name in (config.host, config.external_hostname, config.advertise_address) if name]
+    for name in named:
         if not is_name(name):
             raise TlsError(f"{name} is neither a DNS name nor an address, so no certificate can have it")
-    names = map(_normal, (*LOCAL, *SERVICE, *given, *filter(is_name, own_names)))
+    names = map(_normal, (*LOCAL, *SERVICE, *named, *filter(is_name, own_names)))
     return tuple(dict.fromkeys(name for name in names if not _is_unspecified(name)))
 
 

@@ -1,4 +1,4 @@
-"""What a configuration asks of a server: what is required of it, what is checked, what is read from its files."""
+"""Derive the parts of a server from its configuration, check it, and read the files that it names."""
 
 from __future__ import annotations
 

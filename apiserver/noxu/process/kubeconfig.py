@@ -78,9 +78,9 @@ def is_own(path: Path) -> bool:
     ) as file:  # a FIFO would wait for a writer
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return False
-        found = file.read(MAX_SIZE)
+        content = file.read(MAX_SIZE)
     try:
-        return not found or found == text(_access_in(json.loads(found))).encode()
+        return not content or content == text(_access_in(json.loads(content))).encode()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
 

@@ -1,6 +1,6 @@
-"""What the system does not let this process do, in sentences: how many files and threads it may have, where it may write.
+"""The limits of the system in sentences: how many files and threads this process may have, and where it may write.
 
-Each says what to do. An error that is not about that has no sentence: it is a bug, and keeps its traceback.
+Each sentence says what to do. An error that is not about a limit has none: it is a bug, and keeps its traceback.
 """
 
 from __future__ import annotations

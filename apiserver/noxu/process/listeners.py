@@ -59,15 +59,15 @@ class Listeners(NamedTuple):
     @property
     def on_loopback(self) -> bool:
         """Whether only programs of this machine can connect."""
-        return all(is_local(each) for each in (self.main, *self.others))
+        return all(is_local(listener) for listener in (self.main, *self.others))
 
 
 def parse(text: str) -> ListenPlace:
     """Raises ValueError."""
-    found = _PLACE.fullmatch(text)
-    if found is None or (found["kind"] == "fd" and not found["place"].isdecimal()):
+    match = _PLACE.fullmatch(text)
+    if match is None or (match["kind"] == "fd" and not match["place"].isdecimal()):
         raise ValueError("must be unix:PATH or fd:NUMBER")
-    return ListenPlace(found["kind"], found["place"])
+    return ListenPlace(match["kind"], match["place"])
 
 
 @contextlib.contextmanager
@@ -80,20 +80,20 @@ def opened(config: Config) -> Iterator[Listeners]:
                 others.append(closing.enter_context(unix(Path(place.place))))
             else:
                 others.append(closing.enter_context(inherited(int(place.place))))
-        main = next((each for each in others if each.family in _INTERNET), None)
+        main = next((listener for listener in others if listener.family in _INTERNET), None)
         if main is None:
             main = closing.enter_context(listen(config.host, config.port))
-        yield Listeners(main, tuple(each for each in others if each is not main))
+        yield Listeners(main, tuple(listener for listener in others if listener is not main))
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises StartError."""
     try:
-        given = host.encode() if _ADDRESS.fullmatch(host) else host  # of text, Python makes a domain name
-        found = socket.getaddrinfo(given, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        encoded = host.encode() if _ADDRESS.fullmatch(host) else host  # of text, Python makes a domain name
+        places = socket.getaddrinfo(encoded, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise StartError(f"--host {host}: {getattr(error, 'strerror', None) or error}") from None
-    family, _, _, _, address = found[0]
+    family, _, _, _, address = places[0]
     for_both = address[0] == "::" and socket.has_dualstack_ipv6()
     try:
         return socket.create_server(address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=for_both)
@@ -116,33 +116,33 @@ def unix(path: Path) -> Iterator[socket.socket]:
                 listener.bind(str(path))
                 path.chmod(0o600)  # before it listens: until then nothing can connect
                 listener.listen(BACKLOG)
-            made = _identity(path)
+            identity = _identity(path)
         except OSError as error:
             raise StartError(f"--listen unix:{path}: {error.strerror or error}") from None
         try:
             yield listener
         finally:
             with contextlib.suppress(OSError):
-                if _identity(path) == made:
+                if _identity(path) == identity:
                     path.unlink()
 
 
 def inherited(number: int) -> socket.socket:
     """A socket that another process has opened. Raises StartError."""
     try:
-        found = socket.socket(fileno=number)
+        listener = socket.socket(fileno=number)
     except OSError as error:
         raise StartError(f"--listen fd:{number}: {error.strerror or error}") from None
-    if found.type != socket.SOCK_STREAM or found.family not in (*_INTERNET, _UNIX):
-        found.detach()
+    if listener.type != socket.SOCK_STREAM or listener.family not in (*_INTERNET, _UNIX):
+        listener.detach()
         raise StartError(f"--listen fd:{number}: it is neither a TCP nor a Unix socket")
     try:
-        found.set_inheritable(False)
-        found.listen(BACKLOG)
+        listener.set_inheritable(False)
+        listener.listen(BACKLOG)
     except OSError as error:
-        found.close()
+        listener.close()
         raise StartError(f"--listen fd:{number}: {error.strerror or error}") from None
-    return found
+    return listener
 
 
 def is_unix(listener: socket.socket) -> bool:
@@ -172,8 +172,8 @@ def _remove_dead(path: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    found = path.lstat()
-    return found.st_dev, found.st_ino
+    status = path.lstat()
+    return status.st_dev, status.st_ino
 
 
 # -- addresses --------------------------------------------------------------------------------------------------------
@@ -197,10 +197,10 @@ def own_names() -> Sequence[str]:
     """The name of this host and its addresses, as far as they can be found."""
     name = socket.gethostname()
     try:
-        found = [str(each[4][0]) for each in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+        of_name = [str(place[4][0]) for place in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
     except OSError:
-        found = []
-    return list(dict.fromkeys([name, *filter(None, [host_address()]), *found, *_interface_addresses()]))
+        of_name = []
+    return list(dict.fromkeys([name, *filter(None, [host_address()]), *of_name, *_interface_addresses()]))
 
 
 def _interface_addresses() -> Iterator[str]:

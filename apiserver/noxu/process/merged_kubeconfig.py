@@ -4,13 +4,13 @@ The file is the one that `kubectl config set-context` changes: of $KUBECONFIG th
 without $KUBECONFIG ~/.kube/config. It is locked as kubectl locks it, by FILE.lock, keeps its mode, and is replaced as a
 whole; a link stays one.
 
-A cluster, a user and a context of one name are added. They have an extension with the kubeconfig of the server, by which a
-later server knows those of one that was killed, and replaces them; others of that name are never touched. At the end they are
-removed: if nothing else has changed in the meantime, the file is what it was, to the byte.
+A cluster, a user and a context of one name are added. They have an extension that names the kubeconfig of the server:
+by it a later server recognizes the entries of one that was killed, and replaces them. Others of that name are never
+touched. At the end they are removed: if nothing else has changed in the meantime, the file is what it was, to the byte.
 
 The current context is set only if there is none, as kubectl would then look for a server at localhost:8080. Another one
-stays: who works with a cluster and a server here must not find the next command at the wrong one, neither when the server
-starts nor when it stops.
+stays: if somebody uses a cluster, too, the start or stop of this server must not send the next command to the wrong
+one.
 
 Entries of a kubeconfig are added and removed in its text: every other byte of it stays.
 
@@ -21,8 +21,8 @@ An entry is added before the first one of its list, as one line in the list's ow
     - name: production       →       - {"name":"noxu","context":{…}}
       context: …                     - name: production
 
-Lists in brackets, as in JSON, get it in front, too. A file is only changed if YAML reads the result as what was meant;
-otherwise there is a ValueError.
+Lists in brackets, as in JSON, get it in front, too. A file is changed only if YAML reads the expected content in the
+result; otherwise there is a ValueError.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class UsersKubeconfig(NamedTuple):
                         f"{file} has {field[:-1]} {name} already, which is not Noxu's and is not overwritten: "
                         "choose another name with --context"
                     )
-                other = Path(str(mark.get("kubeconfig")))
-                if other != own and is_in_use(other):
+                owner = Path(str(mark.get("kubeconfig")))
+                if owner != own and is_in_use(owner):
                     raise StartError(
                         f"context {name} in {file} is of a server that is running: choose another name with --context"
                     )
@@ -89,8 +89,8 @@ class UsersKubeconfig(NamedTuple):
         try:
             with _locked(self.file):
                 self.check(name, own)
-                found = _content(self.file)
-                before = None if found is None else _without(found, name)
+                content = _content(self.file)
+                before = None if content is None else _without(content, name)
                 texts = [before if file == self.file else _content(file) for file in self.files]
                 is_current = not any(read(text or "").get(CURRENT) for text in texts)
                 after = _with(before or "", name, own, access, sets_current=is_current)
@@ -111,26 +111,26 @@ class UsersKubeconfig(NamedTuple):
 
 def users_kubeconfig(environment: Mapping[str, str], home: Path) -> UsersKubeconfig:
     """The user's kubeconfig (clientcmd's PathOptions.GetDefaultFilename)."""
-    named = tuple(Path(each) for each in environment.get("KUBECONFIG", "").split(os.pathsep) if each)
+    named = tuple(Path(path) for path in environment.get("KUBECONFIG", "").split(os.pathsep) if path)
     if not named:
         file = home / ".kube" / "config"
         return UsersKubeconfig(file, (file,))
-    return UsersKubeconfig(next((each for each in named if each.exists()), named[-1]), named)
+    return UsersKubeconfig(next((path for path in named if path.exists()), named[-1]), named)
 
 
 def _remove(file: Path, name: str, own: Path, before: str | None, after: str) -> None:
     """Remove the entries. `before` and `after`: the text without them, and with them, None if there was no file."""
-    found = _content(file)
-    if found == after:
+    content = _content(file)
+    if content == after:
         if before is None:
             file.unlink()
         else:
             _write(file, before)
-    elif found is not None:
-        entry = entry_named(read(found), "contexts", name)
+    elif content is not None:
+        entry = entry_named(read(content), "contexts", name)
         mark = None if entry is None else _mark(entry, "contexts")
         if mark is not None and mark.get("kubeconfig") == str(own):  # otherwise it is gone, or another server's
-            _write(file, _without(found, name))
+            _write(file, _without(content, name))
 
 
 def _with(text: str, name: str, own: Path, access: Access, *, sets_current: bool) -> str:
@@ -167,10 +167,10 @@ def _mark(entry: Object, field: str) -> Object | None:
     """The extension of an entry of Noxu's; None: it is somebody else's."""
     inside: Json = entry.get(field[:-1])
     extensions = inside.get("extensions") if isinstance(inside, dict) else None
-    for each in extensions if isinstance(extensions, list) else ():
-        if isinstance(each, dict) and each.get("name") == EXTENSION and isinstance(each.get("extension"), dict):
-            found: Object = each["extension"]
-            return found
+    for item in extensions if isinstance(extensions, list) else ():
+        if isinstance(item, dict) and item.get("name") == EXTENSION and isinstance(item.get("extension"), dict):
+            mark: Object = item["extension"]
+            return mark
     return None
 
 
@@ -199,17 +199,17 @@ def _write(file: Path, text: str) -> None:
     """Replace the file that is meant, or write into it where that cannot be. Its mode and owner stay. Raises OSError."""
     file.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
     target = Path(os.path.realpath(file))
-    found = target.stat() if target.exists() else None
-    if found is not None and not found.st_mode & stat.S_IWUSR:  # kubectl could not write it, either
+    status = target.stat() if target.exists() else None
+    if status is not None and not status.st_mode & stat.S_IWUSR:  # kubectl could not write it, either
         raise OSError(errno.EACCES, "it is read-only")
     try:
-        write_whole(target, text.encode(), stat.S_IMODE(found.st_mode) if found else 0o600)
-        if found is not None:
+        write_whole(target, text.encode(), stat.S_IMODE(status.st_mode) if status else 0o600)
+        if status is not None:
             with contextlib.suppress(OSError):
                 if hasattr(os, "chown"):
-                    os.chown(target, found.st_uid, found.st_gid)
+                    os.chown(target, status.st_uid, status.st_gid)
     except OSError:
-        if found is None:
+        if status is None:
             raise
         target.write_bytes(text.encode())  # a file that is mounted by itself, or in a directory of others
 
@@ -258,14 +258,14 @@ def read(text: str) -> Object:
         raise ValueError("it is not a kubeconfig")
     for field in LISTS:
         items = value.get(field)
-        if items is not None and not (isinstance(items, list) and all(isinstance(each, dict) for each in items)):
+        if items is not None and not (isinstance(items, list) and all(isinstance(item, dict) for item in items)):
             raise ValueError(f"its {field} are no list of entries")
     return value
 
 
 def entry_named(value: Object, field: str, name: str) -> Object | None:
     """The entry of a list with this name."""
-    return next((each for each in value.get(field) or () if each.get("name") == name), None)
+    return next((item for item in value.get(field) or () if item.get("name") == name), None)
 
 
 def with_entry(text: str, field: str, entry: Object) -> str:
@@ -276,24 +276,24 @@ def with_entry(text: str, field: str, entry: Object) -> str:
     key, value = shape.member(field)
     written = codec.encode(entry, sort_keys=False).decode()
     if key is None:
-        found = shape.with_member(field, f"[{written}]", f"{shape.newline}- {written}")
+        edited = shape.with_member(field, f"[{written}]", f"{shape.newline}- {written}")
     elif isinstance(value, ScalarNode):
-        found = shape.replaced(shape.span(value), f" [{written}]" if shape.is_empty(value) else f"[{written}]")
+        edited = shape.replaced(shape.span(value), f" [{written}]" if shape.is_empty(value) else f"[{written}]")
     elif not isinstance(value, SequenceNode):
         raise ValueError(f"its {field} are no list of entries")
     elif value.flow_style:
         at = shape.at(value.value[0].start_mark) if value.value else shape.at(value.start_mark) + 1
-        found = shape.replaced((at, at), f"{written}, " if value.value else written)
+        edited = shape.replaced((at, at), f"{written}, " if value.value else written)
     else:
         dash = shape.dash(value.value[0])
-        found = shape.replaced((dash, dash), f"- {written}{shape.newline}{shape.indent(dash)}")
-    return _checked(found, expected)
+        edited = shape.replaced((dash, dash), f"- {written}{shape.newline}{shape.indent(dash)}")
+    return _checked(edited, expected)
 
 
 def without_entry(text: str, field: str, name: str) -> str:
     """The text without the entry of this name. Raises ValueError."""
     expected = read(text)
-    n = next((n for n, each in enumerate(expected.get(field) or ()) if each.get("name") == name), None)
+    n = next((n for n, item in enumerate(expected.get(field) or ()) if item.get("name") == name), None)
     if n is None:
         return text
     del expected[field][n]
@@ -312,11 +312,11 @@ def without_entry(text: str, field: str, name: str) -> str:
         return _checked(shape.replaced((begin, end), ""), expected)
     dash = shape.dash(items[n])
     begin = dash - len(shape.indent(dash))
-    found = shape.replaced((begin, shape.line_end(shape.end(items[n]))), "")
+    edited = shape.replaced((begin, shape.line_end(shape.end(items[n]))), "")
     if len(items) == 1:
         colon = text.index(":", shape.at(key.end_mark)) + 1
-        found = f"{found[:colon]} []{found[colon:]}"
-    return _checked(found, expected)
+        edited = f"{edited[:colon]} []{edited[colon:]}"
+    return _checked(edited, expected)
 
 
 def with_current(text: str, name: str) -> str:
@@ -326,12 +326,12 @@ def with_current(text: str, name: str) -> str:
     key, value = shape.member(CURRENT)
     written = codec.encode(name, sort_keys=False).decode()
     if key is None:
-        found = shape.with_member(CURRENT, written, f" {written}")
+        edited = shape.with_member(CURRENT, written, f" {written}")
     elif isinstance(value, ScalarNode):
-        found = shape.replaced(shape.span(value), f" {written}" if shape.is_empty(value) else written)
+        edited = shape.replaced(shape.span(value), f" {written}" if shape.is_empty(value) else written)
     else:
         raise ValueError(f"its {CURRENT} is no text")
-    return _checked(found, expected)
+    return _checked(edited, expected)
 
 
 def _checked(text: str, expected: Object) -> str:

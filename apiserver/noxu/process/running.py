@@ -1,4 +1,4 @@
-"""The process of a server: what is read before it starts, what stops it, and what it prints.
+"""The process of a server: read its files, run it until a signal stops it, and print how to use it.
 
 A server in a process of its own has the garbage collector for itself: see `noxu.garbage`.
 """
@@ -40,24 +40,24 @@ log = logging.getLogger("noxu")
 def run(
     config: Config,
     out: Callable[[str], object] = sys.stdout.write,
-    each: Callable[[Sequence[Document]], Iterable[Document]] = iter,
+    around: Callable[[Sequence[Document]], Iterable[Document]] = iter,
     compiling: Shown | None = None,
     read: Read | None = None,
-    known: KnownDefinitions | None = None,
+    definitions: KnownDefinitions | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
-    `each` iterates over the documents of the configuration while they are loaded. `read` reads their files,
-    None: as `manifests.contents_of`. `compiling` and `known`: see `Server`.
+    `around` iterates over the documents of the configuration while they are loaded. `read` reads their files,
+    None: as `documents.contents_of`. `compiling` and `definitions`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
     watch, documents = _files(config, read)
-    loaded = each(documents) if documents else ()
+    loaded = around(documents) if documents else ()
     del documents  # when they are loaded, their memory is given back
     _raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling, known, watch))
+        return runner.run(_main(config, loaded, out, parent, compiling, definitions, watch))
 
 
 def _files(config: Config, read: Read | None) -> tuple[FileWatch | None, list[Document]]:
@@ -112,7 +112,7 @@ async def _main(
     out: Callable[[str], object],
     parent: int,
     compiling: Shown | None,
-    known: KnownDefinitions | None,
+    definitions: KnownDefinitions | None,
     watch: FileWatch | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
@@ -126,7 +126,13 @@ async def _main(
                 users.check(config.merged_context, path.resolve())
 
         server = Server(
-            config, documents, claimed=claim, compiling=compiling, known=known, watch=watch, own_process=True
+            config,
+            documents,
+            claimed=claim,
+            compiling=compiling,
+            definitions=definitions,
+            watch=watch,
+            own_process=True,
         )
 
         def ready() -> None:
@@ -226,6 +232,6 @@ def banner(config: Config, url: str, path: Path, context: str = "", *, shows_col
         f"  kubeconfig  {path}\n"
         f"{f'  context     {context}{chr(10)}' if context else ''}"
         f"{f'  watching    {_watched(config)}{chr(10)}' if config.watch else ''}\n"
-        f"{''.join(f'  {bold(each)}{chr(10)}' for each in commands)}\n"
+        f"{''.join(f'  {bold(command)}{chr(10)}' for command in commands)}\n"
         f"Press Ctrl-C to stop the server.\n"
     )

@@ -18,8 +18,11 @@ from noxu.features import ALWAYS_ALLOW
 from noxu.go.structs import raise_recursion_limit
 from noxu.http.clients import Clients
 from noxu.http.http_server import HttpServer
+from noxu.http.tls import Handshakes, TlsConnection
 from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.observability.line_writer import LineWriter
+from noxu.observability.log_files import STDERR, StandardOutput
 from noxu.process import configured, listeners
 from noxu.process.certificates import Secured
 from noxu.process.configured import reachable
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from noxu.http.app import App
     from noxu.http.exchange import Sink
     from noxu.http.filters import RequestFilter
-    from noxu.http.tls import Handshakes
     from noxu.manifests.documents import Document
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
@@ -62,11 +64,11 @@ class Server:
     """An async context manager: the server runs inside it. `documents` are loaded first. Raises StartError.
 
     `claimed` is called at the start, when the address and the data directory are this server's. `observer` is a filter
-    that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start takes
-    long. `watch` applies what changes in the files. What is `known` of the definitions in `documents` is not found out
-    again, and is added to. `own_process`: the process does nothing else, so the garbage collector is the server's. `after`:
-    the stopped server that this one is a restart of, whose keys, certificates, tokens and functions it has, and its objects
-    if they were in memory.
+    that is entered before all others. `compiling` shows how many of the stored definitions are served, while a start
+    takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
+    `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
+    is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
+    functions it has, and its objects if they were in memory.
     """
 
     plane: ControlPlane
@@ -81,7 +83,7 @@ class Server:
         claimed: Callable[[], object] = lambda: None,
         observer: RequestFilter | None = None,
         compiling: Shown | None = None,
-        known: KnownDefinitions | None = None,
+        definitions: KnownDefinitions | None = None,
         watch: FileWatch | None = None,
         *,
         own_process: bool = False,
@@ -94,7 +96,7 @@ class Server:
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
-        self.known = known
+        self.definitions = definitions
         self.watch = watch
         self.own_process = own_process
         self.url = ""
@@ -194,7 +196,7 @@ class Server:
         from noxu.manifests import served_files  # it knows YAML
 
         loaded = await served_files.load(
-            self.plane, self.config, self.documents, self.known, collects=self.watch is not None
+            self.plane, self.config, self.documents, self.definitions, collects=self.watch is not None
         )
         self.documents = ()
         served_files.check_loaded(self.config, loaded.errors)
@@ -265,9 +267,7 @@ class Server:
         """The access log, if there is one."""
         if not self.config.log.requests:
             return []
-        from noxu.http.metrics import access_log  # rarely used
-        from noxu.observability.line_writer import LineWriter
-        from noxu.observability.log_files import STDERR, StandardOutput
+        from noxu.http.metrics import access_log  # 10 ms, and few servers have one
 
         writer = LineWriter(StandardOutput(STDERR), "the log of requests")
         self._closing.push_async_callback(writer.close)
@@ -291,8 +291,6 @@ class Server:
         self, secured: Secured, connection: Callable[[], asyncio.Protocol]
     ) -> Callable[[], asyncio.Protocol]:
         """The factory of connections that begin with a handshake."""
-        from noxu.http.tls import Handshakes, TlsConnection
-
         await in_background(self._closing, secured.tls.reload_periodically(), "certificates")
         clients = self.clients
         self._handshakes = handshakes = Handshakes(clients.handshake_errors)

@@ -1,6 +1,6 @@
-"""What stops a process: the signals SIGINT (Ctrl-C), SIGTERM, SIGHUP (its terminal is closed), and on Windows SIGBREAK; its parent.
+"""Stop a process on SIGINT (Ctrl-C), SIGTERM, SIGHUP (its terminal is closed), SIGBREAK (Windows), or with its parent.
 
-SIGHUP does not, if the process was started with it ignored: that is what nohup(1) does.
+SIGHUP has no effect if the process was started with it ignored, as by nohup(1).
 
 The event loops of Windows have no `add_signal_handler`. There a handler of the interpreter wakes the loop: asyncio lets
 signals interrupt its waiting (`signal.set_wakeup_fd`).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.api import codec, errors, protobuf
+from noxu.api import cbor, codec, errors, protobuf
 from noxu.api.meta import GroupVersionKind
 from noxu.go.structs import Struct
 from noxu.kinds import scheme
@@ -22,8 +22,6 @@ def decode_body(
     if media_type == PROTOBUF:
         return codec.Decoded(_from_protobuf(content, expected))
     if media_type == CBOR:
-        from noxu.api import cbor  # imported late: few servers read CBOR
-
         return codec.Decoded(cbor.read_object(content, expected, typed=typed))
     return codec.read_object(content, media_type, expected, strict=strict, typed=typed)
 
@@ -36,16 +34,12 @@ def read_kind(
     Raises ValueError.
     """
     if media_type == CBOR:
-        from noxu.api import cbor  # imported late: few servers read CBOR
-
         return cbor.read_kind(content, expected, struct)
     return codec.read_kind(content, media_type, expected)
 
 
 def unknown_element(value: Object, path: str) -> str:
     """Upstream's complaint about an unknown field in a CBOR body, which was decoded to `value`."""
-    from noxu.api import cbor  # imported late: few servers read CBOR
-
     return f"cbor: found unknown field at map element index {cbor.element_index(value, path)}"
 
 

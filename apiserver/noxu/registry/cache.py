@@ -14,10 +14,11 @@ A commit at revision 8, which changes two objects while one writer and one infor
       4. the tasks in `reached(8)` are woken              the writer answers its client; a read by the client sees the write
       5. the fan-out begins a round                       the streams of clients get the events
 
-The fan-out delivers the changes of one collection to its streams, a few in each iteration of the event loop: the time of a write does not grow with the number of watches. Streams are grouped by partition, and one round of delivery
-passes all changes since the previous round to all streams, STEP streams at a time. Changes that are written during a round
-belong to the next round, so many streams receive several changes at once instead of delaying the writers. A stream whose
-client does not read falls behind: it receives nothing until it has caught up by itself and follows again.
+The fan-out delivers the changes of one collection to its streams, a few in each iteration of the event loop: the time of a
+write does not grow with the number of watches. Streams are grouped by partition, and one round of delivery passes all
+changes since the previous round to all streams, STEP streams at a time. Changes that are written during a round belong to
+the next round, so many streams receive several changes at once instead of delaying the writers. A stream whose client does
+not read falls behind: it receives nothing until it has caught up by itself and follows again.
 
 Two rounds, for the streams x and y (STEP = 1), while three changes are written:
 
@@ -333,7 +334,7 @@ class Collection:
 
     def fill(self, entries: Iterable[StoredObject]) -> None:
         for entry in entries:
-            self.entries[entry.key] = entry
+            self.entries[entry.key] = entry  # in place: no one else has this collection yet
         self.keys = sorted(self.entries)  # a new list, sorted once
 
     def corrupt_in(self, partition: str | None) -> dict[Key, Revision]:

@@ -52,6 +52,7 @@ class KeyClaims:
         made: dict[Key, Revision] = {}
         try:
             for key in keys:
+                # noted one by one: a conflict releases those before it
                 made[key] = await self._store.put(key, _VALUE, expected=0)
             await self._cache.reached(max(made.values(), default=0))
         except Conflict as conflict:

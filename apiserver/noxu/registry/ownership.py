@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.apply.fieldset import ANY, FieldSet, Path, field, of
+from noxu.apply.manager import update
 from noxu.apply.tracker import TRACKER, Tracker, path_of, relabel, to_scale, unchanged
 from noxu.apply.types import Type, is_implied_by, of_schema, of_struct
 from noxu.crd import types
@@ -29,8 +30,14 @@ _types: WeakKeyDictionary[Resource, Type] = WeakKeyDictionary()
 def tracker(resource: Resource, subresource: str) -> Tracker:
     """The tracker of a subresource, created by the first write."""
     if subresource not in resource.trackers:
+        # it goes with the resource: a changed definition has another one
         resource.trackers[subresource] = _new_tracker(resource, subresource)
     return resource.trackers[subresource]
+
+
+def update_status(live: Object, new: Object, resource: Resource, *, manager: str, now: str) -> Object:
+    """The new object with managedFields after `manager` has changed its status at the time `now`; see `apply.manager.update`."""
+    return update(live, new, tracker(resource, "status"), manager=manager, now=now)
 
 
 async def run_with_tracker(resource: Resource, subresource: str, compute: Callable[[Tracker], T], weight: int) -> T:
@@ -93,7 +100,7 @@ class _Conversions:
             [self._results[needed.key]], weight = await convert_one(needed.value, target, weight)
             self.weight = max(self.weight, weight)
         except ApiError as error:
-            self._results[needed.key] = error
+            self._results[needed.key] = error  # the next attempt raises it where it needs the result
 
 
 def _new_tracker(resource: Resource, subresource: str) -> Tracker:

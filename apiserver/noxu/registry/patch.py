@@ -6,7 +6,7 @@ an object that does not exist is answered 404 (upstream's pkg/endpoints/handlers
 
 from __future__ import annotations
 
-from noxu.api import codec, errors, field, json_patches
+from noxu.api import cbor, codec, errors, field, json_patches
 from noxu.apply.patch import json_patch, merge_patch
 from noxu.apply.strategic import strategic_patch
 from noxu.go import json as go_json
@@ -168,8 +168,6 @@ def _sort_along(value: Json, path: list[str]) -> None:
 def read_configuration(body: bytes, media_type: str = APPLY_PATCH) -> codec.Decoded:
     """The body of an apply patch, YAML, JSON or CBOR. Raises ApiError."""
     if media_type == APPLY_CBOR:
-        from noxu.api import cbor  # imported late: few servers read CBOR
-
         return codec.Decoded(cbor.read_apply(body))
     return json_patches.read_apply(body)
 

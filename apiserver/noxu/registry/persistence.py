@@ -18,7 +18,7 @@ from noxu.api.errors import ApiError
 from noxu.instruments import MAX_SERIES, Counter, Family, Histogram, Labels
 from noxu.registry import storage_form
 from noxu.registry.cache import WatchCache
-from noxu.registry.stored_object import StoredObject
+from noxu.registry.stored_object import StoredObject, as_read_from_protobuf
 from noxu.values import Object
 from noxu_storage.store import Store
 from noxu_storage.types import Conflict, Key, OutcomeUnknown, Revision, StoreError, TooLarge
@@ -79,9 +79,7 @@ class Persistence:
         """The JSON of a complete object as the store keeps it."""
         if not self.as_protobuf:
             return stored
-        from noxu.registry import etcd_built_in  # few servers store protobuf
-
-        return etcd_built_in.as_read(key.collection, stored)
+        return as_read_from_protobuf(key.collection, stored)
 
     async def replace(self, entry: StoredObject, new: StoredObject) -> bool:
         """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""

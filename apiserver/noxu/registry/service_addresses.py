@@ -209,7 +209,7 @@ class Pool:
                 port["nodePort"] = self._free_port(new, chosen | own.ports)  # in place
                 chosen.add(port["nodePort"])
         if needs_health_check(spec) and not spec.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = self._free_port(new, chosen | own.ports)
+            spec["healthCheckNodePort"] = self._free_port(new, chosen | own.ports)  # in place, like the ports
             chosen.add(spec["healthCheckNodePort"])
         reserved = self._owners.get(ticket, NOTHING)
         # a new value: what the ticket has of addresses stays

@@ -29,6 +29,7 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.crd import types
+from noxu.go import cbor, cbor_writer
 from noxu.kinds import scheme
 from noxu.values import Object
 from noxu_storage.types import Key, KeyValue
@@ -45,8 +46,6 @@ def as_json(stored: bytes) -> bytes:
     malformed JSON, it fails when the object is read."""
     if not is_cbor(stored):
         return stored
-    from noxu.go import cbor  # imported late: few stores contain CBOR
-
     try:
         value = cbor.read(stored)
     except cbor.CborError:
@@ -56,8 +55,6 @@ def as_json(stored: bytes) -> bytes:
 
 def as_cbor(value: Object) -> bytes:
     """An object in the form in which it is stored as CBOR."""
-    from noxu.go import cbor_writer  # imported late, likewise
-
     return cbor_writer.write(value)
 
 

@@ -123,9 +123,7 @@ def new_entry(
         value = {**value, "metadata": metadata}  # a new object: the draft keeps its own
     stored, offset = _encode(storage, value, exact=exact)
     if as_protobuf and storage.type == BUILT_IN:
-        from noxu.registry import etcd_built_in  # few servers store protobuf
-
-        read = etcd_built_in.as_read(key.collection, stored)
+        read = as_read_from_protobuf(key.collection, stored)
         if read != stored:
             stored, offset = _encode(storage, codec.decode_stored(read))
     entry = StoredObject(key, stored, 0)
@@ -137,6 +135,13 @@ def new_entry(
     if served_as_stored:
         entry.rendering = _as_stored(storage, offset, valid=valid)
     return entry
+
+
+def as_read_from_protobuf(collection: str, stored: bytes) -> bytes:
+    """The JSON of a built-in object as it is read after it was stored as protobuf, in which an empty list is none."""
+    from noxu.registry import etcd_built_in  # few servers store protobuf
+
+    return etcd_built_in.as_read(collection, stored)
 
 
 def new_entry_with_spec(entry: StoredObject, live: Object, storage: Resource, value: Object) -> StoredObject:
@@ -215,11 +220,11 @@ def taken_object(entry: StoredObject, resource: Resource) -> Object:
 def object_at(entry: StoredObject, resource: Resource) -> Object:
     """A new copy of the object at `resource`'s version, with its resourceVersion.
 
-    If a webhook converts the resource, the entry must be the result of `conversion.entries.entry_at`.
+    If a webhook converts the resource, the entry must be the result of `conversion.converters.entry_at`.
     """
     rendering = render(entry, resource.versions)
     value = _decode(rendering.resource, entry.stored if rendering.body is None else rendering.body)
-    value["metadata"]["resourceVersion"] = str(entry.revision)
+    value["metadata"]["resourceVersion"] = str(entry.revision)  # of this copy: the bytes have none
     return value if rendering.resource is resource else resource.codec.convert(resource, value)
 
 
@@ -231,7 +236,7 @@ def shared_object_at(entry: StoredObject, resource: Resource) -> Object:
     )
     if value is None:
         return object_at(entry, resource)
-    value["metadata"]["resourceVersion"] = str(entry.revision)
+    value["metadata"]["resourceVersion"] = str(entry.revision)  # of this copy; only sets of fields are shared
     return value
 
 

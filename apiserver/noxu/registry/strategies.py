@@ -163,7 +163,7 @@ def revalidate(stored: Object, versions: Versions) -> Revalidation:
     version, or at the storage version if its own version no longer exists.
     """
     resource = versions.of(stored)
-    stored["apiVersion"] = resource.api_version
+    stored["apiVersion"] = resource.api_version  # in place: its own version may not exist any more
     hidden = shape_stored(resource, stored)
     stored_object.read(resource, stored)
     draft = Draft(WriteRequest(Action.CREATE, resource))

@@ -50,15 +50,15 @@ class Compiled:
         self._accepts_change = functions.entry(functions.change(body))
         self._accepts_status = is_anything if status is None else functions.entry(functions.function(status))
         complete = _completeness(schema)
-        others = _Functions()  # whose conditions do not say what is accepted
-        self.is_complete = None if complete is None else others.entry(others.function(complete))
+        completeness = _Functions()  # whose conditions do not say what is accepted
+        self.is_complete = None if complete is None else completeness.entry(completeness.function(complete))
         """Whether an accepted object is valid as a whole, now that its metadata is what will be stored; None: it is."""
         self._warm_up = warm_up
 
     def accepts(self, value: Object, old: Object | None = None) -> bool:
         """Fill in the defaults of a whole object, in place; whether it is clean apart from its metadata.
 
-        `old` is an object that has been accepted. What the two share in the same places is not looked at again.
+        `old` is an object that has been accepted. Parts that the two share in the same places are not checked again.
         """
         if self._warm_up:
             self._warm_up -= 1
@@ -157,16 +157,16 @@ class _Functions:
 
     def _later(self, schema: Structural, place: dict[str, Any], name: str, source_of: Source = source) -> Accepts:
         """A stand-in for a node's function. The first value compiles the node; then `place[name]` is the function itself."""
-        made: Callable[..., bool] | None = None
+        compiled: Callable[..., bool] | None = None
 
         def first(*values: Json) -> bool:
-            nonlocal made
-            if made is None:
+            nonlocal compiled
+            if compiled is None:
                 if self.left <= 0:
                     return False
                 self.left -= 1
-                made = place[name] = self._make(source_of(schema, self))
-            return made(*values)
+                compiled = place[name] = self._make(source_of(schema, self))
+            return compiled(*values)
 
         return first
 

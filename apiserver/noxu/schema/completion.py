@@ -97,7 +97,7 @@ class _References:
         if name in self.definitions and name not in inside and self.followed < MAX_REFERENCES:
             self.followed += 1
             self.notes.append(CompletionNote(path, f"definition {name} inlined"))
-            siblings = {keyword: given for keyword, given in node.items() if keyword != "$ref"}
+            siblings = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
             return self.inlined({**copy(self.definitions[name]), **siblings}, path, (*inside, name))
         for keyword in _SINGLE:
             if isinstance(node.get(keyword), dict):
@@ -155,9 +155,9 @@ class _Completion:
     def implied(self, resource: Object, path: Path) -> None:
         """The types of apiVersion, kind and metadata, if the resource declares them."""
         for name, type_ in (("apiVersion", "string"), ("kind", "string"), ("metadata", "object")):
-            known = (resource.get("properties") or {}).get(name)
-            if known is not None and not known.get("type"):
-                known["type"] = type_
+            declared = (resource.get("properties") or {}).get(name)
+            if declared is not None and not declared.get("type"):
+                declared["type"] = type_
                 self.note(key(child(path, "properties"), name), f"type: {type_} added")
 
     def only_names(self, root: Object, path: Path) -> None:
@@ -166,9 +166,9 @@ class _Completion:
         if metadata is None:
             return
         fields = metadata.get("properties") or {}
-        kept = {name: inner for name, inner in fields.items() if name in _RESTRICTABLE}
-        if _is_plain({**metadata, "properties": {name: fields[name] for name in fields.keys() - kept.keys()}}):
-            root["properties"]["metadata"] = {"type": "object", **({"properties": kept} if kept else {})}
+        restricted = {name: inner for name, inner in fields.items() if name in _RESTRICTABLE}
+        if _is_plain({**metadata, "properties": {name: fields[name] for name in fields.keys() - restricted.keys()}}):
+            root["properties"]["metadata"] = {"type": "object", **({"properties": restricted} if restricted else {})}
             if root["properties"]["metadata"] != metadata:
                 self.note(key(child(path, "properties"), "metadata"), "implied fields dropped")
 
@@ -243,17 +243,17 @@ class _Completion:
         branches = [skeleton(branch) for branch in _branches(node)]
         if not branches:
             return
-        known = merge(*branches) if len(branches) > 1 else branches[0]
+        merged = merge(*branches) if len(branches) > 1 else branches[0]
         below = child(path, "properties")
-        for name, inner in (known.get("properties") or {}).items():
+        for name, inner in (merged.get("properties") or {}).items():
             if name in (node.get("properties") or {}) or isinstance(node.get("additionalProperties"), dict):
                 continue
             node.setdefault("properties", {})[name] = copy(inner)
             self.note(key(below, name), "also declared outside of anyOf, allOf, oneOf and not")
-        if "items" in known and node.get("items") is None and isinstance(known["items"], dict):
-            node["items"] = copy(known["items"])
+        if "items" in merged and node.get("items") is None and isinstance(merged["items"], dict):
+            node["items"] = copy(merged["items"])
             self.note(child(path, "items"), "also written outside of anyOf, allOf, oneOf and not")
-        additional = known.get("additionalProperties")
+        additional = merged.get("additionalProperties")
         if isinstance(additional, dict) and not node.get("properties") and node.get("additionalProperties") is None:
             node["additionalProperties"] = copy(additional)
             self.note(child(path, "additionalProperties"), "also written outside of anyOf, allOf, oneOf and not")
@@ -275,10 +275,10 @@ class _Completion:
             if not branches:
                 del node[junctor]
         for keyword in _MOVABLE:
-            given = [branch[keyword] for branch in branches if branch.get(keyword) is not None]
-            agreed = bool(given) and all(other == given[0] for other in given)
-            if agreed and (junctor == "allOf" or len(given) == len(branches)) and not node.get(keyword):
-                node[keyword] = given[0]
+            values = [branch[keyword] for branch in branches if branch.get(keyword) is not None]
+            agreed = bool(values) and all(value == values[0] for value in values)
+            if agreed and (junctor == "allOf" or len(values) == len(branches)) and not node.get(keyword):
+                node[keyword] = values[0]
                 for branch in branches:
                     branch.pop(keyword, None)
                 self.note(path, f"{keyword} moved out of {junctor}")
@@ -327,8 +327,8 @@ class _Completion:
     def branch(self, branch: Object, spine: Object, path: Path, *, conjunction: bool) -> None:
         """Drop the keywords of a branch that the spine has, too."""
         for keyword in (*_MOVABLE, "default"):
-            given = branch.get(keyword)
-            if given is not None and (given == spine.get(keyword) or keyword in ("description", "title")):
+            value = branch.get(keyword)
+            if value is not None and (value == spine.get(keyword) or keyword in ("description", "title")):
                 del branch[keyword]
                 self.note(path, f"{keyword} dropped")
         if conjunction and "default" in branch and "default" not in spine:
@@ -338,9 +338,9 @@ class _Completion:
         if isinstance(branch.get("items"), dict) and isinstance(spine.get("items"), dict):
             self.branch(branch["items"], spine["items"], child(path, "items"), conjunction=conjunction)
         for name, inner in (branch.get("properties") or {}).items():
-            if (known := (spine.get("properties") or {}).get(name)) is not None:
+            if (declared := (spine.get("properties") or {}).get(name)) is not None:
                 below = key(child(path, "properties"), name)
-                self.branch(inner, known, below, conjunction=conjunction)
+                self.branch(inner, declared, below, conjunction=conjunction)
         for junctor in JUNCTORS:
             for n, inner in enumerate(branch.get(junctor) or []):
                 both = conjunction and junctor == "allOf"
@@ -349,16 +349,16 @@ class _Completion:
             self.branch(branch["not"], spine, child(path, "not"), conjunction=False)
 
     def additional(self, branch: Object, spine: Object, path: Path, *, conjunction: bool) -> None:
-        given, values = branch.get("additionalProperties"), spine.get("additionalProperties")
-        if given is True or given == {}:
+        additional, values = branch.get("additionalProperties"), spine.get("additionalProperties")
+        if additional is True or additional == {}:
             del branch["additionalProperties"]
             self.note(path, "additionalProperties dropped, it allowed everything")
-        elif isinstance(given, dict) and isinstance(values, dict):
-            self.branch(given, values, child(path, "additionalProperties"), conjunction=conjunction)
-            if given and conjunction:  # what holds for all values may be written at the values
-                values.setdefault("allOf", []).append(given)
+        elif isinstance(additional, dict) and isinstance(values, dict):
+            self.branch(additional, values, child(path, "additionalProperties"), conjunction=conjunction)
+            if additional and conjunction:  # what holds for all values may be written at the values
+                values.setdefault("allOf", []).append(additional)
                 self.note(path, "additionalProperties moved out of allOf")
-            if not given or conjunction:
+            if not additional or conjunction:
                 del branch["additionalProperties"]
 
 

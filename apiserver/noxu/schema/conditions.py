@@ -24,8 +24,8 @@ default 1) and args (a list of strings):
             if not (type(v) is list and c3(map(type, v))): return False             # c3: {str}.issuperset
         return True
 
-For an object that shares parts with an accepted one, `old`, there is a second function. It does not look at parts that are
-those of the old object in the same place, which it has been accepted with:
+For an object that shares parts with an accepted one, `old`, there is a second function. It skips each part that is the
+same object as the part of `old` in the same place, with which it has been accepted:
 
     def accepts(x, old):
         ...
@@ -103,7 +103,7 @@ def source(schema: Structural, functions: Functions) -> str:
 
 
 def change_source(schema: Structural, functions: Functions) -> str:
-    """The source of a function `accepts(x, old)` that does so for an object which shares parts with an accepted one."""
+    """The source of a function `accepts(x, old)` for an object that shares parts with an accepted one, `old`."""
     return _function("x, old", schema, functions, old="old")
 
 
@@ -383,8 +383,8 @@ def _narrow(schema: Structural, functions: Functions, old: str) -> Iterator[str]
     if schema.preserve_unknown_fields or schema.embedded_resource:
         functions.inexact()
     if not schema.preserve_unknown_fields:
-        known = properties.keys() | META if schema.embedded_resource else properties.keys()
-        yield f"if not {functions.constant(frozenset(known).issuperset)}(x): return False"
+        names = properties.keys() | META if schema.embedded_resource else properties.keys()
+        yield f"if not {functions.constant(frozenset(names).issuperset)}(x): return False"
     if undeclared := frozenset(schema.validation.required) - properties.keys():
         yield f"if not x.keys() >= {functions.constant(undeclared)}: return False"
     for name, inner in properties.items():
@@ -427,16 +427,16 @@ def _wide(schema: Structural, functions: Functions, old: str) -> Iterator[str]:
         yield f"if not x.keys() >= {functions.constant(needed)}: return False"
     table = functions.table({**dict.fromkeys(META, ANYTHING), **properties} if schema.embedded_resource else properties)
     if isinstance(additional, Structural):
-        other = functions.function(additional)
+        fallback = functions.function(additional)
     else:
         undeclared = _undeclared(schema)
         if undeclared is not _never:
             functions.inexact()
-        other = functions.constant(undeclared)
+        fallback = functions.constant(undeclared)
     yield "for name, value in x.items():"
     if old:
         yield f"    if value is {old}.get(name, {functions.constant(_ABSENT)}): continue"
-    yield f"    if not {table}.get(name, {other})(value): return False"
+    yield f"    if not {table}.get(name, {fallback})(value): return False"
 
 
 def _has_clean_default(name: str, schema: Structural) -> bool:

@@ -26,7 +26,7 @@ class TooMuchAdded(ValueError):
 
 
 def default(value: Json, schema: Structural | None) -> None:
-    """Fill in `schema`'s defaults, in place. Raises TooMuchAdded; what was filled in until then remains."""
+    """Fill in `schema`'s defaults, in place. Raises TooMuchAdded; the defaults filled in until then remain."""
     if schema is not None:
         _default(value, schema, _Room())
 
@@ -71,13 +71,13 @@ def _default_map(value: Object, schema: Structural, room: _Room) -> None:
             value[name] = room.copy(name, inner)
     values = schema.values
     for name, item in value.items():
-        known = properties.get(name, values)
-        if known is None:
+        item_schema = properties.get(name, values)
+        if item_schema is None:
             continue
-        if item is None and known is values and not known.nullable and known.default is not MISSING:
-            value[name] = item = room.copy("", known)
+        if item is None and item_schema is values and not item_schema.nullable and item_schema.default is not MISSING:
+            value[name] = item = room.copy("", item_schema)
         if isinstance(item, (dict, list)):
-            _default(item, known, room)
+            _default(item, item_schema, room)
 
 
 def has_null_default(schema: Structural | None) -> bool:
@@ -112,14 +112,14 @@ def drop_nulls(value: Json, schema: Structural | None) -> None:
         values = schema.values
         dropped = []
         for name, item in value.items():
-            known = schema.properties.get(name, values)
-            if known is None:
+            item_schema = schema.properties.get(name, values)
+            if item_schema is None:
                 continue
             if item is None:
-                if not known.nullable and known.default is MISSING:
+                if not item_schema.nullable and item_schema.default is MISSING:
                     dropped.append(name)
             elif isinstance(item, (dict, list)):
-                drop_nulls(item, known)
+                drop_nulls(item, item_schema)
         for name in dropped:
             del value[name]
     elif isinstance(value, list) and schema.items is not None:

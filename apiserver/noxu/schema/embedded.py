@@ -50,9 +50,9 @@ def _coerce(value: Json, schema: Structural | None, path: Path, drop: bool) -> l
         if schema.embedded_resource:
             unknown += _coerce_resource(value, path, drop)
         for name, item in value.items():
-            known = schema.properties.get(name)
-            if known is not None:
-                unknown += _coerce(item, known, field.child(path, name), drop)
+            item_schema = schema.properties.get(name)
+            if item_schema is not None:
+                unknown += _coerce(item, item_schema, field.child(path, name), drop)
             elif schema.values is not None:
                 unknown += _coerce(item, schema.values, field.key(path, name), drop)
     elif isinstance(value, list) and schema.items is not None:
@@ -86,20 +86,20 @@ def validate(value: Json, schema: Structural | None, path: Path = "") -> list[Fi
     """The errors in embedded resources."""
     if schema is None:
         return []
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if isinstance(value, dict):
         if schema.embedded_resource:
-            found += _resource_errors(value, path)
+            errors += _resource_errors(value, path)
         for name, item in value.items():
-            known = schema.properties.get(name)
-            if known is not None:
-                found += validate(item, known, field.child(path, name))
+            item_schema = schema.properties.get(name)
+            if item_schema is not None:
+                errors += validate(item, item_schema, field.child(path, name))
             elif schema.values is not None:
-                found += validate(item, schema.values, field.key(path, name))
+                errors += validate(item, schema.values, field.key(path, name))
     elif isinstance(value, list) and schema.items is not None:
         for n, item in enumerate(value):
-            found += validate(item, schema.items, field.index(path, n))
-    return found
+            errors += validate(item, schema.items, field.index(path, n))
+    return errors
 
 
 def is_clean(resource: Object) -> bool:
@@ -112,18 +112,18 @@ def is_clean(resource: Object) -> bool:
 
 
 def _resource_errors(value: Object, path: Path) -> list[FieldError]:
-    found = [field.required(field.child(path, name)) for name in ("apiVersion", "kind") if name not in value]
+    errors = [field.required(field.child(path, name)) for name in ("apiVersion", "kind") if name not in value]
     for name, check in (("apiVersion", _api_version_error), ("kind", _kind_error)):
         if name in value:
-            given = value[name]
+            item = value[name]
             where = field.child(path, name)
-            if not isinstance(given, str):
-                found.append(field.invalid(where, given, "must be a string"))
-            elif error := (check(given) if given else "must not be empty"):
-                found.append(field.invalid(where, given, error))
+            if not isinstance(item, str):
+                errors.append(field.invalid(where, item, "must be a string"))
+            elif error := (check(item) if item else "must not be empty"):
+                errors.append(field.invalid(where, item, error))
     if "metadata" in value:
-        found += _metadata_errors(value["metadata"], field.child(path, "metadata"))
-    return found
+        errors += _metadata_errors(value["metadata"], field.child(path, "metadata"))
+    return errors
 
 
 def _api_version_error(api_version: str) -> str:
@@ -135,14 +135,14 @@ def _kind_error(kind: str) -> str:
     return f"may have mixed case, but should otherwise match: {','.join(messages)}" if messages else ""
 
 
-def _metadata_errors(given: Json, path: Path) -> list[FieldError]:
+def _metadata_errors(metadata: Json, path: Path) -> list[FieldError]:
     try:
-        metadata, _ = meta.coerce(given, drop_malformed=False)
+        coerced, _ = meta.coerce(metadata, drop_malformed=False)
     except ValueError as error:
-        return [field.invalid(path, given, str(error))]
-    metadata = (
-        metadata if metadata.get("name") else {**metadata, "name": "fakename"}
+        return [field.invalid(path, metadata, str(error))]
+    coerced = (
+        coerced if coerced.get("name") else {**coerced, "name": "fakename"}
     )  # upstream does not require a name here
     return meta.validate_object_meta(
-        metadata, namespaced=bool(metadata.get("namespace")), name_rule=names.path_segment_name, path=path
+        coerced, namespaced=bool(coerced.get("namespace")), name_rule=names.path_segment_name, path=path
     )

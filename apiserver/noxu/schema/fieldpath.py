@@ -2,8 +2,8 @@
 
 selectableFields and the fieldPath of validation rules use them (upstream's cel.ValidFieldPath).
 
-The other way round, `declaration_at` finds the declaration of a location in an object, for hints such as "did you mean". A location is
-given as names and indexes, the steps of a JSON pointer.
+The other way round, `declaration_at` finds the declaration of a location in an object, for hints such as "did you
+mean". A location is a sequence of names and indexes, the steps of a JSON pointer.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def nearest_declared(root: Structural, steps: Sequence[str]) -> str:
     *above, name = steps
     names = _names(root, above)
     folded = {name.lower(): name for name in names}
-    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
-    return folded[found[0]] if found else ""
+    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=_CLOSE)
+    return folded[matches[0]] if matches else ""
 
 
 def declared_elsewhere(root: Structural, steps: Sequence[str]) -> str:
@@ -137,7 +137,7 @@ def _names(root: Structural, steps: Sequence[str]) -> list[str]:
     """The fields that an object at a location may have."""
     if list(steps) == ["metadata"]:
         return list(METADATA)
-    found = declaration_at(root, steps)
-    names = list(found.schema.properties) if found and found.schema else []
-    is_resource = not steps or (found and found.schema and found.schema.embedded_resource)
+    declaration = declaration_at(root, steps)
+    names = list(declaration.schema.properties) if declaration and declaration.schema else []
+    is_resource = not steps or (declaration and declaration.schema and declaration.schema.embedded_resource)
     return [*names, *(name for name in TYPE_META if name not in names)] if is_resource else names

@@ -55,10 +55,10 @@ def _is_uri(text: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    if not found:
+    match = _DATE.fullmatch(text)
+    if not match:
         return False
-    year, month, day = map(int, found.groups())  # year 0 exists, and is a leap year
+    year, month, day = map(int, match.groups())  # year 0 exists, and is a leap year
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 1 <= month <= 12 and 1 <= day <= (29 if month == 2 and leap else _DAYS[month - 1])
 

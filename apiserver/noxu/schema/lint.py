@@ -8,8 +8,9 @@ A schema is structural if
 3. fields in those are declared by the spine, too (completeness; upstream checks it for the root's own validations);
 4. apiVersion, kind and metadata at the root and in embedded resources have the types that they have in every object.
 
-`structural_errors` reports violations with upstream's messages, `explain` gives advice about one. `incomplete` reports what
-upstream does not: violations of the third rule by nested validations. `remarks` are about what servers accept and few mean.
+`structural_errors` reports violations with upstream's messages, `explain` gives advice about one. `incomplete` reports
+what upstream does not: violations of the third rule by nested validations. `remarks` are about schemas that servers
+accept, and that few authors mean.
 """
 
 from __future__ import annotations
@@ -183,11 +184,11 @@ def _is_sound(s: Structural) -> bool:
 
 
 def _check_int_or_string(s: Structural, path: Path, errors: list[FieldError]) -> None:
-    for name, given in (
+    for name, is_set in (
         ("x-kubernetes-preserve-unknown-fields", s.preserve_unknown_fields),
         ("x-kubernetes-embedded-resource", s.embedded_resource),
     ):
-        if given:
+        if is_set:
             errors.append(invalid(child(path, name), True, "must be false if x-kubernetes-int-or-string is true"))
 
 
@@ -211,9 +212,9 @@ def _check_meta(s: Structural, root: bool, below: Path, errors: list[FieldError]
     if not (root or s.embedded_resource):
         return
     for name, type_ in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
-        given = s.properties.get(name)
-        if given is not None and given.type != type_:
-            errors.append(invalid(child(key(below, name), "type"), given.type, f"must be {type_}"))
+        declared = s.properties.get(name)
+        if declared is not None and declared.type != type_:
+            errors.append(invalid(child(key(below, name), "type"), declared.type, f"must be {type_}"))
     if root and "metadata" in s.properties and not _only_restricts_names(s.properties["metadata"]):
         why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         errors.append(forbidden(key(below, "metadata"), why))
@@ -307,8 +308,8 @@ def _check_nested(v: NestedValueValidation, path: Path, errors: list[FieldError]
 def _complete(v: ValueValidation, s: Structural, spine: Path, path: Path, errors: list[FieldError]) -> None:
     branches = [
         (name, branch)
-        for keyword, given in (("allOf", v.all_of), ("anyOf", v.any_of), ("oneOf", v.one_of))
-        for name, branch in ((index(keyword, n), branch) for n, branch in enumerate(given))
+        for keyword, members in (("allOf", v.all_of), ("anyOf", v.any_of), ("oneOf", v.one_of))
+        for name, branch in ((index(keyword, n), branch) for n, branch in enumerate(members))
     ]
     if v.not_ is not None:
         branches.append(("not", v.not_))
@@ -357,17 +358,17 @@ class Remark(NamedTuple):
 
 def remarks(schema: Structural, path: Path = "") -> list[Remark]:
     """Lists that server-side apply replaces as a whole though their items have names, and defaults that null prevents."""
-    found = []
+    notes = []
     for node, where in _nodes(schema, path):
         if node.nullable and node.default is not MISSING and node.default is not None:
-            found.append(Remark(where, "nullable-default", *_NULLABLE_DEFAULT))
+            notes.append(Remark(where, "nullable-default", *_NULLABLE_DEFAULT))
         if node.type == "array" and not node.list_type and (name := _name_of_items(node.items)):
             advice = (
                 f"Write `x-kubernetes-list-type: map` with `x-kubernetes-list-map-keys: [{name}]` if no two items have the "
                 f"same {name}, and otherwise `x-kubernetes-list-type: atomic`."
             )
-            found.append(Remark(where, "list-type", _NO_LIST_TYPE, advice))
-    return found
+            notes.append(Remark(where, "list-type", _NO_LIST_TYPE, advice))
+    return notes
 
 
 _NULLABLE_DEFAULT: Final = (

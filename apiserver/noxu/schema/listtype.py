@@ -19,13 +19,13 @@ from noxu.values import Json, Object
 
 def validate(value: Json, schema: Structural, path: Path = "") -> list[FieldError]:
     """All duplicates in a value, up to the number of errors that validation reports."""
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     plan = _plan(schema)
     for error in _errors(value, plan) if plan else ():
-        found.append(error._replace(field=path + error.field if path else error.field.removeprefix(".")))
-        if is_enough(found):
+        errors.append(error._replace(field=path + error.field if path else error.field.removeprefix(".")))
+        if is_enough(errors):
             break
-    return found
+    return errors
 
 
 def has_errors(value: Json, schema: Structural) -> bool:
@@ -57,7 +57,7 @@ def _planned(schema: Structural | None) -> _Plan | None:
         schema.list_type if schema.list_type in ("set", "map") else None,
         schema.list_map_keys,
         _planned(schema.items),
-        {name: found for name, inner in schema.properties.items() if (found := _planned(inner))},
+        {name: below for name, inner in schema.properties.items() if (below := _planned(inner))},
         _planned(schema.values),
     )
     return plan if plan.list_type or plan.items or plan.properties or plan.values else None

@@ -1,9 +1,10 @@
-"""What a schema refuses, drops or fills in that its former version did not: the findings of an upgrade.
+"""Narrowings of a schema: the values that it refuses, drops or fills in, unlike its former version.
 
-Both are schemas of OpenAPI v3 as JSON, structural ones. The promise is one-sided: if nothing is found, an object that the
-former schema accepts is kept and accepted as it is. So what cannot be compared, such as two patterns, counts as narrower.
-What is wider, and texts for people, are not mentioned. Objects are compared as they are after pruning and defaulting by the
-former schema, without the former versions of rules: a rule that has not changed is assumed to say the same.
+Both versions are structural schemas, as JSON. The promise is one-sided: without a narrowing, an object that the former
+schema accepts is kept and accepted as it is. So keywords that cannot be compared, such as two patterns, count as
+narrower. Wider keywords, and texts for people, are not mentioned. Objects are compared as they are after pruning and
+defaulting by the former schema, without the former versions of rules: a rule that has not changed is assumed to say the
+same.
 
     old  {type: integer, maximum: 10}      new  {type: integer, maximum: 5}
          maximum: the maximum was 10, and is 5 now
@@ -171,7 +172,7 @@ def _values(old: Object, new: Object, type_: str, path: Path) -> Iterator[Narrow
             yield Narrowing(
                 "narrower-enum", child(path, "enum"), f"only {_listed(members)} {_is(members)} accepted now"
             )
-        elif gone := [each for each in before if not any(equal(each, member) for member in members)]:
+        elif gone := [value for value in before if not any(equal(value, member) for member in members)]:
             yield Narrowing("narrower-enum", child(path, "enum"), f"{_listed(gone)} {_is(gone)} no longer accepted")
     if new.get("pattern") and new["pattern"] != old.get("pattern") and _STRINGS(type_):
         yield _changed("pattern", old, new, path)
@@ -247,7 +248,7 @@ def _junctors(old: Object, new: Object, path: Path) -> Iterator[Narrowing]:
             yield Narrowing("narrower-all-of", index(child(path, "allOf"), n), "this condition is new or has changed")
     if alternatives := new.get("anyOf"):
         before = old.get("anyOf")
-        if not before or not all(_has(alternatives, each) for each in before):
+        if not before or not all(_has(alternatives, alternative) for alternative in before):
             yield Narrowing("narrower-any-of", child(path, "anyOf"), "an alternative is missing or has changed")
     for keyword, message in (("oneOf", "the alternatives have changed"), ("not", "what is excluded has changed")):
         if new.get(keyword) not in (None, []) and not equal(_bare(old.get(keyword)), _bare(new[keyword])):
@@ -268,17 +269,17 @@ def _without_types(schema: Object) -> Object:
 
 
 def _has(parts: Json, part: Json) -> bool:
-    return isinstance(parts, list) and any(equal(_bare(each), _bare(part)) for each in parts)
+    return isinstance(parts, list) and any(equal(_bare(candidate), _bare(part)) for candidate in parts)
 
 
 def _bare(value: Json) -> Json:
     """A schema, or a list of them, without texts. Its depth is limited."""
     if isinstance(value, list):
-        return [_bare(each) for each in value]
+        return [_bare(member) for member in value]
     if not isinstance(value, dict):
         return value
     return {
-        name: {each: _bare(schema) for each, schema in inner.items()}
+        name: {member: _bare(schema) for member, schema in inner.items()}
         if name == "properties" and isinstance(inner, dict)
         else inner if name in ("enum", "default") else _bare(inner)
         for name, inner in value.items()
@@ -289,11 +290,11 @@ def _bare(value: Json) -> Json:
 def _rules(old: Object, new: Object, path: Path) -> Iterator[Narrowing]:
     before = {_identity(rule) for rule in old.get(_RULES) or ()}
     now = {_identity(rule) for rule in new.get(_RULES) or ()}
-    what = "new or has changed" if before - now else "new"
+    change = "new or has changed" if before - now else "new"
     for n, rule in enumerate(new.get(_RULES) or ()):
         if _identity(rule) not in before:
             at = child(index(child(path, _RULES), n), "rule")
-            yield Narrowing("narrower-rule", at, f"this rule is {what}: {rule.get('rule', '')}")
+            yield Narrowing("narrower-rule", at, f"this rule is {change}: {rule.get('rule', '')}")
 
 
 def _identity(rule: Object) -> tuple[str, bool]:

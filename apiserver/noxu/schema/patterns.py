@@ -157,8 +157,8 @@ def _program(
 
 def engine() -> str:
     """Where RE2 is installed, without importing it: another version may have other sizes and limits of programs."""
-    found = find_spec("re2")
-    return "" if found is None else str(found.origin)
+    spec = find_spec("re2")
+    return "" if spec is None else str(spec.origin)
 
 
 @cache

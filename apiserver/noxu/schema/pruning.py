@@ -7,9 +7,10 @@ lists. apiVersion, kind and metadata are known at the root and in embedded resou
 not pruned (see `embedded`). A value of the wrong type is pruned by the same schema: if an object is declared, objects in
 a list lose the fields that it does not list.
 
-Defaults are pruned, too (`prune_defaults`; upstream's apiserver/schema/defaulting/prune.go). A served schema has only defaults that a write would keep: each one is put into an otherwise empty object, which is
-coerced and pruned as objects are. So unknown fields in a stored default are not filled in, neither is a default of a
-field that the metadata of an embedded resource does not have:
+Defaults are pruned, too (`prune_defaults`; upstream's apiserver/schema/defaulting/prune.go). A served schema has only
+defaults that a write would keep: each default is put into an otherwise empty object, which is coerced and pruned as
+objects are. So unknown fields in a stored default are not filled in, neither is a default of a field that the metadata
+of an embedded resource does not have:
 
     {a: {x-kubernetes-embedded-resource: true, properties: {metadata: {properties: {other: {default: 1}}}}}}
 
@@ -35,8 +36,8 @@ def prune(value: Json, schema: Structural | None, *, root: bool = False) -> list
     `root`: the value is a whole object, in which apiVersion, kind and metadata are known whatever the schema says.
     """
     if schema is None:
-        known = META if root else frozenset()
-        removed = _prune_undescribed(value, known) if isinstance(value, (dict, list)) else []
+        names = META if root else frozenset()
+        removed = _prune_undescribed(value, names) if isinstance(value, (dict, list)) else []
     elif root and isinstance(value, dict):
         removed = _prune_map(value, schema, embedded=True, keep=schema.preserve_unknown_fields)
     else:
@@ -63,12 +64,12 @@ def _prune_map(value: Object, schema: Structural, *, embedded: bool, keep: bool)
     for name, item in value.items():
         if embedded and name in META:
             continue
-        known = properties.get(name)
-        if known is None and additional is None:
+        declared = properties.get(name)
+        if declared is None and additional is None:
             if not keep:
                 unknown.append(name)
         elif isinstance(item, (dict, list)):
-            inner = known or (additional if isinstance(additional, Structural) else None)
+            inner = declared or (additional if isinstance(additional, Structural) else None)
             below = _prune_undescribed(item) if inner is None else _prune(item, inner)
             if below:
                 removed += [f".{name}{path}" for path in below]
@@ -165,13 +166,13 @@ def _pruned(s: Structural, steps: Steps, root: Structural, *, in_resource: bool)
 
 def _without_unknown(default: Json, steps: Steps, root: Structural) -> Json:
     """What remains of a default after pruning, MISSING if nothing does."""
-    found = surround(copy(default), steps)
-    if not isinstance(found, dict):
+    value = surround(copy(default), steps)
+    if not isinstance(value, dict):
         return default
-    embedded.coerce(found, root, drop_malformed=True)
-    prune(found, root, root=True)
+    embedded.coerce(value, root, drop_malformed=True)
+    prune(value, root, root=True)
     for step in steps:
-        if isinstance(step, str) and step not in found:
+        if isinstance(step, str) and step not in value:
             return MISSING
-        found = found[step]
-    return found
+        value = value[step]
+    return value

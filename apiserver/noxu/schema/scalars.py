@@ -43,18 +43,18 @@ def tests(kind: type, type_: str, format_: str, validation: ValueValidation) -> 
     `type_` and `format_` are those of the node if they are about numbers, else "".
     """
     expected = f"value must be of type {type_} {f'with format {format_}' if format_ else '(default format)'} in"
-    found = []
+    chosen = []
     if (type_ == "integer" and (kind is float or format_ == "int32")) or (format_ == "float" and kind is float):
-        found.append(_in_range(type_, format_, f"Checked {expected}"))
+        chosen.append(_in_range(type_, format_, f"Checked {expected}"))
     for name, limit, test in _limits(validation):
         of_type = fits(limit, type_, format_)
         if not of_type:
-            found.append(_always(f"{name} {expected}"))
+            chosen.append(_always(f"{name} {expected}"))
         if kind is int:
-            found.append(test(to_int64(limit)) if of_type else _as_float(test(limit)))
+            chosen.append(test(to_int64(limit)) if of_type else _as_float(test(limit)))
         else:
-            found.append(test(limit))
-    return found
+            chosen.append(test(limit))
+    return chosen
 
 
 def _limits(validation: ValueValidation) -> Iterator[tuple[str, float, Callable[[float], Test]]]:

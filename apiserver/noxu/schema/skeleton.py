@@ -47,8 +47,8 @@ def drop(schema: Object) -> Object:
     if items is not None:
         dropped["items"] = list(map(skeleton, items)) if isinstance(items, list) else skeleton(items)
     for keyword in _ADDITIONAL:
-        if (given := schema.get(keyword)) is not None:
-            dropped[keyword] = skeleton({} if given is True else given) if given is not False else False
+        if (value := schema.get(keyword)) is not None:
+            dropped[keyword] = skeleton({} if value is True else value) if value is not False else False
     for keyword in _MAPS:
         if schema.get(keyword) is not None:
             dropped[keyword] = {name: skeleton(inner) for name, inner in schema[keyword].items()}
@@ -66,12 +66,14 @@ def merge(*skeletons: Object) -> Object:
     if items := [skel["items"] for skel in skeletons if "items" in skel]:
         merged["items"] = _merge_items(items)
     for keyword in _ADDITIONAL:
-        if given := [skel[keyword] for skel in skeletons if keyword in skel]:
-            merged[keyword] = _merge_additional(given)
+        if members := [skel[keyword] for skel in skeletons if keyword in skel]:
+            merged[keyword] = _merge_additional(members)
     for keyword in _MAPS:
-        if given := [skel[keyword] for skel in skeletons if keyword in skel]:
-            names = dict.fromkeys(name for schemas in given for name in schemas)
-            merged[keyword] = {name: merge(*(schemas[name] for schemas in given if name in schemas)) for name in names}
+        if members := [skel[keyword] for skel in skeletons if keyword in skel]:
+            names = dict.fromkeys(name for schemas in members for name in schemas)
+            merged[keyword] = {
+                name: merge(*(schemas[name] for schemas in members if name in schemas)) for name in names
+            }
     return merged
 
 
@@ -86,9 +88,9 @@ def _merge_items(items: list[Json]) -> Json:
     ]
 
 
-def _merge_additional(given: list[Json]) -> Json:
+def _merge_additional(values: list[Json]) -> Json:
     """Merge values of additionalProperties or additionalItems; any schema overrules `false`."""
-    schemas = [schema for schema in given if schema is not False]
+    schemas = [schema for schema in values if schema is not False]
     return merge(*schemas) if schemas else False
 
 

@@ -11,11 +11,13 @@ is a skeleton. The junctors anyOf, allOf, oneOf and not belong to the validation
 `parse` takes an openAPIV3Schema as decoded JSON, and does not check whether it is structural; `lint` does. A junctor may
 contain value validations only; anything else in it is kept in `NestedValueValidation.forbidden` for lint to report.
 
-Equal schemas share one node while any of them is in use: nine of ten nodes of real CRDs are repeated, because many of them
-contain pod templates, references to secrets and conditions. What is computed of a node (`of_schema`) is computed once, too.
+Equal schemas share one node while any of them is in use: nine of ten nodes of real CRDs are repeated, because many of
+them contain pod templates, references to secrets and conditions. Results of functions of a node (`of_schema`) are
+computed once, too.
 
-Digests of their JSON identify equal parts, of those that are not large. To encode each part on its own would encode a byte as often as parts are nested around it. So of the parts of a large one,
-all but the one that seems heaviest are encoded, and that one is known to be large by the bytes that the others leave:
+Digests of their JSON identify equal parts; large parts have none. If each part were encoded by itself, a byte would be
+encoded once for each part around it. So of the children of a large part, all but the seemingly heaviest are encoded,
+and the bytes that remain show that this one is large:
 
     spec, 90 KB     replicas 1 KB, selector 2 KB    encoded
                     template                        87 KB remain: large, and not encoded; its parts are next
@@ -57,7 +59,7 @@ class Digests:
         return None
 
     def _divide(self, schema: Object, size: int) -> None:
-        """Find the digests of the parts of a large one of which `size` bytes are not encoded yet."""
+        """Find the digests of the parts of a large schema, `size` bytes of which are not encoded yet."""
         large = [(schema, size)]
         while large:
             part, size = large.pop()
@@ -102,15 +104,15 @@ def _digest(encoded: bytes) -> bytes:
 
 def _below(schema: Object) -> list[Object]:
     """The schemas directly below one."""
-    found = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
-    return [inner for inner in found if isinstance(inner, dict)]
+    schemas = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return [inner for inner in schemas if isinstance(inner, dict)]
 
 
 def _fields_below(schema: Object) -> int:
     """How many fields the objects at a schema have, or those in its lists and maps: mostly, the heaviest one has most."""
     while not schema.get("properties"):
         inner = [schema.get("items"), schema.get("additionalProperties")]
-        below = next((each for each in inner if isinstance(each, dict)), None)
+        below = next((candidate for candidate in inner if isinstance(candidate, dict)), None)
         if below is None:
             return 0
         schema = below
@@ -239,8 +241,8 @@ def of_schema(function: Callable[[Structural], T]) -> Callable[[Structural], T]:
             object.__setattr__(schema, "results", results)
         if function not in results:
             results[function] = function(schema)
-        found: T = results[function]
-        return found
+        result: T = results[function]
+        return result
 
     return cached
 
@@ -274,11 +276,11 @@ def parse(schema: Object) -> Structural:
     Raises NoStructuralForm for the UNSUPPORTED keywords, for lists of item schemas and for
     `x-kubernetes-preserve-unknown-fields: false`.
     """
-    found = _part(schema, Digests())
+    structural = _part(schema, Digests())
     kept = _kept.get()
     if kept is not None:
-        kept.append(found)
-    return found
+        kept.append(structural)
+    return structural
 
 
 _kept: Final[ContextVar[list[Structural] | None]] = ContextVar("kept", default=None)
@@ -299,12 +301,12 @@ def _part(schema: Object, digests: Digests) -> Structural:
     digest = digests.of(schema)
     if digest is None:
         return _parse(schema, digests)
-    found = _shared.get(digest)
-    if found is None:
-        found = _parse(schema, digests)
-        if _is_shareable(found):
-            _shared[digest] = found
-    return found
+    part = _shared.get(digest)
+    if part is None:
+        part = _parse(schema, digests)
+        if _is_shareable(part):
+            _shared[digest] = part
+    return part
 
 
 _shared: Final[WeakValueDictionary[bytes, Structural]] = WeakValueDictionary()
@@ -312,12 +314,12 @@ _shared: Final[WeakValueDictionary[bytes, Structural]] = WeakValueDictionary()
 
 def _parse(schema: Object, digests: Digests) -> Structural:
     _refuse_unsupported(schema)
-    given = _read(schema, _SPINE)
+    fields = _read(schema, _SPINE)
     for keyword, value in schema.items():
         if value is not None and keyword in _BELOW:
             name, convert = _BELOW[keyword]
-            given[name] = convert(value, digests)
-    return Structural(**given, validation=_value_validation(schema), empty=_empty(schema, _LISTS_OF_EXTENSIONS))
+            fields[name] = convert(value, digests)
+    return Structural(**fields, validation=_value_validation(schema), empty=_empty(schema, _LISTS_OF_EXTENSIONS))
 
 
 _LISTS_OF_EXTENSIONS: Final = ("x-kubernetes-list-map-keys", "x-kubernetes-validations")
@@ -329,12 +331,12 @@ def _empty(schema: Object, keywords: tuple[str, ...]) -> tuple[str, ...]:
 
 def _read(schema: Object, fields: _Fields) -> dict[str, Any]:
     """The fields that a schema sets."""
-    given = {}
+    values = {}
     for keyword, value in schema.items():
         if value is not None and keyword in fields:
             name, convert = fields[keyword]
-            given[name] = value if convert is None else convert(value)
-    return given
+            values[name] = value if convert is None else convert(value)
+    return values
 
 
 def _items(value: Json, digests: Digests) -> Structural | None:
@@ -391,8 +393,8 @@ _SPINE: Final[_Fields] = {
 def _refuse_unsupported(schema: Object) -> None:
     if not _UNSUPPORTED.isdisjoint(schema):
         for keyword in UNSUPPORTED:
-            given = schema.get(keyword)
-            if given or (keyword == "additionalItems" and given is not None):
+            value = schema.get(keyword)
+            if value or (keyword == "additionalItems" and value is not None):
                 name = "schema" if keyword == "$schema" else keyword
                 raise NoStructuralForm(f"OpenAPIV3Schema '{name}' is not supported")
     if isinstance(schema.get("items"), list) and schema["items"]:
@@ -403,10 +405,10 @@ def _refuse_unsupported(schema: Object) -> None:
 
 def _value_validation(schema: Object) -> ValueValidation:
     """NO_VALIDATION if no keyword is set. As Go compares them, an empty `required` is set; other empty lists are not."""
-    given = _read(schema, _VALIDATIONS)
-    if () in given.values():
-        given = {name: value for name, value in given.items() if value != () or name == "required"}
-    return ValueValidation(**given) if given else NO_VALIDATION
+    fields = _read(schema, _VALIDATIONS)
+    if () in fields.values():
+        fields = {name: value for name, value in fields.items() if value != () or name == "required"}
+    return ValueValidation(**fields) if fields else NO_VALIDATION
 
 
 def _branches(value: Json) -> tuple[NestedValueValidation, ...]:
@@ -436,9 +438,9 @@ def _nested(schema: Object) -> NestedValueValidation:
         properties={name: _nested(inner) for name, inner in (schema.get("properties") or {}).items()},
         additional_properties=_nested(additional) if isinstance(additional, dict) else None,
         forbidden={
-            name: given
+            name: value
             for name in _FORBIDDEN_IN_NESTED
-            if (given := schema.get(name)) or (given is not None and name in _FORBIDDEN_EVEN_IF_ZERO)
+            if (value := schema.get(name)) or (value is not None and name in _FORBIDDEN_EVEN_IF_ZERO)
         },
         empty=_empty(schema, ("properties", *_LISTS_OF_EXTENSIONS)),
     )

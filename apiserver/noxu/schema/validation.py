@@ -61,8 +61,8 @@ BLOCKING: Final = frozenset({
     "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid",
 })  # fmt: skip
 
-Found: TypeAlias = list[FieldError]
-Check: TypeAlias = Callable[[Json, Location, Found, Correlated | None], int]
+Errors: TypeAlias = list[FieldError]
+Check: TypeAlias = Callable[[Json, Location, Errors, Correlated | None], int]
 """(value, location, errors found so far, correlated old value when ratcheting) → matches beyond the certain ones."""
 
 
@@ -95,9 +95,9 @@ class Validator:
 
     def validate(self, value: Json, *, path: Path = "", old: Correlated | None = None) -> list[FieldError]:
         """All errors; with `old`, the value correlated with the stored one, except those of unchanged nodes."""
-        found: Found = []
-        _walk(self._root, value, None, found, old)
-        return _reported(found, path) if found else found
+        errors: Errors = []
+        _walk(self._root, value, None, errors, old)
+        return _reported(errors, path) if errors else errors
 
     def is_valid(self, value: Json) -> bool:
         """Whether there are no errors. The first one ends the walk."""
@@ -129,13 +129,13 @@ def validator(schema: Structural) -> Validator:
     return Validator(schema)
 
 
-def _reported(found: Found, prefix: Path) -> list[FieldError]:
+def _reported(errors: Errors, prefix: Path) -> list[FieldError]:
     """The errors with equal texts once, and with fields below the prefix.
 
     A leading dot comes from a name under the empty root. An error without a field is about the prefix.
     """
     unique: dict[object, FieldError] = {}
-    for error in found:
+    for error in errors:
         reason, name, _, detail = error
         unique.setdefault(detail if reason in _WITH_FIELD_IN_DETAIL else (reason, name, detail), error)
     return [
@@ -192,20 +192,20 @@ def _types(schema: Structural | NestedValueValidation, *, for_default: bool) -> 
     return (type_,) if type_ else ()
 
 
-def _walk(node: _Node, value: Json, location: Location, found: Found, old: Correlated | None) -> int:
+def _walk(node: _Node, value: Json, location: Location, errors: Errors, old: Correlated | None) -> int:
     """Check a value and the values in it; returns the number of matches."""
     matches, checks = node[type(value)]
     if old is not None and old.equal():
         return matches  # KEP-4008: an unchanged value may stay invalid
     for check in checks:
-        matches += check(value, location, found, old)
+        matches += check(value, location, errors, old)
     return matches
 
 
-def is_enough(found: Found) -> bool:
+def is_enough(errors: Errors) -> bool:
     """Whether to stop: enough errors were found."""
-    last = found[-1]
-    return len(found) >= MAX_FOUND or len(found) * (len(last.field) + len(last.detail)) >= MAX_FOUND_TEXT
+    last = errors[-1]
+    return len(errors) >= MAX_FOUND or len(errors) * (len(last.field) + len(last.detail)) >= MAX_FOUND_TEXT
 
 
 _NULL: Final = type(None)
@@ -269,15 +269,15 @@ def _type_check(node: _Node, kind: type) -> Check | None:
     else:
         fails = _fails_with(",".join(types), actual)
     if kind is float and "integer" in types:
-        return lambda value, location, found, old: 0 if is_json_integer(value) else fails(value, location, found, old)
+        return lambda value, location, errors, old: 0 if is_json_integer(value) else fails(value, location, errors, old)
     return fails
 
 
 def _fails_with(expected: str, actual: str) -> Check:
     """A check that always fails, for a type that is known to be wrong."""
 
-    def check(_value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
-        found.append(_type_error(path_of(location), expected, actual))
+    def check(_value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
+        errors.append(_type_error(path_of(location), expected, actual))
         return -1
 
     return check
@@ -298,72 +298,72 @@ def _junctor_checks(node: _Node) -> list[Check]:
 
 
 def _any_of(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         spend(len(branches))
-        best, best_errors = -1, found[:0]
+        best, best_errors = -1, errors[:0]
         for branch in branches:
-            errors: Found = []
-            matches = _walk(branch, value, location, errors, None)
-            if not errors:
+            branch_errors: Errors = []
+            matches = _walk(branch, value, location, branch_errors, None)
+            if not branch_errors:
                 return matches
             if matches > best:
-                best, best_errors = matches, errors
-        found.append(_without_field(f"{quote(path_of(location))} must validate at least one schema (anyOf)"))
-        found.extend(best_errors)
+                best, best_errors = matches, branch_errors
+        errors.append(_without_field(f"{quote(path_of(location))} must validate at least one schema (anyOf)"))
+        errors.extend(best_errors)
         return best
 
     return check
 
 
 def _one_of(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         spend(len(branches))
         valid, valid_matches = 0, 0
-        best, best_errors = -1, found[:0]
+        best, best_errors = -1, errors[:0]
         for branch in branches:
-            errors: Found = []
-            matches = _walk(branch, value, location, errors, None)
-            if not errors:
+            branch_errors: Errors = []
+            matches = _walk(branch, value, location, branch_errors, None)
+            if not branch_errors:
                 valid += 1
                 valid_matches = matches
             elif matches > best:
-                best, best_errors = matches, errors
+                best, best_errors = matches, branch_errors
         if valid == 1:
             return valid_matches
         outcome = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        found.append(
+        errors.append(
             _without_field(f"{quote(path_of(location))} must validate one and only one schema (oneOf). {outcome}")
         )
         if valid:
             return 0
-        found.extend(best_errors)
+        errors.extend(best_errors)
         return best
 
     return check
 
 
 def _all_of(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         spend(len(branches))
         matches, valid = 0, 0
         for branch in branches:
-            before = len(found)
-            matches += _walk(branch, value, location, found, None)
-            valid += len(found) == before
+            before = len(errors)
+            matches += _walk(branch, value, location, errors, None)
+            valid += len(errors) == before
         if valid < len(branches):
             outcome = "" if valid else ". None validated"
-            found.append(_without_field(f"{quote(path_of(location))} must validate all the schemas (allOf){outcome}"))
+            errors.append(_without_field(f"{quote(path_of(location))} must validate all the schemas (allOf){outcome}"))
         return matches
 
     return check
 
 
 def _not(branches: list[_Node]) -> Check:
-    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
-        errors: Found = []
-        _walk(branches[0], value, location, errors, None)
-        if not errors:
-            found.append(_without_field(f"{quote(path_of(location))} must not validate the schema (not)"))
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
+        branch_errors: Errors = []
+        _walk(branches[0], value, location, branch_errors, None)
+        if not branch_errors:
+            errors.append(_without_field(f"{quote(path_of(location))} must not validate the schema (not)"))
         return 0
 
     return check
@@ -384,24 +384,24 @@ def _string_check(node: _Node) -> Check | None:
         return None
     compiled = patterns.compile(pattern) if pattern else None
 
-    def check(value: str, location: Location, found: Found, _old: Correlated | None) -> int:
+    def check(value: str, location: Location, errors: Errors, _old: Correlated | None) -> int:
         if longest is not None and len(value) > longest:
-            found.append(too_long(path_of(location), longest))
+            errors.append(too_long(path_of(location), longest))
         elif shortest is not None and len(value) < shortest:
             path = path_of(location)
-            found.append(invalid(path, value, f"{path} in body should be at least {shortest} chars long"))
+            errors.append(invalid(path, value, f"{path} in body should be at least {shortest} chars long"))
         elif compiled is not None and not compiled.search(value):
             path = path_of(location)
-            found.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
+            errors.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
         return 0
 
     return check
 
 
 def _format_check(format_: str, is_valid: formats.Check) -> Check:
-    def check(value: str, location: Location, found: Found, _old: Correlated | None) -> int:
+    def check(value: str, location: Location, errors: Errors, _old: Correlated | None) -> int:
         if not is_valid(value):
-            found.append(_type_error(path_of(location), format_, value))
+            errors.append(_type_error(path_of(location), format_, value))
         return 0
 
     return check
@@ -414,10 +414,10 @@ def _number_check(node: _Node, kind: type) -> Check | None:
     if not tests:
         return None
 
-    def check(value: float, location: Location, found: Found, _old: Correlated | None) -> int:
+    def check(value: float, location: Location, errors: Errors, _old: Correlated | None) -> int:
         for test in tests:
             if error := test(value, location):
-                found.append(error)
+                errors.append(error)
         return 0
 
     return check
@@ -432,10 +432,10 @@ def _array_check(node: _Node) -> Check | None:
     if items is None and fewest is None and most is None:
         return None
 
-    def check(value: list[Json], location: Location, found: Found, old: Correlated | None) -> int:
+    def check(value: list[Json], location: Location, errors: Errors, old: Correlated | None) -> int:
         matches = 0
         if items is not None:
-            before = len(found)
+            before = len(errors)
             for n, item in enumerate(value):
                 if not n % ITEMS_AT_ONCE:
                     spend(min(len(value) - n, ITEMS_AT_ONCE))
@@ -443,14 +443,14 @@ def _array_check(node: _Node) -> Check | None:
                 if not checks:
                     matches += certain
                     continue
-                matches += _walk(items, item, (location, n), found, None if old is None else old.index(n))
-                if len(found) > before and is_enough(found):
+                matches += _walk(items, item, (location, n), errors, None if old is None else old.index(n))
+                if len(errors) > before and is_enough(errors):
                     break
         if fewest is not None and len(value) < fewest:
             path = path_of(location)
-            found.append(invalid(path, len(value), f"{path} in body should have at least {fewest} items"))
+            errors.append(invalid(path, len(value), f"{path} in body should have at least {fewest} items"))
         if most is not None and len(value) > most:
-            found.append(too_many(path_of(location), len(value), most))
+            errors.append(too_many(path_of(location), len(value), most))
         return matches
 
     return check
@@ -466,14 +466,14 @@ def _object_check(node: _Node) -> Check | None:
     if unbounded and not properties and not needed:
         return None
 
-    def check(value: Object, location: Location, found: Found, old: Correlated | None) -> int:
+    def check(value: Object, location: Location, errors: Errors, old: Correlated | None) -> int:
         spend(len(value))
-        matches, before = 0, len(found)
+        matches, before = 0, len(errors)
         if fewest is not None and len(value) < fewest:
             path = path_of(location)
-            found.append(invalid(path, len(value), f"{path} in body should have at least {fewest} properties"))
+            errors.append(invalid(path, len(value), f"{path} in body should have at least {fewest} properties"))
         if most is not None and len(value) > most:
-            found.append(too_many(path_of(location), len(value), most))
+            errors.append(too_many(path_of(location), len(value), most))
         for name, item in value.items():
             node = properties.get(name, values)
             if node is not None:
@@ -484,19 +484,19 @@ def _object_check(node: _Node) -> Check | None:
                 step = name if location is not None or node is not values else f".{name}"
                 ratchets = old is not None and (location is not None or name not in _TYPE_META)
                 below = (location, step) if step or location is not None else None
-                matches += _walk(node, item, below, found, old.key(name) if old is not None and ratchets else None)
+                matches += _walk(node, item, below, errors, old.key(name) if old is not None and ratchets else None)
             elif additional is False:
                 path = path_of(location)
-                found.append(invalid(path, name, f"{path}.{name} in body is a forbidden property"))
-            if len(found) > before and is_enough(found):
+                errors.append(invalid(path, name, f"{path}.{name} in body is a forbidden property"))
+            if len(errors) > before and is_enough(errors):
                 break
         missing = [name for name in needed if name not in value] if needed else ()
         if missing:
             path = path_of(location)
             spend(len(needed) // _NAMES_PER_UNIT)
             for name in missing:
-                found.append(required(f"{path}.{name}"))
-                if is_enough(found):
+                errors.append(required(f"{path}.{name}"))
+                if is_enough(errors):
                     break
         return matches
 
@@ -520,11 +520,11 @@ def _enum_check(node: _Node, kind: type) -> Check:
     is_member = membership(kind, members)
     comparisons = len(members) if kind in (dict, list) else 0
 
-    def check(value: Json, location: Location, found: Found, _old: Correlated | None) -> int:
+    def check(value: Json, location: Location, errors: Errors, _old: Correlated | None) -> int:
         if comparisons:
             spend(comparisons)
         if not is_member(value):
-            found.append(unsupported._replace(field=path_of(location), value=value))
+            errors.append(unsupported._replace(field=path_of(location), value=value))
         return 0
 
     return check

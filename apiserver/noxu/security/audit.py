@@ -3,7 +3,7 @@
 The order of the fields is that of the Go struct. An event has no header but User-Agent, and bodies only at the levels
 Request and RequestResponse. Upstream: pkg/audit (request.go, format.go), apimachinery's util/net.SourceIPs.
 
-The audit log: what is recorded of a request, and the lines that its stages become.
+The audit log has a line for each stage of a request that is recorded.
 
     RequestReceived    the user is known, nothing else has happened
     ResponseStarted    a long-running request (a watch) is being answered; also a request that failed before its user was known
@@ -259,8 +259,8 @@ def without_managed_fields(value: Json) -> Json:
     """An object, list or table without the managedFields of its objects."""
     if not isinstance(value, dict):
         return value
-    for found in (value, *_items(value)):
-        metadata = found.get("metadata") if isinstance(found, dict) else None
+    for document in (value, *_items(value)):
+        metadata = document.get("metadata") if isinstance(document, dict) else None
         if isinstance(metadata, dict):
             metadata.pop("managedFields", None)
     return value
@@ -291,12 +291,12 @@ def source_ips(forwarded_for: str, real_ip: str, remote: str) -> Sequence[str]:
 @lru_cache(maxsize=256)
 def _known_source_ips(forwarded_for: str, real_ip: str, remote: str) -> Sequence[str]:
     chain = forwarded_for.split(",", MAX_FORWARDED)[:MAX_FORWARDED]
-    found = [address for part in chain if (address := _address(trim_space(part)))]
-    if (real := _address(real_ip)) and real not in found:
-        found.append(real)
-    if (peer := _address(remote)) and found[-1:] != [peer]:
-        found.append(peer)
-    return found
+    addresses = [address for part in chain if (address := _address(trim_space(part)))]
+    if (real := _address(real_ip)) and real not in addresses:
+        addresses.append(real)
+    if (peer := _address(remote)) and addresses[-1:] != [peer]:
+        addresses.append(peer)
+    return addresses
 
 
 def _address(text: str) -> str:
@@ -497,14 +497,14 @@ def annotations_of(level: Level, decision: Decision | None, admission: dict[str,
 
     The patches of webhooks are content, so they need the level Request (the dispatcher's AddAnnotationWithLevel).
     """
-    found: Object = dict(admission)
+    texts: Object = dict(admission)
     if level < Level.REQUEST and admission:
-        found = {key: value for key, value in admission.items() if not key.startswith(_PATCHES)}
+        texts = {key: value for key, value in admission.items() if not key.startswith(_PATCHES)}
     if decision is not None:
         failed = bool(decision.error) and not decision.allowed  # then nothing was decided
-        found["authorization.k8s.io/reason"] = "internal error" if failed else decision.reason
+        texts["authorization.k8s.io/reason"] = "internal error" if failed else decision.reason
         if not failed:
-            found["authorization.k8s.io/decision"] = "allow" if decision.allowed else "forbid"
+            texts["authorization.k8s.io/decision"] = "allow" if decision.allowed else "forbid"
     if deprecated:
-        found["k8s.io/deprecated"] = "true"
-    return found
+        texts["k8s.io/deprecated"] = "true"
+    return texts

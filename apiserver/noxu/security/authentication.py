@@ -4,9 +4,10 @@ The authenticators are asked in order: the front proxy, the client's certificate
 of a WebSocket. The first that knows the user decides. If none does and one has rejected a credential, the request is
 refused: a bad token is not anonymous. If nothing was presented, the user is anonymous, where anonymous users are allowed.
 
-Objects are looked up in the cache. Where several servers share a store, what is not there is looked up again when the cache
-has what any of them has answered: a token that one has issued is good at the others at once. (Upstream's token getter asks
-the store for what its informers do not have.) A token whose account or object is gone is accepted until this server knows.
+Objects are looked up in the cache. Where several servers share a store, a missing object is looked up again when the
+cache has everything that any of them has answered: a token that one has issued is good at the others at once.
+(Upstream's token getter asks the store for objects that its informers lack.) A token whose account or object is gone is
+accepted until this server knows.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ UNAUTHORIZED: Final = "Unauthorized"
 class Authenticator(Protocol):
     """Identifies users."""
 
-    def authenticate(self, given: Credentials, warnings: list[str], /) -> User | Awaitable[User]:
+    def authenticate(self, sent: Credentials, warnings: list[str], /) -> User | Awaitable[User]:
         """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
         ...
 
@@ -69,14 +70,14 @@ class Authenticators:
         self._certificates = tuple(certificates)
         self.allows_anonymous = anonymous
 
-    def authenticate(self, given: Credentials, warnings: list[str]) -> User | Awaitable[User]:
+    def authenticate(self, sent: Credentials, warnings: list[str]) -> User | Awaitable[User]:
         """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
         try:
-            return self._user(given, warnings, is_final=not self._reader.store.shared)
+            return self._user(sent, warnings, is_final=not self._reader.store.shared)
         except (Unloaded, Disputable) as unknown:
-            return self._look_up_and_authenticate(unknown, given)
+            return self._look_up_and_authenticate(unknown, sent)
 
-    async def _look_up_and_authenticate(self, unknown: Unloaded | Disputable, given: Credentials) -> User:
+    async def _look_up_and_authenticate(self, unknown: Unloaded | Disputable, sent: Credentials) -> User:
         is_final = not self._reader.store.shared
         while True:
             if isinstance(unknown, Unloaded):
@@ -84,9 +85,9 @@ class Authenticators:
             else:
                 is_final = await self._be_consistent()
             try:
-                return self._user(given, [], is_final=is_final)
-            except (Unloaded, Disputable) as other:
-                unknown = other
+                return self._user(sent, [], is_final=is_final)
+            except (Unloaded, Disputable) as reason:
+                unknown = reason
 
     async def _be_consistent(self) -> bool:
         """Wait until the cache has what any server has answered. True, also if the store cannot be asked."""
@@ -94,23 +95,23 @@ class Authenticators:
             await self._reader.be_consistent()
         return True
 
-    def _user(self, given: Credentials, warnings: list[str], *, is_final: bool) -> User:
+    def _user(self, sent: Credentials, warnings: list[str], *, is_final: bool) -> User:
         """Raises ApiError Unauthorized, Unloaded, Disputable unless `is_final`."""
-        headers = given.headers
+        headers = sent.headers
         may_have_token = "Authorization" in headers or "Sec-WebSocket-Protocol" in headers
-        if self.allows_anonymous and not given.chain and not may_have_token:
+        if self.allows_anonymous and not sent.chain and not may_have_token:
             return ANONYMOUS
         rejected: list[str] = []
-        for authenticator in self._certificates if given.chain else ():
+        for authenticator in self._certificates if sent.chain else ():
             try:
-                user = authenticator(given)
+                user = authenticator(sent)
             except Rejected as error:
                 rejected.append(str(error))
                 continue
             if user is not None:
                 return with_authenticated(user)
         try:
-            tokens = [credentials.in_authorization(given.headers, warnings), credentials.in_subprotocol(given.headers)]
+            tokens = [credentials.in_authorization(sent.headers, warnings), credentials.in_subprotocol(sent.headers)]
         except Rejected as error:
             rejected.append(str(error))
             tokens = []

@@ -32,16 +32,16 @@ def _no_opinion(asked: AccessAttributes) -> Decision:  # noqa: ARG001 - an `Auth
 
 
 def authorizer(modes: Sequence[str], policy: RolePolicy) -> Authorize:
-    """The function that answers for these modes, which `config.check_authorization_modes` has accepted."""
+    """The function that answers for these modes, which `features.modes` has accepted."""
     if modes[0] == "AlwaysAllow":
         return allow_everything
-    known: dict[str, Authorize] = {
+    authorizers: dict[str, Authorize] = {
         "AlwaysAllow": allow_everything,
         "AlwaysDeny": _deny_everything,
         "Node": _no_opinion,  # there are no kubelets whose nodes would need rights
         "RBAC": policy.authorize,
     }
-    return _union([known[mode] for mode in modes])
+    return _union([authorizers[mode] for mode in modes])
 
 
 def _union(members: Sequence[Authorize]) -> Authorize:
@@ -82,7 +82,7 @@ RulesOf: TypeAlias = Callable[[User, str], UserRules]
 def rules_of(modes: Sequence[str], policy: RolePolicy) -> RulesOf:
     """The function that lists rules. Those of all modes are listed; that masters may do everything is no rule."""
 
-    def found(user: User, namespace: str) -> UserRules:
+    def listed(user: User, namespace: str) -> UserRules:
         resources: list[Object] = []
         paths: list[Object] = []
         error, complete = "", True
@@ -103,7 +103,7 @@ def rules_of(modes: Sequence[str], policy: RolePolicy) -> RulesOf:
                 error = aggregate(errors) if errors else ""
         return UserRules(resources, paths, error, not complete)
 
-    return found
+    return listed
 
 
 def _without(rule: Object, *names: str) -> Object:

@@ -1,7 +1,7 @@
-"""Certificates: a CA of one's own, and what it issues to the server and to its users.
+"""Certificates: the server's own CA, and the certificates that it issues to the server and to its users.
 
-Keys are ECDSA P-256, which every client knows and which costs a tenth of RSA in a handshake. The CA lives for ten years,
-what it issues for one, as upstream's; both begin an hour early, because clocks differ. A user is the subject of a client
+Keys are ECDSA P-256: every client knows it, and it costs a tenth of RSA in a handshake. The CA lives for ten years, its
+certificates for one, as upstream's; both begin an hour early, because clocks differ. A user is the subject of a client
 certificate, as kube-apiserver reads it: CN is the name, each O a group.
 
 Keys are secrets: no `repr`, message or log contains them.
@@ -259,13 +259,13 @@ def names_in(certificate: x509.Certificate) -> Names:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    common = [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    common = [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return Names("".join(common[:1]), (), ())
-    addresses = tuple(str(address) for address in found.get_values_for_type(x509.IPAddress))
-    return Names("".join(common[:1]), tuple(found.get_values_for_type(x509.DNSName)), addresses)
+    addresses = tuple(str(address) for address in alternatives.get_values_for_type(x509.IPAddress))
+    return Names("".join(common[:1]), tuple(alternatives.get_values_for_type(x509.DNSName)), addresses)
 
 
 def _is_authority(certificate: x509.Certificate) -> bool:

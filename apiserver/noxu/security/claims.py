@@ -1,8 +1,8 @@
 """The claims of service account tokens (RFC 7519), bound and legacy ones (pkg/serviceaccount/claims.go, legacy.go).
 
-A token is taken apart here and nowhere else: the keys get the algorithm and the signature that were read here. One whose header
-or payload has a key twice is none, as go-jose says, because readers differ about which of them counts. No key verifies one whose
-header names extensions that must be understood (`crit`).
+Only this module takes tokens apart: the keys get the algorithm and the signature that it has read. A text whose header
+or payload has a key twice is no token, as in go-jose, because readers differ about which value counts. A token whose
+header names extensions that must be understood (`crit`) is never verified.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class Parsed(NamedTuple):
 
 def parse(text: str) -> Parsed | None:
     """The parts of a JSON Web Token in its compact form, None if it is none."""
-    found = _COMPACT.fullmatch(text) if len(text) <= MAX_TOKEN else None
-    if found is None:
+    match = _COMPACT.fullmatch(text) if len(text) <= MAX_TOKEN else None
+    if match is None:
         return None
     try:
-        header, payload, signature = _object_in(found[1]), _object_in(found[2]), _decoded(found[3])
+        header, payload, signature = _object_in(match[1]), _object_in(match[2]), _decoded(match[3])
     except ValueError:
         return None
     key_id, issuer, algorithm = header.get("kid", ""), payload.get("iss", ""), header.get("alg", "")
@@ -237,5 +237,5 @@ def _object(value: Json) -> Object:
 def _reference(value: Json) -> Reference | None:
     if value is None:
         return None
-    found = _object(value)
-    return Reference(_text(found.get("name")), _text(found.get("uid")))
+    reference = _object(value)
+    return Reference(_text(reference.get("name")), _text(reference.get("uid")))

@@ -2,10 +2,10 @@
 
 Users by client certificate: CN is the name, each O a group (pkg/authentication/request/x509).
 
-Subjects have one reader, `go.x509`, which the signers of requests for certificates and admission use, too: who is in a group
-here was in it there. TLS has verified the chain. What remains for each request is the time, because a connection may outlive
-the certificate, and which CA has certified it: those of clients and those of front proxies are separate. A certificate is read
-once.
+Subjects have one reader, `go.x509`, which the signers of requests for certificates and admission use, too: all three
+agree about the groups of a user. TLS has verified the chain. Each request checks the time, because a connection may
+outlive the certificate, and the CA that has certified it: clients and front proxies have separate ones. A certificate
+is read once.
 
 Users of a front proxy: it has a client certificate, and names its user in headers
 (pkg/authentication/request/headerrequest).
@@ -62,20 +62,20 @@ class ClientCertificates:
         self._authorities = authorities
         self._now = now
 
-    def __call__(self, given: Credentials) -> User | None:
-        return verified(given.chain, self._authorities(), self._now()).user
+    def __call__(self, sent: Credentials) -> User | None:
+        return verified(sent.chain, self._authorities(), self._now()).user
 
 
 def verified(chain: tuple[bytes, ...], authorities: frozenset[bytes], now: float) -> ClientCertificate:
     """The certificate of a client, which one of these CAs has certified. Raises Rejected."""
-    found = read(chain[0])
+    certificate = read(chain[0])
     if authorities.isdisjoint(chain) and not (len(chain) == 1 and _is_issued(chain[0], authorities)):
         raise Rejected("x509: certificate signed by unknown authority")
-    if not found.begins <= now <= found.ends:
+    if not certificate.begins <= now <= certificate.ends:
         raise Rejected("x509: certificate has expired or is not yet valid")
-    if not found.is_for_clients:
+    if not certificate.is_for_clients:
         raise Rejected("x509: certificate specifies an incompatible key usage")
-    return found
+    return certificate
 
 
 @lru_cache(maxsize=MAX_CACHED)
@@ -109,21 +109,21 @@ def _read(der: bytes) -> ClientCertificate:
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
-    found = x509.load_der_x509_certificate(der)
+    certificate = x509.load_der_x509_certificate(der)
     subject = go_x509.subject_of(der)
     name, groups = subject.last(COMMON_NAME), subject.values(ORGANIZATION)
     uid = _uid(subject.values(_UID))
     extra = ((CREDENTIAL_ID, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
     try:
-        usages = list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+        usages = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     except x509.ExtensionNotFound:
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
     return ClientCertificate(
         name,
         with_authenticated(User(name, uid, groups, extra)) if name else None,
-        found.not_valid_before_utc.timestamp(),
-        found.not_valid_after_utc.timestamp(),
-        any(one in (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE) for one in usages),
+        certificate.not_valid_before_utc.timestamp(),
+        certificate.not_valid_after_utc.timestamp(),
+        any(usage in (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE) for usage in usages),
     )
 
 
@@ -153,16 +153,16 @@ class FrontProxy:
     extra_prefixes: Sequence[str]
     now: Callable[[], float] = time.time
 
-    def __call__(self, given: Credentials) -> User | None:
+    def __call__(self, sent: Credentials) -> User | None:
         """None if the proxy names no user. Raises Rejected."""
-        name = verified(given.chain, self.authorities(), self.now()).common_name
+        name = verified(sent.chain, self.authorities(), self.now()).common_name
         if self.names and name not in self.names:
             raise Rejected("x509: the subject is not in the allowed list")
-        user = _first(given.headers, self.user_headers)
+        user = _first(sent.headers, self.user_headers)
         if not user:
             return None
-        groups = tuple(value for header in self.group_headers for value in _values(given.headers, header) if value)
-        return User(user, _first(given.headers, self.uid_headers), groups, _extra(given.headers, self.extra_prefixes))
+        groups = tuple(value for header in self.group_headers for value in _values(sent.headers, header) if value)
+        return User(user, _first(sent.headers, self.uid_headers), groups, _extra(sent.headers, self.extra_prefixes))
 
 
 def _values(headers: MultiMapping[str], name: str) -> Iterator[str]:
@@ -175,9 +175,9 @@ def _first(headers: MultiMapping[str], names: Sequence[str]) -> str:
 
 
 def _extra(headers: MultiMapping[str], prefixes: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    found: dict[str, list[str]] = {}
+    extra: dict[str, list[str]] = {}
     for prefix in prefixes:
         for name, value in headers.items():
             if name.lower().startswith(prefix.lower()):
-                found.setdefault(extra_key(valid_text(name)[len(prefix) :]), []).append(valid_text(value))
-    return tuple((key, tuple(values)) for key, values in sorted(found.items()))
+                extra.setdefault(extra_key(valid_text(name)[len(prefix) :]), []).append(valid_text(value))
+    return tuple((key, tuple(values)) for key, values in sorted(extra.items()))

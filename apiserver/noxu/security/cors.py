@@ -1,9 +1,9 @@
-"""Which web pages may use this server: `--cors-allowed-origins` (apiserver's pkg/server/filters/cors.go).
+"""CORS: the web pages that may use this server, `--cors-allowed-origins` (apiserver's pkg/server/filters/cors.go).
 
-Its values are regular expressions, which are searched in the header Origin of a request: `^https://(.+\\.)?example\\.com$`.
-An answer to a page that one of them allows has the headers of CORS, and a preflight, which is any request with the method
-OPTIONS, is answered at once: browsers send it without credentials. All other pages get no such header, so browsers do not
-let them read an answer.
+Its values are regular expressions, which are searched in the header Origin of a request:
+`^https://(.+\\.)?example\\.com$`. An answer to a page that one of them allows has the headers of CORS. A preflight, any
+request with the method OPTIONS, is answered at once, because browsers send it without credentials. All other pages get
+no such header, so browsers do not let them read an answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a request presents to say who its user is, and what is made of it.
+"""The credentials that a request presents to identify its user, and the tokens that are read from them.
 
-Nothing of this is printable: a credential never reaches a log, a trace or an error.
+They are not printable: a credential never reaches a log, a trace or an error.
 
 Bearer tokens in headers: `Authorization`, and a subprotocol of WebSockets, which browsers cannot send headers with.
 
@@ -127,8 +127,8 @@ def in_subprotocol(headers: MultiMapping[str]) -> Token | None:
         return None
     if "Sec-WebSocket-Protocol" not in headers or not _is_websocket(headers):
         return None
-    given = headers.getall("Sec-WebSocket-Protocol")
-    encoded = [found[1].strip() for header in given if PROTOCOL_PREFIX in header for found in _TOKENS.finditer(header)]
+    lines = headers.getall("Sec-WebSocket-Protocol")
+    encoded = [match[1].strip() for header in lines if PROTOCOL_PREFIX in header for match in _TOKENS.finditer(header)]
     if not encoded:
         return None
     if len(encoded) > 1:
@@ -142,7 +142,7 @@ def in_subprotocol(headers: MultiMapping[str]) -> Token | None:
         raise Rejected(f"invalid base64.bearer.authorization token{' encoding' if is_encoding else ''}") from None
     if not text:
         return None
-    if len(given) == 1 and "," not in given[0]:
+    if len(lines) == 1 and "," not in lines[0]:
         raise Rejected("missing additional subprotocol")
     return Token(text)
 

@@ -82,11 +82,11 @@ def extra_key(encoded: str) -> str:
 
 
 def _extra(headers: MultiMapping[str]) -> Extra:
-    found: dict[str, list[str]] = {}
+    extra: dict[str, list[str]] = {}
     for header, value in headers.items():
         if header.lower().startswith(_EXTRA_PREFIX):
-            found.setdefault(extra_key(valid_text(header)[len(_EXTRA_PREFIX) :]), []).append(valid_text(value))
-    return tuple((key, tuple(values)) for key, values in sorted(found.items()))
+            extra.setdefault(extra_key(valid_text(header)[len(_EXTRA_PREFIX) :]), []).append(valid_text(value))
+    return tuple((key, tuple(values)) for key, values in sorted(extra.items()))
 
 
 def _go_text(uid: str, groups: Sequence[str], extra: Extra) -> str:
@@ -100,54 +100,54 @@ def _go_text(uid: str, groups: Sequence[str], extra: Extra) -> str:
 # -- modes --------------------------------------------------------------------------------------------------------------
 
 
-def impersonate(authorize: Authorize, asked: AccessAttributes, other: User) -> Impersonation:
+def impersonate(authorize: Authorize, asked: AccessAttributes, target: User) -> Impersonation:
     """The user of a request that names another one. `asked` is the request. Raises ApiError Forbidden."""
     first: ApiError | None = None
     for mode in _MODES:
-        if not mode.applies(other, asked.user):
+        if not mode.applies(target, asked.user):
             continue
         try:
-            return _in_mode(authorize, asked, other, mode.name)
+            return _in_mode(authorize, asked, target, mode.name)
         except ApiError as refused:
             first = first or refused
     try:
-        return _checked(authorize, asked.user, other, "impersonate", constrained=False)
+        return _checked(authorize, asked.user, target, "impersonate", constrained=False)
     except ApiError as refused:
         raise first or refused from None
 
 
-def _in_mode(authorize: Authorize, asked: AccessAttributes, other: User, mode: str) -> Impersonation:
+def _in_mode(authorize: Authorize, asked: AccessAttributes, target: User, mode: str) -> Impersonation:
     """Raises ApiError."""
     requestor = asked.user
     if mode == "associated-node":  # upstream remembers the answer for all nodes, so the question is for all
         keys = tuple(sorted(key for key, _ in requestor.extra))
         requestor = requestor._replace(extra=((_NODE_KEYS, keys),))
     _require(authorize, asked._replace(user=requestor, verb=f"impersonate-on:{mode}:{asked.verb}"))
-    return _checked(authorize, requestor, other, f"impersonate:{mode}", constrained=True)
+    return _checked(authorize, requestor, target, f"impersonate:{mode}", constrained=True)
 
 
-def _checked(authorize: Authorize, requestor: User, other: User, verb: str, *, constrained: bool) -> Impersonation:
+def _checked(authorize: Authorize, requestor: User, target: User, verb: str, *, constrained: bool) -> Impersonation:
     """The other user, if every part of it is allowed. Raises ApiError."""
     group = _GROUP if constrained else ""
-    groups = _check_name(authorize, AccessAttributes(requestor, verb, group, "v1", "users", name=other.name), other)
+    groups = _check_name(authorize, AccessAttributes(requestor, verb, group, "v1", "users", name=target.name), target)
     own = AccessAttributes(requestor, verb, _GROUP, "v1")
-    if other.uid:
-        _require(authorize, own._replace(resource="uids", name=other.uid))
-    _check_groups(authorize, own._replace(group=group, resource="groups"), other.groups, constrained=constrained)
-    _check_extra(authorize, own._replace(resource="userextras"), dict(other.extra), constrained=constrained)
-    own_group = UNAUTHENTICATED if other.name == "system:anonymous" else AUTHENTICATED
+    if target.uid:
+        _require(authorize, own._replace(resource="uids", name=target.uid))
+    _check_groups(authorize, own._replace(group=group, resource="groups"), target.groups, constrained=constrained)
+    _check_extra(authorize, own._replace(resource="userextras"), dict(target.extra), constrained=constrained)
+    own_group = UNAUTHENTICATED if target.name == "system:anonymous" else AUTHENTICATED
     if own_group not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, own_group)
-    return Impersonation(other._replace(groups=groups), verb if constrained else "")
+    return Impersonation(target._replace(groups=groups), verb if constrained else "")
 
 
-def _check_name(authorize: Authorize, asked: AccessAttributes, other: User) -> tuple[str, ...]:
+def _check_name(authorize: Authorize, asked: AccessAttributes, target: User) -> tuple[str, ...]:
     """The groups of the other user. Raises ApiError."""
-    groups = other.groups
-    if asked.group and (node := node_of(other.name)):
+    groups = target.groups
+    if asked.group and (node := node_of(target.name)):
         all_nodes = asked.verb == "impersonate:associated-node"
         asked, groups = asked._replace(resource="nodes", name="*" if all_nodes else node), ("system:nodes",)
-    elif account := account_of(other.name):
+    elif account := account_of(target.name):
         namespace, name = account
         asked = asked._replace(resource="serviceaccounts", namespace=namespace, name=name)
         groups = groups or account_groups(namespace)
@@ -226,16 +226,16 @@ def _has_only_a_name(user: User) -> bool:
     return not (user.uid or user.groups or user.extra)
 
 
-def _is_associated(other: User, requestor: User) -> bool:
-    node = node_of(other.name)
-    if not node or not _has_only_a_name(other) or account_of(requestor.name) is None:
+def _is_associated(target: User, requestor: User) -> bool:
+    node = node_of(target.name)
+    if not node or not _has_only_a_name(target) or account_of(requestor.name) is None:
         return False
     return dict(requestor.extra).get(_NODE_NAME) == (node,)
 
 
 _MODES: Final = (
     _Mode("associated-node", _is_associated),
-    _Mode("arbitrary-node", lambda other, _: _has_only_a_name(other) and bool(node_of(other.name))),
-    _Mode("serviceaccount", lambda other, _: _has_only_a_name(other) and account_of(other.name) is not None),
-    _Mode("user-info", lambda other, _: not node_of(other.name) and account_of(other.name) is None),
+    _Mode("arbitrary-node", lambda target, _: _has_only_a_name(target) and bool(node_of(target.name))),
+    _Mode("serviceaccount", lambda target, _: _has_only_a_name(target) and account_of(target.name) is not None),
+    _Mode("user-info", lambda target, _: not node_of(target.name) and account_of(target.name) is None),
 )

@@ -1,8 +1,8 @@
 """The keys of service account tokens: one signs, all verify.
 
-They come from files, or the server makes one (ECDSA P-256) when the first is needed, and keeps it in its data directory: then
-tokens outlive it. RSA and ECDSA keys are accepted, in the forms that upstream accepts (client-go's util/keyutil): of
-private keys and certificates in a file of public keys the public key counts.
+They come from files, or the server makes one (ECDSA P-256) when the first is needed, and keeps it in its data
+directory: then tokens outlive it. RSA and ECDSA keys are accepted, in the forms that upstream accepts (client-go's
+util/keyutil): a private key or a certificate in a file of public keys counts as its public key.
 
 `cryptography` and `jwt` are imported when they are needed: they take a tenth of a second.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.files import locked, write_whole
 from noxu.go import pem
+from noxu.security.certificates import malformed
 from noxu.security.claims import Parsed
 from noxu.values import Object
 
@@ -117,10 +118,10 @@ def _has_signed(key: PublicKey, token: Parsed) -> bool:
 
 def read_public_keys(text: bytes) -> list[PublicKey]:
     """The public keys in PEM, in order. Raises ValueError."""
-    found = [public_key(key) for block in pem.blocks(text) if (key := _public_of(block)) is not None]
-    if not found:
+    public = [public_key(key) for block in pem.blocks(text) if (key := _public_of(block)) is not None]
+    if not public:
         raise ValueError(NO_PUBLIC_KEY)
-    return found
+    return public
 
 
 def read_signing_key(text: bytes) -> SigningKey:
@@ -149,8 +150,6 @@ def _public_of(block: pem.Block) -> Any:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-    from noxu.security.certificates import malformed
-
     try:
         if block.type.endswith("PRIVATE KEY"):
             private = _private(block.content)
@@ -169,8 +168,6 @@ def _public_of(block: pem.Block) -> Any:
 def _private(der: bytes) -> PrivateKey | None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
-    from noxu.security.certificates import malformed
 
     try:
         key = serialization.load_der_private_key(der, None)

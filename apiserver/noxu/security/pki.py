@@ -3,9 +3,10 @@
     ca.crt  ca.key                  the CA. The file ca.crt is what clients need to trust the server
     apiserver.crt  apiserver.key    the server's certificate, issued by the CA
 
-What is missing is made: first a key, then its certificate, each file completely or not at all. A certificate is made again
-from its key when it ends soon, the server's also when it lacks a name or an address. Another file is never replaced: one
-that cannot be used, or was not issued by the CA, is an error. Servers that start at the same time wait for each other.
+Missing files are made: first a key, then its certificate, each file completely or not at all. A certificate is made
+again from its key when it ends soon, the server's also when it lacks a name or an address. Another file is never
+replaced: one that cannot be used, or was not issued by the CA, is an error. Servers that start at the same time wait
+for each other.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def written(certificate: Path, key: Path, make: Callable[[], CertifiedKey]) -> N
             if len(there) == 1:
                 raise TlsError(f"{there[0]} is there without its certificate or key; add or remove the other file")
             if not there:
-                made = make()
-                write_whole(key, made.key, 0o600, durable=True)
-                write_whole(certificate, made.certificate, 0o644, durable=True)
+                pair = make()
+                write_whole(key, pair.key, 0o600, durable=True)
+                write_whole(certificate, pair.certificate, 0o644, durable=True)
     except OSError as error:
         raise TlsError(f"cannot keep certificates in {certificate.parent}: {error.strerror or error}") from None
 
@@ -71,33 +72,33 @@ def _authority(directory: Path, now: Callable[[], datetime]) -> Authority:
     """Raises TlsError, OSError."""
     path, key_path = directory / "ca.crt", directory / "ca.key"
     key = _key(key_path, path)
-    made = _read(path)
-    if made is not None:
+    der = _read(path)
+    if der is not None:
         with _naming(path):
-            authority = Authority(CertifiedKey(made, certificates.encode_key(key)), now)
+            authority = Authority(CertifiedKey(der, certificates.encode_key(key)), now)
         if authority.ends - now() > certificates.RENEWED_BEFORE:
             return authority
-    made = certificates.authority_certificate(key, now())
-    write_whole(path, made, 0o644, durable=True)
-    return Authority(CertifiedKey(made, certificates.encode_key(key)), now)
+    der = certificates.authority_certificate(key, now())
+    write_whole(path, der, 0o644, durable=True)
+    return Authority(CertifiedKey(der, certificates.encode_key(key)), now)
 
 
 def _server(directory: Path, authority: Authority, names: Collection[str], now: Callable[[], datetime]) -> CertifiedKey:
     """Raises TlsError, OSError."""
     path, key_path = directory / "apiserver.crt", directory / "apiserver.key"
     key = _key(key_path, path)
-    made = _read(path)
-    if made is not None:
+    der = _read(path)
+    if der is not None:
         with _naming(path):
-            found = certificates.parse(made)
-            if not authority.has_issued(found):
+            certificate = certificates.parse(der)
+            if not authority.has_issued(certificate):
                 raise ValueError("it was not issued by ca.crt; --tls-cert-file serves another certificate")
-            has = certificates.names_in(found)
-            if found.public_key() != key.public_key():
+            has = certificates.names_in(certificate)
+            if certificate.public_key() != key.public_key():
                 raise ValueError("its key is not the one in apiserver.key")
-        is_new_enough = found.not_valid_after_utc - now() > certificates.RENEWED_BEFORE
+        is_new_enough = certificate.not_valid_after_utc - now() > certificates.RENEWED_BEFORE
         if is_new_enough and set(names) <= {*has.dns, *has.addresses}:
-            return CertifiedKey(made, certificates.encode_key(key))
+            return CertifiedKey(der, certificates.encode_key(key))
     issued = authority.issue_server(names, key)
     write_whole(path, issued.certificate, 0o644, durable=True)
     return issued

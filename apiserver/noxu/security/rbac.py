@@ -102,11 +102,11 @@ class Role:
     def __init__(self, role: Object) -> None:
         self.rules = tuple(map(PolicyRule, role.get("rules") or ()))
         self.urls = tuple(rule for rule in self.rules if rule.urls)
-        found: dict[str, list[PolicyRule]] = {}
+        rules_by_resource: dict[str, list[PolicyRule]] = {}
         for rule in self.rules:
             for resource in dict.fromkeys(rule.resources):
-                found.setdefault(resource, []).append(rule)
-        self.by_resource = {resource: tuple(rules) for resource, rules in found.items()}
+                rules_by_resource.setdefault(resource, []).append(rule)
+        self.by_resource = {resource: tuple(rules) for resource, rules in rules_by_resource.items()}
 
     @property
     def length(self) -> int:
@@ -156,7 +156,7 @@ class RoleBinding:
         reference: Object = binding.get("roleRef") or {}
         kind = intern(reference.get("kind", ""))
         self.role = RoleKey(kind, namespace if kind == "Role" else "", intern(reference.get("name", "")))
-        self.subjects = tuple(filter(None, (_subject(one, namespace) for one in binding.get("subjects") or ())))
+        self.subjects = tuple(filter(None, (_subject(subject, namespace) for subject in binding.get("subjects") or ())))
 
     def reason(self, subject: Subject) -> str:
         """Why it allows a request."""
@@ -293,26 +293,26 @@ class Scope:
             return
         for subject in dict.fromkeys(binding.subjects):
             grants = self._of(subject)
-            if (found := grants.get(subject.name)) is not None:
-                found.remove(binding)
-                if not found.items:
+            if (held := grants.get(subject.name)) is not None:
+                held.remove(binding)
+                if not held.items:
                     del grants[subject.name]
 
     def _of(self, subject: Subject) -> dict[str, Grants]:
         return self.groups if subject.is_group else self.users
 
     def grants_to(self, user: User) -> Iterator[Grants]:
-        if (found := self.users.get(user.name)) is not None:
-            yield found
+        if (held := self.users.get(user.name)) is not None:
+            yield held
         groups = self.groups
         for group in user.groups:
-            if (found := groups.get(group)) is not None:
-                yield found
+            if (held := groups.get(group)) is not None:
+                yield held
 
     def bindings_of(self, user: User) -> list[RoleBinding]:
         """The bindings that apply to a user, in the order of their names."""
-        found = {grant.binding.name: grant.binding for grants in self.grants_to(user) for grant in grants.items}
-        return [found[name] for name in sorted(found)]
+        by_name = {grant.binding.name: grant.binding for grants in self.grants_to(user) for grant in grants.items}
+        return [by_name[name] for name in sorted(by_name)]
 
 
 class RolePolicy:
@@ -401,8 +401,8 @@ class RolePolicy:
         return None
 
     def _scopes(self, namespace: str) -> Sequence[Scope]:
-        found = self._namespaces.get(namespace) if namespace else None
-        return (self._cluster,) if found is None else (self._cluster, found)
+        scope = self._namespaces.get(namespace) if namespace else None
+        return (self._cluster,) if scope is None else (self._cluster, scope)
 
     def _missing_roles(self, user: User, namespace: str) -> list[str]:
         roles, scopes = self._roles, self._scopes(namespace)
@@ -443,7 +443,7 @@ class RolePolicy:
     def _roles_of(self, user: User, namespace: str) -> list[tuple[RoleKey, Role | None]]:
         """The roles that apply to a user, in the order of the bindings; None: missing."""
         with self._lock:
-            return [(one.role, self._roles.get(one.role)) for one in self._bindings_of(user, namespace)]
+            return [(binding.role, self._roles.get(binding.role)) for binding in self._bindings_of(user, namespace)]
 
     def role(self, key: RoleKey) -> Role | None:
         return self._roles.get(key)

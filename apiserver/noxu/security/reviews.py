@@ -1,6 +1,6 @@
 """Reviews: of access, of rules, of the own user, and of tokens (pkg/registry/authorization and authentication).
 
-Access is reviewed by asking what requests ask, so a review says what a request would be answered.
+A review asks the authorizers as a request does, so it gives the answer that a request would get.
 
 Access reviews: the question in a spec, and the status that answers it (pkg/registry/authorization/util).
 
@@ -149,13 +149,13 @@ class Reviews:
     async def rules(self, draft: Draft, spec: Object) -> Object:
         if not spec.get("namespace"):
             raise errors.bad_request("no namespace on request")
-        found = await offload_if_long(0, self.rules_of, draft.request.user, spec["namespace"])
+        listed = await offload_if_long(0, self.rules_of, draft.request.user, spec["namespace"])
         status: Object = {
-            "resourceRules": found.resources,
-            "nonResourceRules": found.paths,
-            "incomplete": found.incomplete,
+            "resourceRules": listed.resources,
+            "nonResourceRules": listed.paths,
+            "incomplete": listed.incomplete,
         }
-        return status | ({"evaluationError": found.error} if found.error else {})
+        return status | ({"evaluationError": listed.error} if listed.error else {})
 
     def own_user(self, draft: Draft, spec: Object) -> Object:
         """The answer is a new object (selfsubjectreview's REST storage): of the metadata that was sent nothing remains."""

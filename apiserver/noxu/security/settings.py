@@ -1,4 +1,4 @@
-"""How a server identifies users: its configuration, read once at the start."""
+"""The configuration of authentication, read once at the start."""
 
 from __future__ import annotations
 

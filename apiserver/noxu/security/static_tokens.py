@@ -1,4 +1,4 @@
-"""Static tokens: those of a token file, and those that a server makes for its own clients.
+"""Static tokens: from a token file, or made by a server for its own clients.
 
 The file has Go's comma-separated values: token, user, uid and, in one field, groups. It is read once, at the start
 (pkg/authentication/token/tokenfile). Groups are not trimmed. Tokens are kept as digests.

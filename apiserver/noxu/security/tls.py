@@ -1,4 +1,4 @@
-"""TLS as kube-apiserver speaks it, as far as Python's ssl can: which certificate a client gets, and whose it may send.
+"""TLS as kube-apiserver speaks it, as far as Python's ssl can: the certificates of the server and of its clients.
 
 - TLS 1.2 or later; HTTP/1.1 is all that ALPN offers, which every client accepts.
 - A certificate is selected by the name in the handshake (SNI), without one by the address that the client has connected to:
@@ -151,21 +151,21 @@ def _load(material: Material) -> _Loaded:
     file = material.authority_file
     authorities = material.authorities + ((_read(file),) if file is not None else ())
     proxies = () if material.proxy_authority_file is None else (_read(material.proxy_authority_file),)
-    return _Loaded(default, tuple(_identity(each.files) for each in material.named), authorities, proxies)
+    return _Loaded(default, tuple(_identity(named.files) for named in material.named), authorities, proxies)
 
 
 @lru_cache(maxsize=8)
 def _in_der(authorities: tuple[bytes, ...]) -> frozenset[bytes]:
     """The certificates in texts in PEM: those that ssl has got."""
-    return frozenset(block for each in authorities for block in pem.certificates(each))
+    return frozenset(block for bundle in authorities for block in pem.certificates(bundle))
 
 
 def _in_one(bundle: bytes) -> bytes:
     """The certificates of a bundle in DER, one after the other, as ssl takes them. Raises ValueError if there is none."""
-    found = b"".join(pem.certificates(bundle))
-    if not found:
+    joined = b"".join(pem.certificates(bundle))
+    if not joined:
         raise ValueError(_MISSING)
-    return found
+    return joined
 
 
 def _identity(files: Files) -> CertifiedKey:
@@ -189,20 +189,20 @@ def _contexts(material: Material, loaded: _Loaded) -> tuple[ssl.SSLContext, dict
     by_name: dict[str, ssl.SSLContext] = {}
     authorities = loaded.authorities + loaded.proxy_authorities
     named = [
-        (_context(identity, _shown(each.files), authorities, material.minimum), identity, each)
-        for identity, each in zip(loaded.named, material.named, strict=True)
+        (_context(identity, _shown(host.files), authorities, material.minimum), identity, host)
+        for identity, host in zip(loaded.named, material.named, strict=True)
     ]
-    for context, identity, each in reversed(named):
-        if not each.patterns:
-            by_name.update(dict.fromkeys(_names_in(identity.certificate, each.files.certificate), context))
-    for context, _, each in reversed(named):
-        by_name.update(dict.fromkeys(map(_normal, each.patterns), context))
+    for context, identity, host in reversed(named):
+        if not host.patterns:
+            by_name.update(dict.fromkeys(_names_in(identity.certificate, host.files.certificate), context))
+    for context, _, host in reversed(named):
+        by_name.update(dict.fromkeys(map(_normal, host.patterns), context))
     where = _shown(material.default) if isinstance(material.default, Files) else "the certificate of the server"
     default = _context(loaded.default, where, authorities, material.minimum)
 
     def select(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
-        if name is not None and (found := _find(by_name, name)) is not None:
-            connection.context = found
+        if name is not None and (selected := _find(by_name, name)) is not None:
+            connection.context = selected
 
     if by_name:
         for context in (default, *by_name.values()):
@@ -240,11 +240,11 @@ def _normal(name: str) -> str:
 def _names_in(certificate: bytes, file: Path) -> list[str]:
     """The names for which a certificate is used without patterns. Raises TlsError."""
     try:
-        found = certificates.names_in(certificates.parse(certificate))
+        names = certificates.names_in(certificates.parse(certificate))
     except ValueError as error:
         raise TlsError(f"{file} cannot be used: {error}") from None
-    common = [found.common_name] if certificates.is_dns_name(found.common_name) else []
-    return [_normal(name) for name in (*common, *found.dns, *found.addresses)]
+    common = [names.common_name] if certificates.is_dns_name(names.common_name) else []
+    return [_normal(name) for name in (*common, *names.dns, *names.addresses)]
 
 
 def _context(
@@ -275,8 +275,8 @@ def _context(
         raise TlsError(f"{where} cannot be loaded: {error.strerror or error}") from None
     if authorities:
         try:
-            for each in authorities:
-                context.load_verify_locations(cadata=_in_one(each))
+            for bundle in authorities:
+                context.load_verify_locations(cadata=_in_one(bundle))
         except (ssl.SSLError, ValueError) as error:
             reason = _reason(error) if isinstance(error, ssl.SSLError) else str(error)
             raise TlsError(

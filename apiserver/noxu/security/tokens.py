@@ -196,18 +196,18 @@ class Tokens:
                     self._check_object(claims, resource, reference, entry, now)
         except Rejected as error:
             raise Disputable(str(error)) from None
-        found = tuple(entry for entry in entries if entry is not None)
-        if not any("deletionTimestamp" in _metadata(entry) for entry in found):
-            verified.entries = found
+        read = tuple(entry for entry in entries if entry is not None)
+        if not any("deletionTimestamp" in _metadata(entry) for entry in read):
+            verified.entries = read
 
     def _needed(self, claims: TokenClaims) -> Iterator[tuple[Resource, Key, Reference]]:
         """The objects that must exist for a token to be good: first the account."""
         if claims.is_legacy and not self._lookup:
             return
-        found = [(self._accounts, claims.account), (self._secrets, claims.secret), (self._pods, claims.pod)]
+        named = [(self._accounts, claims.account), (self._secrets, claims.secret), (self._pods, claims.pod)]
         if claims.pod is None:  # the node of a pod is for information
-            found.append((self._nodes, claims.node))
-        for resource, reference in found:
+            named.append((self._nodes, claims.node))
+        for resource, reference in named:
             if reference is not None:
                 namespace = claims.namespace if resource.namespaced else ""
                 yield resource, key_of(resource, namespace, reference.name), reference
@@ -283,14 +283,14 @@ def _check_times(claims: TokenClaims, now: float) -> None:
 
 
 def _core(served_resources: ServedResources, plural: str) -> Resource:
-    found = served_resources.find("", "v1", plural)
-    assert found is not None
-    return found
+    resource = served_resources.find("", "v1", plural)
+    assert resource is not None
+    return resource
 
 
 def _metadata(entry: StoredObject) -> Object:
-    found: Object = codec.decode_stored(entry.stored)["metadata"]
-    return found
+    metadata: Object = codec.decode_stored(entry.stored)["metadata"]
+    return metadata
 
 
 def _data(secret: Object, name: str) -> bytes:

@@ -36,16 +36,16 @@ def cell(value: Object, kind: str = "string") -> Cell:
     return _COMPUTATIONS[value["compute"]](value)
 
 
-def _at_path(given: Object, kind: str) -> Cell:
-    path = given["path"]
-    missing = given.get("missing", ZERO_TIME if kind == "date" else "")
+def _at_path(computation: Object, kind: str) -> Cell:
+    path = computation["path"]
+    missing = computation.get("missing", ZERO_TIME if kind == "date" else "")
     as_text = path in _NUMBERS_AS_TEXT
 
     def show(value: Object) -> Json:
-        found = nested_field(value, path)
-        if found is None or found == "":
+        item = nested_field(value, path)
+        if item is None or item == "":
             return missing
-        return str(found) if as_text else found
+        return str(item) if as_text else item
 
     return show
 
@@ -53,81 +53,81 @@ def _at_path(given: Object, kind: str) -> Cell:
 # -- any field --------------------------------------------------------------------------------------------------------
 
 
-def _of_text(given: Object, read: Callable[[Object], str]) -> Cell:
+def _of_text(computation: Object, read: Callable[[Object], str]) -> Cell:
     """A text, or `missing` if it is empty."""
-    missing = given.get("missing", "")
+    missing = computation.get("missing", "")
     return lambda value: read(value) or missing
 
 
-def _since(given: Object) -> Cell:
-    path, missing = given["of"], given["missing"]
+def _since(computation: Object) -> Cell:
+    path, missing = computation["of"], computation["missing"]
 
     def show(value: Object) -> str | Age:
-        found = nested_field(value, path)
-        return Age(found) if found else missing
+        time = nested_field(value, path)
+        return Age(time) if time else missing
 
     return show
 
 
-def _count(given: Object) -> Cell:
-    paths = given.get("paths") or [given["of"]]
+def _count(computation: Object) -> Cell:
+    paths = computation.get("paths") or [computation["of"]]
     return lambda value: sum(len(nested_field(value, path) or ()) for path in paths)
 
 
-def _join(given: Object) -> Cell:
-    path, by, needed = given["of"], given["by"], given.get("unless")
+def _join(computation: Object) -> Cell:
+    path, by, needed = computation["of"], computation["by"], computation.get("unless")
 
     def text(value: Object) -> str:
         return str(by.join(values_at(value, path)))
 
     if needed is None:
-        return _of_text(given, text)
-    return lambda value: given["missing"] if nested_field(value, needed) is None else text(value)
+        return _of_text(computation, text)
+    return lambda value: computation["missing"] if nested_field(value, needed) is None else text(value)
 
 
-def _join_limited(given: Object) -> Cell:
-    path, limit = given["of"], given["limit"]
-    return _of_text(given, lambda value: count_of_more(values_at(value, path), limit, ","))
+def _join_limited(computation: Object) -> Cell:
+    path, limit = computation["of"], computation["limit"]
+    return _of_text(computation, lambda value: count_of_more(values_at(value, path), limit, ","))
 
 
-def _first(given: Object) -> Cell:
-    path = given["of"] if "[*]" in given["of"] else f"{given['of']}[*]"
-    return _of_text(given, lambda value: next(iter(values_at(value, path)), ""))
+def _first(computation: Object) -> Cell:
+    path = computation["of"] if "[*]" in computation["of"] else f"{computation['of']}[*]"
+    return _of_text(computation, lambda value: next(iter(values_at(value, path)), ""))
 
 
-def _format(given: Object) -> Cell:
+def _format(computation: Object) -> Cell:
     """`unless` names what must be there for the text; without it `missing` stands in for each path."""
-    template, paths, needed = given["text"], given["paths"], given.get("unless")
-    missing = given.get("missing", "")
+    template, paths, needed = computation["text"], computation["paths"], computation.get("unless")
+    missing = computation.get("missing", "")
     instead = missing if needed is None else ""
 
     def show(value: Object) -> str:
         if needed is not None and nested_field(value, needed) is None:
             return str(missing)
-        found = (nested_field(value, path) for path in paths)
-        text: str = template.format(*(instead if each is None else each for each in found))
+        items = (nested_field(value, path) for path in paths)
+        text: str = template.format(*(instead if item is None else item for item in items))
         return text
 
     return show
 
 
-def _bool(given: Object) -> Cell:
-    shown = {True: given["true"], False: given["false"]}
-    return lambda value: shown.get(nested_field(value, given["of"]), given["missing"])
+def _bool(computation: Object) -> Cell:
+    shown = {True: computation["true"], False: computation["false"]}
+    return lambda value: shown.get(nested_field(value, computation["of"]), computation["missing"])
 
 
-def _choose(given: Object) -> Cell:
-    return lambda value: given["otherwise"] if nested_field(value, given["of"]) else given["empty"]
+def _choose(computation: Object) -> Cell:
+    return lambda value: computation["otherwise"] if nested_field(value, computation["of"]) else computation["empty"]
 
 
-def _trim(given: Object) -> Cell:
-    return lambda value: trim_space(nested_field(value, given["of"]) or "")
+def _trim(computation: Object) -> Cell:
+    return lambda value: trim_space(nested_field(value, computation["of"]) or "")
 
 
-def _suffixed(given: Object) -> Cell:
+def _suffixed(computation: Object) -> Cell:
     """A suffix for objects with an annotation. One that depends on the whole list is added by `printers`."""
-    name, suffix = given["of"], given["suffix"]
-    annotation, expected = given["when"].get("annotation"), given["when"].get("is")
+    name, suffix = computation["of"], computation["suffix"]
+    annotation, expected = computation["when"].get("annotation"), computation["when"].get("is")
 
     def show(value: Object) -> str:
         text: str = nested_field(value, name) or ""
@@ -137,34 +137,34 @@ def _suffixed(given: Object) -> Cell:
     return show
 
 
-def _if_set(given: Object) -> Cell:
-    then = cell(given["value"])
-    return lambda value: then(value) if nested_field(value, given["given"]) else ""
+def _if_set(computation: Object) -> Cell:
+    then = cell(computation["value"])
+    return lambda value: then(value) if nested_field(value, computation["given"]) else ""
 
 
-def _annotation_or(given: Object) -> Cell:
+def _annotation_or(computation: Object) -> Cell:
     def show(value: Object) -> str:
         annotations = value["metadata"].get("annotations") or {}
-        found: str = annotations.get(given["annotation"]) or ""
-        return found if given["annotation"] in annotations else nested_field(value, given["of"]) or ""
+        annotation: str = annotations.get(computation["annotation"]) or ""
+        return annotation if computation["annotation"] in annotations else nested_field(value, computation["of"]) or ""
 
     return show
 
 
-def _labels(given: Object) -> Cell:
+def _labels(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        labels = nested_field(value, given["of"]) or {}
-        return ",".join(f"{name}={labels[name]}" for name in sorted(labels)) or given["empty"]
+        labels = nested_field(value, computation["of"]) or {}
+        return ",".join(f"{name}={labels[name]}" for name in sorted(labels)) or computation["empty"]
 
     return show
 
 
-def _label_selector(given: Object) -> Cell:
+def _label_selector(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        selector = nested_field(value, given["of"]) or {}
+        selector = nested_field(value, computation["of"]) or {}
         if label_selector_errors(selector, ""):
-            return str(given["invalid"])
-        return selector_text(selector) or given["empty"]
+            return str(computation["invalid"])
+        return selector_text(selector) or computation["empty"]
 
     return show
 
@@ -172,47 +172,47 @@ def _label_selector(given: Object) -> Cell:
 # -- conditions -------------------------------------------------------------------------------------------------------
 
 
-def _condition(given: Object) -> Cell:
+def _condition(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        found = condition(nested_field(value, given["of"]), given["type"])
-        if found is None:
-            return str(given["missing"])
-        return str(given["true"] if found.get("status") == "True" else given["otherwise"])
+        current = condition(nested_field(value, computation["of"]), computation["type"])
+        if current is None:
+            return str(computation["missing"])
+        return str(computation["true"] if current.get("status") == "True" else computation["otherwise"])
 
     return show
 
 
-def _condition_field(given: Object) -> Cell:
+def _condition_field(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        found = condition(nested_field(value, given["of"]), given["type"])
-        return str(given.get("missing", "") if found is None else found.get(given["field"], ""))
+        current = condition(nested_field(value, computation["of"]), computation["type"])
+        return str(computation.get("missing", "") if current is None else current.get(computation["field"], ""))
 
     return show
 
 
-def _condition_status(given: Object) -> Cell:
+def _condition_status(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        found = condition(nested_field(value, given["of"]), given["type"])
-        if found is None:
-            return str(given["missing"])
-        status, reason = found.get("status", ""), found.get("reason")
+        current = condition(nested_field(value, computation["of"]), computation["type"])
+        if current is None:
+            return str(computation["missing"])
+        status, reason = current.get("status", ""), current.get("reason")
         return f"{status} ({reason})" if reason and status != "True" else status
 
     return show
 
 
-def _has_condition(given: Object) -> Cell:
-    return lambda value: is_true(nested_field(value, given["of"]), given["type"])
+def _has_condition(computation: Object) -> Cell:
+    return lambda value: is_true(nested_field(value, computation["of"]), computation["type"])
 
 
-def _last_condition_of(given: Object) -> Cell:
-    types, status = given["types"], given.get("status")
+def _last_condition_of(computation: Object) -> Cell:
+    types, status = computation["types"], computation.get("status")
 
     def show(value: Object) -> str:
-        for found in reversed(nested_field(value, given["of"]) or []):
-            if found.get("type") in types and status in (None, found.get("status")):
-                return str(found["type"])
-        return str(given["missing"])
+        for current in reversed(nested_field(value, computation["of"]) or []):
+            if current.get("type") in types and status in (None, current.get("status")):
+                return str(current["type"])
+        return str(computation["missing"])
 
     return show
 
@@ -223,10 +223,10 @@ def _last_condition_of(given: Object) -> Cell:
 def _reference(write: Callable[[Object], str]) -> Callable[[Object], Cell]:
     """A computation of a struct at `of`."""
 
-    def make(given: Object) -> Cell:
+    def make(computation: Object) -> Cell:
         def show(value: Object) -> str:
-            found = nested_field(value, given["of"])
-            return given.get("missing", "") if found is None else write(found)
+            struct = nested_field(value, computation["of"])
+            return computation.get("missing", "") if struct is None else write(struct)
 
         return show
 
@@ -237,17 +237,17 @@ def _qualified(name: str, group: str) -> str:
     return f"{name}.{group}" if group else name
 
 
-def _class_parameters(found: Object) -> str:
-    return f"{_qualified(found.get('kind', ''), found.get('apiGroup', ''))}/{found.get('name', '')}"
+def _class_parameters(reference: Object) -> str:
+    return f"{_qualified(reference.get('kind', ''), reference.get('apiGroup', ''))}/{reference.get('name', '')}"
 
 
-def _parent_ref(found: Object) -> str:
-    resource = _qualified(found.get("resource", ""), found.get("group", "")).lower()
-    return "/".join(filter(None, (resource, found.get("namespace"), found.get("name"))))
+def _parent_ref(reference: Object) -> str:
+    resource = _qualified(reference.get("resource", ""), reference.get("group", "")).lower()
+    return "/".join(filter(None, (resource, reference.get("namespace"), reference.get("name"))))
 
 
-def _group_resource(found: Object) -> str:
-    return _qualified(found.get("resource", ""), found.get("group", ""))
+def _group_resource(reference: Object) -> str:
+    return _qualified(reference.get("resource", ""), reference.get("group", ""))
 
 
 def _controller(owners: Iterable[Object]) -> str:
@@ -258,14 +258,14 @@ def _controller(owners: Iterable[Object]) -> str:
     return ""
 
 
-def _controller_cell(given: Object) -> Cell:
-    return _of_text(given, lambda value: _controller(nested_field(value, given["of"]) or ()))
+def _controller_cell(computation: Object) -> Cell:
+    return _of_text(computation, lambda value: _controller(nested_field(value, computation["of"]) or ()))
 
 
-def _param_ref(found: Object) -> str:
-    if found.get("name"):
-        return f"{found.get('namespace') or '*'}/{found['name']}"
-    return "<unset>" if found.get("selector") is None else _go_selector(found["selector"])
+def _param_ref(reference: Object) -> str:
+    if reference.get("name"):
+        return f"{reference.get('namespace') or '*'}/{reference['name']}"
+    return "<unset>" if reference.get("selector") is None else _go_selector(reference["selector"])
 
 
 def _go_selector(selector: Object) -> str:
@@ -282,21 +282,28 @@ def _go_selector(selector: Object) -> str:
     )
 
 
-def _subjects(given: Object) -> Cell:
+def _subjects(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        found = [subject for subject in nested_field(value, given["of"]) or () if subject.get("kind") == given["kind"]]
-        texts = (given["text"].format(name=each.get("name", ""), namespace=each.get("namespace", "")) for each in found)
-        return str(given["by"].join(texts))
+        subjects = [
+            subject
+            for subject in nested_field(value, computation["of"]) or ()
+            if subject.get("kind") == computation["kind"]
+        ]
+        texts = (
+            computation["text"].format(name=subject.get("name", ""), namespace=subject.get("namespace", ""))
+            for subject in subjects
+        )
+        return str(computation["by"].join(texts))
 
     return show
 
 
-def _address(given: Object) -> Cell:
+def _address(computation: Object) -> Cell:
     def text(value: Object) -> str:
-        found = condition(nested_field(value, given["of"]), given["type"])
-        return "" if found is None else found.get("address", "")
+        current = condition(nested_field(value, computation["of"]), computation["type"])
+        return "" if current is None else current.get("address", "")
 
-    return _of_text(given, text)
+    return _of_text(computation, text)
 
 
 # -- computations of single kinds -------------------------------------------------------------------------------------
@@ -309,7 +316,9 @@ def _whole(show: Cell) -> Callable[[Object], Cell]:
 
 def _part(write: Callable[[Json, Object], str]) -> Callable[[Object], Cell]:
     """A computation of the value at `of` and of the column's arguments; `missing` stands in for an empty text."""
-    return lambda given: _of_text(given, lambda value: write(nested_field(value, given["of"]) or (), given))
+    return lambda computation: _of_text(
+        computation, lambda value: write(nested_field(value, computation["of"]) or (), computation)
+    )
 
 
 _COMPUTATIONS: Final[Mapping[str, Callable[[Object], Cell]]] = {

@@ -87,7 +87,7 @@ class CellBudget:
         self._of_row = MAX_OF_ROW
 
     def take(self, values: int) -> None:
-        """Raises Spent, and what the CPU budget raises."""
+        """Raises Spent, and the errors of the CPU budget."""
         self._of_row -= values
         self._of_request -= values
         self._unchecked += values
@@ -156,10 +156,10 @@ class Path:
         if self._names is not None:
             return _follow(self._names, value)
         try:
-            found = _Evaluation(self.parts, budget or CellBudget()).run(0, value)
+            results = _Evaluation(self.parts, budget or CellBudget()).run(0, value)
         except (_Failed, _LimitExceeded, Spent):
             return []
-        return found[0] if found else []
+        return results[0] if results else []
 
 
 def _degree(parts: Sequence[Steps | TextStep]) -> int:
@@ -383,13 +383,13 @@ def _kind(value: Json) -> str:
     return "float" if isinstance(value, float) else "string" if isinstance(value, str) else ""
 
 
-def _compare(left: Json, symbol: str, right: Json, found: list[Json]) -> bool:
+def _compare(left: Json, symbol: str, right: Json, results: list[Json]) -> bool:
     test = _COMPARE.get(symbol)
     if type(left) is type(right) is str and test is not None:
         return test(left, right)
     kind = _kind(left)
     if test is None or not kind or kind != _kind(right) or (kind == "bool" and symbol not in ("==", "!=")):
-        raise _Failed(found)
+        raise _Failed(results)
     return test(left, right)
 
 

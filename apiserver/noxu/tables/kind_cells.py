@@ -2,9 +2,9 @@
 
 `cells` has the rest (upstream's pkg/printers/internalversion/printers.go).
 
-Of a pod they say how many containers are ready, why it is in its state, and how often containers were restarted. It is
-initializing until all its init containers are finished; those with restartPolicy Always count as finished when they are
-started, and then run beside the containers (upstream's printPod).
+The cells of a pod show how many containers are ready, the reason for its state, and how often containers were
+restarted. A pod is initializing until all its init containers are finished; those with restartPolicy Always count as
+finished when they are started, and then run beside the containers (upstream's printPod).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def is_true(conditions: Sequence[Object] | None, kind: str) -> bool:
 
 def count_of_more(texts: Iterable[str], limit: int, by: str) -> str:
     """The first texts, joined, and how many follow: `a,b,c + 2 more...`."""
-    found = list(texts)
-    shown = by.join(found[:limit])
-    return f"{shown} + {len(found) - limit} more..." if len(found) > limit else shown
+    all_texts = list(texts)
+    shown = by.join(all_texts[:limit])
+    return f"{shown} + {len(all_texts) - limit} more..." if len(all_texts) > limit else shown
 
 
 _FINAL_PHASES = ("Succeeded", "Failed")
@@ -56,8 +56,10 @@ _FINAL_PHASES = ("Succeeded", "Failed")
 
 def ready(pod: Object) -> str:
     """`1/2`: the containers that are ready, and all that run."""
-    found = _initialization(pod)
-    count = found.ready + sum(map(_runs, _statuses(pod, "containerStatuses")) if found.is_over else ())
+    initialization = _initialization(pod)
+    count = initialization.ready + sum(
+        map(_runs, _statuses(pod, "containerStatuses")) if initialization.is_over else ()
+    )
     return f"{count}/{len(nested_field(pod, 'spec.containers') or ()) + len(_restartable(pod))}"
 
 
@@ -68,9 +70,9 @@ def status(pod: Object) -> str:
     conditions = nested_field(pod, "status.conditions") or ()
     if any(item.get("type") == "PodScheduled" and item.get("reason") == "SchedulingGated" for item in conditions):
         reason = "SchedulingGated"
-    found = _initialization(pod)
-    reason = found.reason or reason
-    if found.is_over:
+    initialization = _initialization(pod)
+    reason = initialization.reason or reason
+    if initialization.is_over:
         reason = _reason_of_containers(pod, reason)
     if pod["metadata"].get("deletionTimestamp"):
         if nested_field(pod, "status.reason") == "NodeLost":
@@ -82,9 +84,9 @@ def status(pod: Object) -> str:
 
 def restarts(pod: Object) -> str | Age:
     """`2 (5m ago)`: how many restarts there were, and when the last one was."""
-    found = _initialization(pod)
-    counted = list(_up_to(_statuses(pod, "initContainerStatuses"), found.last))
-    if found.is_over:
+    initialization = _initialization(pod)
+    counted = list(_up_to(_statuses(pod, "initContainerStatuses"), initialization.last))
+    if initialization.is_over:
         restartable = _restartable(pod)
         counted = [item for item in counted if item.get("name") in restartable] + _statuses(pod, "containerStatuses")
     count = sum(item.get("restartCount", 0) for item in counted)
@@ -105,7 +107,11 @@ def readiness_gates(pod: Object) -> str:
 
 
 class _Initialization(NamedTuple):
-    """`reason` why it is not finished, "" if it is; `ready` sidecars; `last`: the status that it stopped at."""
+    """The state of a pod's init containers.
+
+    `reason`: why they are not finished, "" if they are. `ready`: the number of ready sidecars. `last`: the status at which
+    the initialization stopped.
+    """
 
     reason: str
     ready: int
@@ -197,27 +203,29 @@ _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 
 
 def node_status(node: Object) -> str:
-    found = condition([*reversed(nested_field(node, "status.conditions") or [])], "Ready")
-    status = "Unknown" if found is None else "Ready" if found.get("status") == "True" else "NotReady"
+    ready_condition = condition([*reversed(nested_field(node, "status.conditions") or [])], "Ready")
+    status = (
+        "Unknown" if ready_condition is None else "Ready" if ready_condition.get("status") == "True" else "NotReady"
+    )
     return f"{status},SchedulingDisabled" if nested_field(node, "spec.unschedulable") else status
 
 
-def node_roles(given: Object) -> Cell:
+def node_roles(computation: Object) -> Cell:
     def show(node: Object) -> str:
-        labels = nested_field(node, given["of"]) or {}
+        labels = nested_field(node, computation["of"]) or {}
         roles = {name.removeprefix(_ROLE_PREFIX) for name in labels if name.startswith(_ROLE_PREFIX)}
-        return ",".join(sorted((roles | {labels.get(_ROLE, "")}) - {""})) or str(given["missing"])
+        return ",".join(sorted((roles | {labels.get(_ROLE, "")}) - {""})) or str(computation["missing"])
 
     return show
 
 
-def kernel(given: Object) -> Cell:
-    version_path, architecture_path = given["paths"]
+def kernel(computation: Object) -> Cell:
+    version_path, architecture_path = computation["paths"]
 
     def show(node: Object) -> str:
-        version = nested_field(node, version_path) or given["missing"]
+        version = nested_field(node, version_path) or computation["missing"]
         architecture = nested_field(node, architecture_path)
-        return str(given["text"].format(version, architecture) if architecture else version)
+        return str(computation["text"].format(version, architecture) if architecture else version)
 
     return show
 
@@ -273,19 +281,19 @@ def _addresses(ingress: Iterable[Object]) -> list[str]:
 
 def service_external_addresses(service: Object) -> str:
     kind = nested_field(service, "spec.type")
-    given = ",".join(nested_field(service, "spec.externalIPs") or ())
+    external_ips = ",".join(nested_field(service, "spec.externalIPs") or ())
     if kind in ("ClusterIP", "NodePort"):
-        return given or "<none>"
+        return external_ips or "<none>"
     if kind == "LoadBalancer":
-        found = ",".join(_addresses(nested_field(service, "status.loadBalancer.ingress") or ()))
-        return ",".join(filter(None, (found, given))) or "<pending>"
+        balancer_addresses = ",".join(_addresses(nested_field(service, "status.loadBalancer.ingress") or ()))
+        return ",".join(filter(None, (balancer_addresses, external_ips))) or "<pending>"
     return nested_field(service, "spec.externalName") or "" if kind == "ExternalName" else "<unknown>"
 
 
-def endpoints(given: Object) -> Cell:
+def endpoints(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        subsets = nested_field(value, given["of"])
-        return count_of_more(_endpoints(subsets), given["limit"], ",") if subsets else str(given["missing"])
+        subsets = nested_field(value, computation["of"])
+        return count_of_more(_endpoints(subsets), computation["limit"], ",") if subsets else str(computation["missing"])
 
     return show
 
@@ -300,26 +308,26 @@ def _endpoints(subsets: Iterable[Object]) -> Iterator[str]:
                 yield f"[{address}]:{port.get('port', 0)}" if ":" in address else f"{address}:{port.get('port', 0)}"
 
 
-def slice_ports(ports: Iterable[Object], given: Object) -> str:
+def slice_ports(ports: Iterable[Object], computation: Object) -> str:
     def text(port: Object) -> str:
         if port.get("port") is not None:
             return str(port["port"])
         return "*" if port.get("name") is None else port["name"]
 
-    return count_of_more(map(text, ports), given["limit"], ",")
+    return count_of_more(map(text, ports), computation["limit"], ",")
 
 
-def hosts(given: Object) -> Cell:
+def hosts(computation: Object) -> Cell:
     """The hosts of rules; the rules without a host count among those that are left out."""
-    limit = given["limit"]
+    limit = computation["limit"]
 
     def show(ingress: Object) -> str:
-        found = list(values_at(ingress, given["of"]))
-        named = [n for n, host in enumerate(found) if host][:limit]
-        shown = ",".join(found[n] for n in named)
-        if len(named) == limit and named[-1] < len(found) - 1:
-            return f"{shown} + {len(found) - limit} more..."
-        return shown or str(given["missing"])
+        host_names = list(values_at(ingress, computation["of"]))
+        named = [n for n, host in enumerate(host_names) if host][:limit]
+        shown = ",".join(host_names[n] for n in named)
+        if len(named) == limit and named[-1] < len(host_names) - 1:
+            return f"{shown} + {len(host_names) - limit} more..."
+        return shown or str(computation["missing"])
 
     return show
 
@@ -330,9 +338,9 @@ _NO_QUANTITY: Final = "<nil>"  # Go's text of a nil *resource.Quantity
 _UNKNOWN: Final = "<unknown>"
 
 
-def targets(given: Object) -> Cell:
+def targets(computation: Object) -> Cell:
     """`cpu: 50%/80%, 7/10 (avg) + 1 more...`: the current value and the target of metrics."""
-    specs_path, statuses_path = given["paths"]
+    specs_path, statuses_path = computation["paths"]
 
     def show(autoscaler: Object) -> str:
         statuses = nested_field(autoscaler, statuses_path) or []
@@ -340,7 +348,7 @@ def targets(given: Object) -> Cell:
             _target(spec, statuses[n] if n < len(statuses) else {})
             for n, spec in enumerate(nested_field(autoscaler, specs_path) or ())
         ]
-        return count_of_more(texts, given["limit"], ", ") if texts else str(given["missing"])
+        return count_of_more(texts, computation["limit"], ", ") if texts else str(computation["missing"])
 
     return show
 
@@ -350,17 +358,17 @@ def _target(spec: Object, status: Object) -> str:
     if kind not in ("External", "Pods", "Object", "Resource", "ContainerResource"):
         return "<unknown type>"
     name = kind[0].lower() + kind[1:]
-    source, found = spec.get(name) or {}, status.get(name)
-    target, current = source.get("target") or {}, (found or {}).get("current") or {}
+    source, metric = spec.get(name) or {}, status.get(name)
+    target, current = source.get("target") or {}, (metric or {}).get("current") or {}
     if kind == "Pods":
-        average = _UNKNOWN if found is None else current.get("averageValue", _NO_QUANTITY)
+        average = _UNKNOWN if metric is None else current.get("averageValue", _NO_QUANTITY)
         return f"{average}/{target.get('averageValue', _NO_QUANTITY)}"
     if kind in ("External", "Object"):
         if "averageValue" in target:
             return f"{current.get('averageValue', _UNKNOWN)}/{target['averageValue']} (avg)"
         return f"{current.get('value', _UNKNOWN)}/{target.get('value', _NO_QUANTITY)}"
     if "averageValue" in target:
-        average = _UNKNOWN if found is None else current.get("averageValue", _NO_QUANTITY)
+        average = _UNKNOWN if metric is None else current.get("averageValue", _NO_QUANTITY)
         return f"{source.get('name', '')}: {average}/{target['averageValue']}"
     percent = [
         f"{values['averageUtilization']}%" if "averageUtilization" in values else otherwise
@@ -400,12 +408,12 @@ def claim_state(claim: Object) -> str:
     return ",".join(name for name, holds in states.items() if holds)
 
 
-def quota(given: Object) -> Cell:
-    """`cpu: 1/2, pods: 3/10`: what is used of each limit; requests and limits have a column each."""
+def quota(computation: Object) -> Cell:
+    """`cpu: 1/2, pods: 3/10`: the used amount of each limit; requests and limits have a column each."""
 
     def show(value: Object) -> str:
         hard, used = (nested_field(value, f"status.{name}") or {} for name in ("hard", "used"))
-        names = (name for name in sorted(hard) if name.startswith("limits.") == given["limits"])
+        names = (name for name in sorted(hard) if name.startswith("limits.") == computation["limits"])
         return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
 
     return show
@@ -414,10 +422,10 @@ def quota(given: Object) -> Cell:
 # -- requests of certificates -----------------------------------------------------------------------------------------
 
 
-def seconds(given: Object) -> Cell:
+def seconds(computation: Object) -> Cell:
     def show(value: Object) -> str:
-        found = nested_field(value, given["of"])
-        return str(given["missing"]) if found is None else human(found * 10**9)
+        amount = nested_field(value, computation["of"])
+        return str(computation["missing"]) if amount is None else human(amount * 10**9)
 
     return show
 

@@ -4,11 +4,11 @@ The columns of a kind are data (`kinds/data/columns.json`); `cells` makes functi
 `-o wide`. Some kinds have the columns of upstream's kinds without a printer: name and creation time. Definitions of custom
 resources have a printer in apiextensions, whose `rows` are null without objects.
 
-An event of events.k8s.io is shown as the event of core/v1 that it is stored as, an autoscaler of v1 as one of v2. Of the storage classes that are marked as
-default a list shows only the newest as such: that is the one which counts.
+An event of events.k8s.io is shown as the event of core/v1 that it is stored as, an autoscaler of v1 as one of v2.
+Several storage classes may be marked as default: a list shows only the newest as such, because that one is used.
 
-What columns show is described in the definitions of tables. The texts are ours, except those of metadata. A column is found
-by its kind and name (`Pod/Ready`), or by its name if all kinds with such a column share the text.
+The definitions of tables describe their columns. The texts are ours, except those of metadata. A column is found by its
+kind and name (`Pod/Ready`), or by its name if all kinds with such a column share the text.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def built_in_columns(api_version: str, kind: str) -> Columns:
     data = _data()
     name = f"{api_version}/{kind}"
     shown = data["as"].get(name, name)
-    given = data["kinds"].get(shown) or data["defaultColumns"]
-    functions = [cell(column["value"], column["type"]) for column in given]
+    columns = data["kinds"].get(shown) or data["defaultColumns"]
+    functions = [cell(column["value"], column["type"]) for column in columns]
     functions += [cell(extra) for extra in data["extraCells"].get(shown, ())]
     adopt = _CONVERSIONS[name] if shown != name else None
 
@@ -215,22 +215,22 @@ def built_in_columns(api_version: str, kind: str) -> Columns:
 
     group = api_version.rpartition("/")[0] or "core"
     return Columns(
-        [_definition(kind, column) for column in given],
+        [_definition(kind, column) for column in columns],
         cells,
-        no_rows=None if name == _DEFINITION or given is data["defaultColumns"] else [],
+        no_rows=None if name == _DEFINITION or columns is data["defaultColumns"] else [],
         go_type=f"*{group.partition('.')[0]}.{kind}",
         conditions=_row_conditions(data["rowConditions"].get(shown)),
-        cells_of_list=_default_class_marked(cells) if _marks_default(given) else None,
+        cells_of_list=_default_class_marked(cells) if _marks_default(columns) else None,
     )
 
 
 @cache
 def scale_columns() -> Columns:
     """The table of a built-in kind's /scale."""
-    given = _data()["others"]["autoscaling/v1/Scale"]
-    functions = [cell(column["value"], column["type"]) for column in given]
+    columns = _data()["others"]["autoscaling/v1/Scale"]
+    functions = [cell(column["value"], column["type"]) for column in columns]
     return Columns(
-        [_definition("Scale", column) for column in given],
+        [_definition("Scale", column) for column in columns],
         lambda value: [function(value) for function in functions],
         go_type="*autoscaling.Scale",
     )
@@ -238,8 +238,8 @@ def scale_columns() -> Columns:
 
 @cache
 def _data() -> Object:
-    found: Object = facts.read("columns.json")
-    return found
+    columns: Object = facts.read("columns.json")
+    return columns
 
 
 def _definition(kind: str, column: Object) -> Object:
@@ -255,16 +255,16 @@ _MESSAGES: Final = {
 }
 
 
-def _row_conditions(given: list[Object] | None) -> Callable[[Object], list[Json]] | None:
+def _row_conditions(declarations: list[Object] | None) -> Callable[[Object], list[Json]] | None:
     """The conditions of an object's row: pods that are done have the condition Completed."""
-    if given is None:
+    if declarations is None:
         return None
     rules = [
         (
             rule["when"],
             {name: rule[name] for name in ("type", "status", "reason")} | {"message": _MESSAGES[rule["reason"]]},
         )
-        for rule in given
+        for rule in declarations
     ]
 
     def conditions(value: Object) -> list[Json]:
@@ -285,18 +285,18 @@ _DEFAULT_CLASS: Final = (
 )
 
 
-def _marks_default(given: list[Object]) -> bool:
-    return any(column["value"].get("when", {}).get("defaultStorageClassOfList") for column in given)
+def _marks_default(columns: list[Object]) -> bool:
+    return any(column["value"].get("when", {}).get("defaultStorageClassOfList") for column in columns)
 
 
 def _default_class_marked(cells: Cells) -> Callable[[Iterable[Object]], Cells]:
-    """The cells of a list's rows, of which that of the default class is marked."""
+    """The cells of a list's rows; the row of the default class is marked."""
 
     def of_list(items: Iterable[Object]) -> Cells:
         metadata = [item["metadata"] for item in items]
-        candidates = [each for each in metadata if _is_default(each)]
-        newest = max((each.get("creationTimestamp") or "" for each in candidates), default="")
-        names = (each["name"] for each in candidates if (each.get("creationTimestamp") or "") == newest)
+        candidates = [candidate for candidate in metadata if _is_default(candidate)]
+        newest = max((candidate.get("creationTimestamp") or "" for candidate in candidates), default="")
+        names = (candidate["name"] for candidate in candidates if (candidate.get("creationTimestamp") or "") == newest)
         marked = min(names, default=None)
 
         def shown(value: Object) -> list[Json | Age]:

@@ -11,14 +11,15 @@ that follow are left out (as upstream does, which only logs it).
 There is no clock: a cell may be an `Age`, which is completed by the parameter `now`. Lists are converted row by row (`row`),
 so that the server can pause in long ones.
 
-The summary of an object: its metadata, and the cells of its row in a table, as JSON.
+A `Summary` of an object is its metadata, and the cells of its row in a table, as JSON.
 
-It holds for as long as the object does, except for ages, which are inserted when it is sent. The cells ["a",<age>] of a
+It is valid as long as the object is, except for ages, which are inserted when it is sent. The cells ["a",<age>] of a
 custom resource are the pieces
 
     ["a","  and  "]
 
-between which the text of an `Age` belongs; `Ages` makes it. From them and the metadata, `row_of_summary` makes what `row` does.
+between which the text of an `Age` belongs; `Ages` makes it. From them and the metadata, `row_of_summary` makes what
+`row` does.
 
 Ages are for people (upstream's k8s.io/apimachinery/pkg/util/duration), with two or three significant figures: `42s`, `5m`,
 `5m30s`, `3h5m`, `26h`, `3d4h`, `200d`, `6y325d`, `11y`; `<invalid>` for a time two seconds or more in the future, `<unknown>`
@@ -261,10 +262,10 @@ _VALUES_PER_BYTE: Final = 4  # that are looked at in the time in which a byte of
 
 def _cell(path: jsonpath.Path, read: Reader, value: Object, budget: CellBudget) -> Json | Age:
     """A cell, null if the path finds nothing or the budget does not suffice."""
-    found = path.find(value, budget)
-    if not found:
+    results = path.find(value, budget)
+    if not results:
         return None
-    cell = read(found[0])
+    cell = read(results[0])
     if isinstance(cell, str):
         try:
             budget.take_cell(cell)
@@ -332,10 +333,10 @@ _ORDERED: Final = {
 
 def partial(value: Object, version: str) -> Object:
     """An object as PartialObjectMetadata: its metadata in the order of declaration, without empty fields."""
-    given = value["metadata"]
+    stored = value["metadata"]
     metadata: Object = {}
     for name in _OBJECT_META:
-        field = given.get(name)
+        field = stored.get(name)
         if not field and (field is None or name != "deletionGracePeriodSeconds"):
             continue
         order = _ORDERED.get(name)
@@ -492,10 +493,10 @@ class Ages:
         self._texts: dict[Age, bytes] = {}
 
     def text(self, age: Age) -> bytes:
-        found = self._texts.get(age)
-        if found is None:
-            found = self._texts[age] = codec.encode(age.at(self._now), sort_keys=False)[1:-1]
-        return found
+        text = self._texts.get(age)
+        if text is None:
+            text = self._texts[age] = codec.encode(age.at(self._now), sort_keys=False)[1:-1]
+        return text
 
 
 def metadata(summary: Summary, version: str) -> bytes:
@@ -505,9 +506,9 @@ def metadata(summary: Summary, version: str) -> bytes:
 
 def row_of_summary(summary: Summary, version: str, ages: Ages, include: str, body: bytes = b"") -> bytes:
     """A TableRow. `include` is one of `table.INCLUDE`; for Object, `body` is the object's JSON."""
-    first, *others = summary.pieces
+    first, *rest = summary.pieces
     parts = [b'{"cells":', first]
-    for age, piece in zip(summary.ages, others, strict=True):
+    for age, piece in zip(summary.ages, rest, strict=True):
         parts += ages.text(age), piece
     if include == "Object":
         parts += summary.conditions, b',"object":', body, b"}"

@@ -5,14 +5,14 @@
     widgets.v1.example.com  example.com/v1/Widget    with the version, too
     {"apiVersion": …, "kind": …, "metadata": {"name": …}}    an object, with its name and namespace
 
-Without a version the one counts that discovery prefers, without a group the first group that has the name, as for kubectl.
-A namespaced object without a namespace is in `default`.
+The version defaults to the one that discovery prefers, the group to the first one that has the name, as for kubectl. A
+namespaced object without a namespace is in `default`.
 
-What a test names exists, or the test says so: a misspelt name would let it pass for ever.
+A name that does not exist is an error, unless the test says so: with a misspelt name it would pass for ever.
 
-A function for `widgetz.example.com` is never called, and no request has the verb `updat`: what a test concludes from that is
-true of any server. So every name is checked when it is given. Objects, labels and users are the test's own, and may be
-anything; where one would never be found and another is similar, that is an error, too.
+A function for `widgetz.example.com` is never called, and no request has the verb `updat`: a test that relies on that
+passes on any server. So every name is checked when a method gets it. Objects, labels and users are the test's own, and
+may have any name; one that does not exist, but is similar to one that does, is an error, too.
 """
 
 from __future__ import annotations
@@ -57,16 +57,17 @@ class Address(NamedTuple):
 def find(served_resources: ServedResources, text: str) -> Resource:
     """The resource that a text names. Raises UnknownKind."""
     name, group, version = _parts(text)
-    named = [resource for resource in served_resources.resources if name in names_of(resource)]
-    found = [each for each in named if group in (None, each.group) and version in ("", each.version)]
-    if not found and group is not None and not version:  # widgets.v1.example.com
+    named = [kind for kind in served_resources.resources if name in names_of(kind)]
+    matching = [kind for kind in named if group in (None, kind.group) and version in ("", kind.version)]
+    if not matching and group is not None and not version:  # widgets.v1.example.com
         version, _, group = group.partition(".")
-        found = [each for each in named if (group, version) == (each.group, each.version)]
-    if not found:
+        matching = [kind for kind in named if (group, version) == (kind.group, kind.version)]
+    if not matching:
         raise UnknownKind(f"no kind {text!r} is served{_meant(served_resources, name)}")
     groups = list(served_resources.groups)
     return min(
-        found, key=lambda each: (groups.index(each.group), served_resources.groups[each.group].index(each.version))
+        matching,
+        key=lambda kind: (groups.index(kind.group), served_resources.groups[kind.group].index(kind.version)),
     )
 
 
@@ -78,10 +79,10 @@ def of(served_resources: ServedResources, what: str | Object, name: str = "", na
         resource = find(served_resources, what)
     else:
         resource = of_object(served_resources, what)
-        name, found = loading.name_of(what), loading.namespace_of(resource, what)
+        name, own = loading.name_of(what), loading.namespace_of(resource, what)
         if not name:
             raise ValueError(f"this {resource.kind} has no metadata.name")
-        namespace = found if namespace is None else namespace
+        namespace = own if namespace is None else namespace
     return Address(resource, (namespace or "default") if resource.namespaced else "", name)
 
 
@@ -122,11 +123,11 @@ def _parts(text: str) -> tuple[str, str | None, str]:
 
 
 def _meant(served_resources: ServedResources, name: str) -> str:
-    known = {
-        known: f"{resource.group_resource}" for resource in served_resources.resources for known in names_of(resource)
+    resources = {
+        alias: f"{resource.group_resource}" for resource in served_resources.resources for alias in names_of(resource)
     }
-    found = nearest(name, known)
-    return f"; did you mean {known[found]}?" if found else ""
+    similar = nearest(name, resources)
+    return f"; did you mean {resources[similar]}?" if similar else ""
 
 
 # -- whether what is named exists --------------------------------------------------------------------------------------
@@ -159,83 +160,83 @@ _CODES: Final = range(600)
 _READ: Final = {"get", "list", "watch"}
 
 
-def operations(given: str | Iterable[str]) -> tuple[str, ...]:
+def operations(operation: str | Iterable[str]) -> tuple[str, ...]:
     """The operations of a function in the place of a webhook. Raises ValueError."""
-    found = names(given)
-    if not found:
+    verbs = names(operation)
+    if not verbs:
         raise ValueError(f"operations: without one the function is never called; there are {listed_names(OPERATIONS)}")
-    for name in found:
+    for name in verbs:
         if name.lower() in _READ:
             raise ValueError(
                 f'operations: "{name}" only reads, so it is not admitted; there are {listed_names(OPERATIONS)}'
             )
         check_name(name, (*OPERATIONS, ANY), "operations")
-    return found
+    return verbs
 
 
-def verb(given: str) -> str:
+def verb(name: str) -> str:
     """The verb of requests, "" for any. Raises ValueError."""
-    check_name(given, (*VERBS, ""), "verb")
-    return given
+    check_name(name, (*VERBS, ""), "verb")
+    return name
 
 
-def code(given: int) -> int:
+def code(status: int) -> int:
     """The code of requests, 0 for any. Raises ValueError, TypeError."""
-    if not isinstance(given, int):
-        raise TypeError(f"code: an int is expected, and not {given!r}")
-    if given not in _CODES:
-        raise ValueError(f"code: {given} is no code of HTTP")
-    return given
+    if not isinstance(status, int):
+        raise TypeError(f"code: an int is expected, and not {status!r}")
+    if status not in _CODES:
+        raise ValueError(f"code: {status} is no code of HTTP")
+    return status
 
 
-def groups(given: str | Iterable[str]) -> tuple[str, ...]:
+def groups(group: str | Iterable[str]) -> tuple[str, ...]:
     """The groups of a user. Raises ValueError for one that looks like a group of Kubernetes, and is none."""
-    found = names(given)
-    for name in found:
+    listed = names(group)
+    for name in listed:
         head = ":".join(name.split(":")[:2])
         if head.startswith("system:") and head not in GROUPS and (similar := nearest(head, GROUPS)):
             raise ValueError(f'groups: "{name}" is no group of Kubernetes; did you mean {similar}?')
-    return found
+    return listed
 
 
-def user(given: str, known: Iterable[str]) -> str:
+def user(name: str, users: Iterable[str]) -> str:
     """The user of requests, "" for any. Raises ValueError for one who has sent none, if a known one is similar."""
-    known = sorted({*known} - {""})
-    if given and given not in known and (similar := nearest(given, known)):
-        raise ValueError(f'user: no user "{given}" is known; did you mean {similar}?')
-    return given
+    users = sorted({*users} - {""})
+    if name and name not in users and (similar := nearest(name, users)):
+        raise ValueError(f'user: no user "{name}" is known; did you mean {similar}?')
+    return name
 
 
-def namespace(given: str, known: Iterable[str]) -> None:
+def namespace(name: str, existing: Iterable[str]) -> None:
     """Raises ValueError for a namespace in which something is looked for, and which has never existed."""
-    known = sorted(known)
-    if given not in known:
-        raise ValueError(f'namespace: no "{given}" exists or has existed{meant(given, known)}')
+    existing = sorted(existing)
+    if name not in existing:
+        raise ValueError(f'namespace: no "{name}" exists or has existed{meant(name, existing)}')
 
 
-def selector(given: str | Mapping[str, str], place: str) -> str:
+def selector(labels: str | Mapping[str, str], place: str) -> str:
     """The text of a selector, which may be a dict of equal values. Raises TypeError, ValueError."""
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{place}: a text or a dict is expected, and not {given!r}")
-    for name, value in given.items():
+    if isinstance(labels, str):
+        return labels
+    if not isinstance(labels, Mapping):
+        raise TypeError(f"{place}: a text or a dict is expected, and not {labels!r}")
+    for name, value in labels.items():
         if not isinstance(value, str):
             raise TypeError(f"{place}: the value of {name} is {value!r}, and not a text")
         if "," in f"{name}{value}":
             raise ValueError(f"{place}: {name}={value} would be several conditions: write them as a text")
-    text = ",".join(f"{name}={value}" for name, value in given.items())
+    text = ",".join(f"{name}={value}" for name, value in labels.items())
     if place == "labels":
         parse_labels(text)
     return text
 
 
-def subresource(given: str | None, served_resources: ServedResources, resource: str | None) -> str | None:
+def subresource(name: str | None, served_resources: ServedResources, resource: str | None) -> str | None:
     """The subresource of requests, "" for the object itself, None for any. Raises ValueError."""
-    if given:
-        of = [each for each in served_resources.resources if resource in (None, str(each.group_resource))]
-        check_name(given, sorted({part for each in of for part in each.subresources}), "subresource")
-    return given
+    if name:
+        of = [kind for kind in served_resources.resources if resource in (None, str(kind.group_resource))]
+        check_name(name, sorted({part for kind in of for part in kind.subresources}), "subresource")
+    return name
 
 
 def parts(text: str) -> tuple[str, str, str]:
@@ -262,19 +263,21 @@ class FunctionRule:
 
     def check(self, served_resources: ServedResources) -> None:
         """Raises UnknownKind if no request can be about it, ValueError for a subresource or a version that is unknown."""
-        of_group = [each for each in served_resources.resources if self.group in (ANY, each.group)]
-        found = [each for each in of_group if self.plural in (ANY, each.plural)]
-        if not found:
-            known = {str(each.group_resource) for each in served_resources.resources}
+        of_group = [kind for kind in served_resources.resources if self.group in (ANY, kind.group)]
+        matching = [kind for kind in of_group if self.plural in (ANY, kind.plural)]
+        if not matching:
+            resources = {str(kind.group_resource) for kind in served_resources.resources}
             named = self.text.partition("/")[0].removesuffix(".")
-            raise UnknownKind(f"no resource {named!r} is served{self._meant(served_resources, named, known)}; {LATER}")
+            raise UnknownKind(
+                f"no resource {named!r} is served{self._meant(served_resources, named, resources)}; {LATER}"
+            )
         if self.subresource not in ("", ANY):
             check_name(
-                self.subresource, sorted({part for each in found for part in each.subresources}), self._of("part")
+                self.subresource, sorted({part for kind in matching for part in kind.subresources}), self._of("part")
             )
         if self.version != ANY:
-            check_name(self.version, sorted({each.version for each in found}), self._of("version"))
-        possible = {each for resource in found for each in _operations_on(resource, self.subresource)}
+            check_name(self.version, sorted({kind.version for kind in matching}), self._of("version"))
+        possible = {operation for kind in matching for operation in _operations_on(kind, self.subresource)}
         if ANY not in self._operations and possible.isdisjoint(self._operations):
             wrong = " and no ".join(self._operations)
             raise ValueError(
@@ -291,27 +294,27 @@ class FunctionRule:
     def _of(self, what: str) -> str:
         return f"{self.text}: {'subresource' if what == 'part' else what}"
 
-    def _meant(self, served_resources: ServedResources, named: str, known: Iterable[str]) -> str:
+    def _meant(self, served_resources: ServedResources, named: str, resources: Iterable[str]) -> str:
         """The resource that has this name as one of its others, or the most similar one."""
         lower = named.lower()
-        for each in served_resources.resources:
-            if lower in _other_names(each):
-                return f"; did you mean {each.group_resource}?"
-        return meant(named, known)
+        for resource in served_resources.resources:
+            if lower in _other_names(resource):
+                return f"; did you mean {resource.group_resource}?"
+        return meant(named, resources)
 
 
 def _operations_on(resource: Resource, subresource: str) -> set[str]:
     """The operations of the requests about a resource, or one of its subresources, that are admitted."""
     parts = resource.subresources if subresource == ANY else {subresource} & {"", *resource.subresources}
-    found = set()
+    allowed = set()
     for part in parts | ({""} if subresource == ANY else set()):
         declared = resource.table.subresource(part) if resource.table is not None and part else None
         if declared is not None and declared.connect:
-            found.add("CONNECT")
+            allowed.add("CONNECT")
         else:
             verbs = resource.verbs if not part else ("update",) if declared is None else declared.verbs
-            found |= {_OPERATIONS[verb] for verb in verbs if verb in _OPERATIONS}
-    return found
+            allowed |= {_OPERATIONS[verb] for verb in verbs if verb in _OPERATIONS}
+    return allowed
 
 
 LATER: Final = "`later=True` if it is defined later"
@@ -324,5 +327,5 @@ def definition(name: str, served_resources: ServedResources) -> None:
 
 
 def _other_names(resource: Resource) -> set[str]:
-    found = (resource.plural, resource.kind.lower(), resource.singular, *resource.short_names)
-    return {each for name in found for each in (name, f"{name}.{resource.group}")}
+    own = (resource.plural, resource.kind.lower(), resource.singular, *resource.short_names)
+    return {text for name in own for text in (name, f"{name}.{resource.group}")}

@@ -2,7 +2,7 @@
 
 Every method that asks the server has one name. Outside of a coroutine it blocks until it has its result, and returns
 that. In a coroutine (the thread has a running event loop) it returns a coroutine, which has to be awaited: the loop is
-never blocked. What a coroutine of asyncio can do, it can: `asyncio.gather`, `asyncio.create_task`, timeouts.
+never blocked. It works like any coroutine of asyncio: `asyncio.gather`, `asyncio.create_task`, timeouts.
 
     thread of the caller             what the caller gets
     no loop runs                     the result
@@ -80,11 +80,11 @@ unawaited: list[PendingCall] | None = None
 def forgotten() -> list[PendingCall]:
     """The calls that are not awaited, which are closed; the others are not collected any more."""
     global unawaited  # noqa: PLW0603 - of the process, as its warnings are
-    found = [call for call in unawaited or () if call.is_forgotten]
+    calls = [call for call in unawaited or () if call.is_forgotten]
     unawaited = None if unawaited is None else []
-    for call in found:
+    for call in calls:
         call.coroutine.close()
-    return found
+    return calls
 
 
 def collect() -> None:
@@ -157,14 +157,14 @@ def _warned(answered: AnsweredCall[T]) -> T:
 
 def pending(name: str, coroutine: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
     """A coroutine for a caller, named after the method: Python's warning about one that is not awaited says the name."""
-    found = cast("CoroutineType[Any, Any, T]", coroutine)
-    found.__name__, found.__qualname__ = name, f"Noxu.{name}"
+    original = cast("CoroutineType[Any, Any, T]", coroutine)
+    original.__name__, original.__qualname__ = name, f"Noxu.{name}"
     if unawaited is not None:
         if len(unawaited) > _KEPT:
-            unawaited[:] = [each for each in unawaited if not each.has_begun]
+            unawaited[:] = [waiting for waiting in unawaited if not waiting.has_begun]
         frame = caller()
-        unawaited.append(PendingCall(name, f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?", found))
-    return found
+        unawaited.append(PendingCall(name, f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?", original))
+    return original
 
 
 def caller() -> FrameType | None:

@@ -1,7 +1,7 @@
-"""The client of the handle: an HTTP client in the event loop of the server, whose requests are those of any client.
+"""The client of the handle: an HTTP client in the event loop of the server, with the requests of any client.
 
-They pass all filters, are authorized, recorded and audited. What only a client in this process can have comes on top: the
-error of a request has the exception of a function that refused it as its cause.
+They pass all filters, are authorized, recorded and audited. One thing only a client in this process can add: if a
+function has refused a request, its exception is the cause of the error.
 """
 
 from __future__ import annotations

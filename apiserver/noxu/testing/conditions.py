@@ -1,21 +1,22 @@
-"""What `noxu.wait` waits for, in the words of `kubectl wait --for` where it has them.
+"""The conditions of `noxu.wait`, in the words of `kubectl wait --for` where it has them.
 
 create, delete                         the object exists, or no longer does
 Ready, condition=Ready, Ready=False    status.conditions has the type with status True, or with that one
 self.status.size == 3                  an expression in CEL; an error (a field is missing) means: not yet
 a function                             its result is true; it gets the object, and may be async in a coroutine
 
-The fields that objects of a resource can have, and expressions about others: those would never have a value.
+An expression about a field that no object of the resource can have is an error: it would never have a value.
 
-Only what is certain counts: a name that the schema has nowhere, where it keeps no unknown fields.
+A field counts as impossible only if the schema has its name nowhere, and keeps no unknown fields.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from noxu import cel
 from noxu.features import meant, nearest
 from noxu.go import structs
 from noxu.registry.resource import Resource
@@ -23,10 +24,6 @@ from noxu.schema.fieldpath import METADATA, TYPE_META
 from noxu.schema.structural import Structural
 from noxu.testing.errors import hidden
 from noxu.values import Json, Object
-
-if TYPE_CHECKING:
-    from noxu.cel import AwaitedCondition
-
 
 __tracebackhide__ = hidden
 
@@ -81,8 +78,6 @@ def parse(condition: Condition, resource: Resource | None = None) -> tuple[Condi
         if similar := nearest(condition, _WORDS):
             text += f' (did you mean "{similar}"?)'
         return (lambda value: status_of(value, type_) == status), text
-    from noxu import cel  # the engine is large, and few tests need it
-
     try:
         compiled = cel.AwaitedCondition(condition)
     except ValueError as error:
@@ -92,7 +87,7 @@ def parse(condition: Condition, resource: Resource | None = None) -> tuple[Condi
     return (lambda value: value is not None and _evaluated(compiled, value)), f"{condition} is true"
 
 
-def _evaluated(compiled: AwaitedCondition, value: Object) -> bool:
+def _evaluated(compiled: cel.AwaitedCondition, value: Object) -> bool:
     """Raises NotYet."""
     outcome = compiled.evaluate(value)
     if outcome.error:
@@ -119,35 +114,33 @@ _UNDEFINED: Final = re.compile(r"undefined field '([^']+)'")
 
 def unknown(expression: str, resource: Resource) -> str:
     """What is wrong with an expression in CEL that reads a field of `self` which its schema does not have; "" if nothing is."""
-    from noxu import cel  # the engine is large, and few tests need it
-
     struct, schema = resource.codec.struct, resource.schema
-    known = _of_struct(struct) if struct is not None else None if schema is None else _of_schema(schema)
-    type_ = None if known is None else cel.object_type(resource.kind, struct=struct, schema=schema)
-    if known is None or type_ is None:
+    fields = _of_struct(struct) if struct is not None else None if schema is None else _of_schema(schema)
+    type_ = None if fields is None else cel.object_type(resource.kind, struct=struct, schema=schema)
+    if fields is None or type_ is None:
         return ""
     for name in _UNDEFINED.findall(cel.compilation_error(expression, type_)):
-        if name not in known:
-            return f"no {resource.kind} has a field {name!r}{meant(name, sorted(known))}"
+        if name not in fields:
+            return f"no {resource.kind} has a field {name!r}{meant(name, sorted(fields))}"
     return ""
 
 
 def _of_schema(root: Structural) -> set[str] | None:
     """The names of all fields; None if unknown ones are kept somewhere, or in a schema without properties."""
-    found: set[str] = {*METADATA, *TYPE_META}
+    names: set[str] = {*METADATA, *TYPE_META}
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if node.preserve_unknown_fields or node.embedded_resource:
             return None
-        found |= node.properties.keys()
+        names |= node.properties.keys()
         waiting += [*node.properties.values(), *filter(None, (node.items, node.values))]
-    return found
+    return names
 
 
 def _of_struct(root: structs.Struct) -> set[str]:
     """The names of all fields, also of types that contain themselves."""
-    found: set[str] = set()
+    names: set[str] = set()
     seen: set[int] = set()
     waiting: list[structs.Type] = [root]
     while waiting:
@@ -159,6 +152,6 @@ def _of_struct(root: structs.Struct) -> set[str]:
             waiting.append(type_.element)
         elif isinstance(type_, (structs.Struct, structs.Union)):
             fields = type_.fields if isinstance(type_, structs.Struct) else type_.choices
-            found |= fields.keys()
+            names |= fields.keys()
             waiting += [field.type for field in fields.values()]
-    return found
+    return names

@@ -1,7 +1,7 @@
 """The errors of a test, and which frames pytest shows of them.
 
-An error that the test has caused, by what it asks or by how it calls, is shown where the test has called: a module of the
-handle has `__tracebackhide__ = hidden`, which pytest looks up in the globals of a frame. A bug has all its frames.
+An error that the test has caused, by its request or by its call, is shown at its call: a module of the handle has
+`__tracebackhide__ = hidden`, which pytest looks up in the globals of a frame. A bug has all its frames.
 """
 
 from __future__ import annotations

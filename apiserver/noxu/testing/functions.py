@@ -1,8 +1,8 @@
 """Python functions in the place of webhooks, without TLS and ports.
 
 A function gets the request of a review, decoded. An async function runs in the server's event loop; a plain one runs in
-a thread, so it may send requests to the server. Its result becomes a JSON patch, a denial or a failed call, which are
-handled as those of a webhook.
+a thread, so it may send requests to the server. Its result becomes a JSON patch, a denial or a failed call, as the
+answer of a webhook would.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from noxu.admission.matching import AdmissionRule, Criteria
-from noxu.admission.reviews import Hook
 from noxu.api import codec
 from noxu.api.json_patches import difference
 from noxu.containment import Contained
@@ -24,6 +23,9 @@ from noxu.http.recent_requests import hook_errors
 from noxu.testing import addresses
 from noxu.values import Json, Object, copy
 from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, WebhookEndpoint, WebhookReply
+
+if TYPE_CHECKING:
+    from noxu.admission.reviews import Hook
 
 Function = Callable[..., Any]
 
@@ -39,8 +41,8 @@ class Denied(Exception):
     def __init__(self, message: str = "", *, code: int = 0, reason: str = "") -> None:
         """Without a code the answer has code 400, as for webhooks."""
         super().__init__(message)
-        given = {"status": "Failure", "message": message, "code": code, "reason": reason}
-        self.status: Object = {name: value for name, value in given.items() if value}
+        members = {"status": "Failure", "message": message, "code": code, "reason": reason}
+        self.status: Object = {name: value for name, value in members.items() if value}
 
 
 class FunctionError(Exception):
@@ -65,10 +67,10 @@ def _function_errors() -> Iterator[None]:
 
 def _of_function(trace: TracebackType | None) -> TracebackType | None:
     """The part of a traceback that begins in the function: neither ours nor that of threads. The whole without such a part."""
-    found = trace
-    while found is not None and found.tb_frame.f_globals.get("__name__", "").startswith(_CALLING):
-        found = found.tb_next
-    return found or trace
+    frame = trace
+    while frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith(_CALLING):
+        frame = frame.tb_next
+    return frame or trace
 
 
 def _remember(error: Exception) -> None:
@@ -89,6 +91,8 @@ def hook(
     reinvoke: bool = False,
 ) -> Hook:
     """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
+    from noxu.admission.reviews import Hook  # knows the engine of CEL, which few tests need
+
     plural, group, subresource = addresses.parts(resource)
     rule = AdmissionRule(frozenset(operations), frozenset([group]), frozenset([version]), ((plural, subresource),))
     name = name or getattr(function, "__name__", "function")

@@ -115,7 +115,7 @@ class Noxu(Registration, Verbs):
                 tls=TlsOptions() if tls else None,
                 data=None if data is None else Path(data),
             )
-            found = documents(*several(manifests))
+            loaded = documents(*several(manifests))
         except (ValueError, LoadError) as error:
             raise error.with_traceback(None) from None  # what the caller has given is wrong: it sees no frame of ours
         self._directory = None if directory is None else Path(directory)
@@ -130,7 +130,7 @@ class Noxu(Registration, Verbs):
         self._announced = []
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
-        self._runner = Runner(config, found, clock, self._requests)
+        self._runner = Runner(config, loaded, clock, self._requests)
         self._clients: list[UserClient] = []
         self._session = self._session_of(Access(""))  # until it is started
         self.users = {}
@@ -202,8 +202,8 @@ class Noxu(Registration, Verbs):
         """Keep the kubeconfig and the files of users for a restart."""
         if self._directory is not None:
             below = self._directory
-            found = [below / KUBECONFIG, *(path for path in (below / USERS).rglob("*") if path.is_file())]
-            self._files = {str(path.relative_to(below)): path.read_bytes() for path in found if path.exists()}
+            paths = [below / KUBECONFIG, *(path for path in (below / USERS).rglob("*") if path.is_file())]
+            self._files = {str(path.relative_to(below)): path.read_bytes() for path in paths if path.exists()}
 
     def _restore_files(self) -> None:
         assert self._directory is not None
@@ -243,8 +243,8 @@ class Noxu(Registration, Verbs):
         return cast("AwaitableObjects", self._ask("events", self._events, events, selectors("", fields)))
 
     async def _events(self, address: Address, query: Mapping[str, str]) -> AnsweredCall[list[Object]]:
-        found = await self._list(address, query)
-        return AnsweredCall(sorted(found.value, key=time_of))
+        listed = await self._list(address, query)
+        return AnsweredCall(sorted(listed.value, key=time_of))
 
     def requests(
         self,

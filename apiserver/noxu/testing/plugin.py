@@ -4,10 +4,10 @@
         noxu.apply("crds/", {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
         subprocess.run(["kubectl", "--kubeconfig", noxu.kubeconfig, "get", "widgets"], check=True)
 
-`noxu_class`, `noxu_module` and `noxu_session` are servers for the tests of a class, a module, the session. `make_noxu(…)`
-makes further ones for a test. `@pytest.mark.noxu("crds/", profile="envtest", …)` on a function, a class or a module
-says what its servers load at their start, and how they differ; the keywords are those of `Noxu`. The options in `OPTIONS`
-are for all servers.
+`noxu_class`, `noxu_module` and `noxu_session` are servers for the tests of a class, a module, the session.
+`make_noxu(…)` makes further ones for a test. `@pytest.mark.noxu("crds/", profile="envtest", …)` on a function, a class
+or a module has the manifests and the keywords of its servers, as `Noxu` takes them. The options in `OPTIONS` are for
+all servers.
 
 The report of a failed test shows the last requests and why writes were refused. A call that a coroutine does not await
 fails its test. Every pytest run imports this module, whether it uses a server or not: it imports little.
@@ -135,11 +135,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def _check_names(config: pytest.Config) -> None:
     """Raises UsageError for a misspelt option in the configuration; on the command line pytest does so itself."""
     text = config.inipath.read_text("utf-8", "replace") if config.inipath is not None else ""
-    given = [*_CONFIGURED.findall(text), *_CONFIGURED.findall("\n".join(config.getoption("override_ini") or ()))]
-    known = [f"noxu_{option.name}" for option in OPTIONS]
-    for name in given:
-        if name not in known:
-            raise pytest.UsageError(f"{name} is no option: there are {listed_names(known)}{meant(name, known)}")
+    configured = [*_CONFIGURED.findall(text), *_CONFIGURED.findall("\n".join(config.getoption("override_ini") or ()))]
+    accepted = [f"noxu_{option.name}" for option in OPTIONS]
+    for name in configured:
+        if name not in accepted:
+            raise pytest.UsageError(f"{name} is no option: there are {listed_names(accepted)}{meant(name, accepted)}")
 
 
 def _check_options(config: pytest.Config) -> None:
@@ -150,12 +150,12 @@ def _check_options(config: pytest.Config) -> None:
     for gate in _option(config, "feature_gates") or ():
         if gate.partition("=")[2].lower() not in ("true", "false"):
             raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
-    given = {name: value for name in _CHECKED if (value := _option(config, name))}
-    if given:
+    values = {name: value for name in _CHECKED if (value := _option(config, name))}
+    if values:
         try:
             _late(HANDLE).Noxu(**_arguments(config) | {"manifests": ()})
         except ValueError as error:
-            raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in given)}: {error}") from None
+            raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in values)}: {error}") from None
 
 
 _CHECKED: Final = ("profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes")
@@ -193,42 +193,42 @@ def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> N
 
 def _option(config: pytest.Config, name: str) -> Any:
     """The value on the command line, or else in the configuration; None if it is in neither. Lists are those of both."""
-    given, configured = config.getoption(f"noxu_{name}"), config.getini(f"noxu_{name}")
+    flag, configured = config.getoption(f"noxu_{name}"), config.getini(f"noxu_{name}")
     if name == "manifests":
-        return [*(configured or ()), *(config.invocation_params.dir / path for path in given or ())]
-    if isinstance(given, list):
-        return [part for text in given for part in text.split(",") if part]
-    if given is None and isinstance(configured, list):
+        return [*(configured or ()), *(config.invocation_params.dir / path for path in flag or ())]
+    if isinstance(flag, list):
+        return [part for text in flag for part in text.split(",") if part]
+    if flag is None and isinstance(configured, list):
         return [part for text in configured for part in text.split(",") if part]
-    return configured if given is None else given
+    return configured if flag is None else flag
 
 
 def _arguments(config: pytest.Config) -> dict[str, Any]:
     """The arguments of `Noxu` that the options give."""
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         name: value
         for name in ("profile", "controllers", "authorization_modes", "tls", "strict")
         if (value := _option(config, name)) is not None
     }
     if gates := _option(config, "feature_gates"):
         pairs = (gate.partition("=") for gate in gates)
-        found["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
-    found["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
-    found["manifests"] = _option(config, "manifests") or []
-    return found
+        arguments["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
+    arguments["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
+    arguments["manifests"] = _option(config, "manifests") or []
+    return arguments
 
 
 def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:
     """The arguments of `Noxu` that the options and the marks of a node give; the closest mark counts."""
-    found = _arguments(config)
+    arguments = _arguments(config)
     marks = list(node.iter_markers("noxu"))
     disabled = [name for mark in marks for name in names(mark.kwargs.get("disable_admission_plugins", ()))]
     sources = [_below(config.rootpath, source) for mark in marks for source in _sources(mark)]
-    manifests = found["manifests"] + sources
-    disabled += found["disable_admission_plugins"]
+    manifests = arguments["manifests"] + sources
+    disabled += arguments["disable_admission_plugins"]
     for mark in reversed(marks):
-        found |= mark.kwargs
-    return found | {"manifests": manifests, "disable_admission_plugins": disabled}
+        arguments |= mark.kwargs
+    return arguments | {"manifests": manifests, "disable_admission_plugins": disabled}
 
 
 def _sources(mark: pytest.Mark) -> tuple[Source, ...]:
@@ -282,8 +282,8 @@ def make_noxu(request: pytest.FixtureRequest) -> Iterator[MakeNoxu]:
         def make(**arguments: Any) -> Noxu:
             configured = _arguments(request.config)
             manifests = [*configured["manifests"], *several(arguments.pop("manifests", ()))]
-            given = stack.enter_context(_with_directory(request, {**configured, **arguments, "manifests": manifests}))
-            return stack.enter_context(_server(given))
+            named = stack.enter_context(_with_directory(request, {**configured, **arguments, "manifests": manifests}))
+            return stack.enter_context(_server(named))
 
         yield cast("MakeNoxu", _sync_or_awaited(make))
 
@@ -303,8 +303,8 @@ def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def _running(request: pytest.FixtureRequest, arguments: Mapping[str, Any]) -> Iterator[Noxu]:
     """A server that runs. The report of one that does not start is its message."""
-    with _with_directory(request, arguments) as given:
-        started = _started(given)
+    with _with_directory(request, arguments) as complete:
+        started = _started(complete)
         if isinstance(started, str):
             pytest.fail(started, pytrace=False)
         with started:
@@ -331,8 +331,8 @@ def _started(arguments: Mapping[str, Any]) -> Noxu | str:
     try:
         signature.bind(**arguments)
     except TypeError as error:
-        known = signature.parameters
-        unknown = [meant(name, known) for name in arguments if name not in known]
+        accepted = signature.parameters
+        unknown = [meant(name, accepted) for name in arguments if name not in accepted]
         return f"@pytest.mark.noxu {error}{''.join(unknown)}"
     try:
         return _server(arguments).__enter__()
@@ -385,9 +385,9 @@ def _all_awaited(item: pytest.Item, when: str) -> Generator[None, object, object
 
 def _forgotten() -> str:
     calls = _if_used(CALLS)
-    if calls is None or not (found := calls.forgotten()):
+    if calls is None or not (pending := calls.forgotten()):
         return ""
-    return str(_late(REPORTS).forgotten(found))
+    return str(_late(REPORTS).forgotten(pending))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 """The functions that a test registers in the place of webhooks, and whether they will ever be called.
 
-What a function is for must exist when it is registered, or be announced (`later=True`). What was announced and is never
-served is an error at the end: the function was never called.
+The resource of a function must exist when the function is registered, or be announced (`later=True`). An announced
+resource that is never served is an error at the end: the function was never called.
 """
 
 from __future__ import annotations
@@ -158,17 +158,17 @@ class Registration:
 
     def _see_catalog(self) -> None:
         served_resources = self._runner.running.plane.served_resources.current
-        self._announced = [each for each in self._announced if not each.is_served(served_resources)]
+        self._announced = [announced for announced in self._announced if not announced.is_served(served_resources)]
 
     def _check_announced(self) -> None:
         """Raises UnknownKind for functions that were never called, because what they are for was never served."""
         never, self._announced = self._announced, []
         if never:
-            texts = "; ".join(each.text for each in never)
+            texts = "; ".join(announced.text for announced in never)
             raise UnknownKind(f"never called: no such resource was served until the end: {texts}")
 
 
-def _require_text(given: object, what: str) -> None:
+def _require_text(text: object, what: str) -> None:
     """Raises TypeError, as for a decorator without its argument."""
-    if not isinstance(given, str):
-        raise TypeError(f"the {what} is missing: its name comes first, and not {given!r}")
+    if not isinstance(text, str):
+        raise TypeError(f"the {what} is missing: its name comes first, and not {text!r}")

@@ -1,4 +1,4 @@
-"""What the report of a failed test shows: the last requests with their codes, and why writes were refused."""
+"""The server's part in the report of a failed test: the last requests with their codes, and why writes were refused."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def marks() -> dict[Noxu, int]:
 
 def sections(before: dict[Noxu, int], shown: int) -> list[Section]:
     """The sections about the requests since `before`, for each server the last `shown` of them."""
-    found: list[Section] = []
-    for server, recent in sorted(handle.running.items(), key=lambda each: each[0].url):
+    shown_sections: list[Section] = []
+    for server, recent in sorted(handle.running.items(), key=lambda item: item[0].url):
         number = before.get(server, 0)
         requests = recent.since(number)
         if requests and shown:
             lines = [_cut(str(request)) for request in requests[-shown:]]
             if len(requests) > shown:
                 lines.insert(0, f"… {len(requests) - shown} before these")
-            found.append((f"noxu requests ({server.url})", "\n".join(lines)))
+            shown_sections.append((f"noxu requests ({server.url})", "\n".join(lines)))
         refused = recent.refused(number)[-MAX_REFUSALS:]
         explained = ["\n".join(lines) for refusal in refused if len(lines := list(_lines(refusal))) > 1]
         if explained:
-            found.append(("noxu refused writes", "\n".join(explained)))
-    return found
+            shown_sections.append(("noxu refused writes", "\n".join(explained)))
+    return shown_sections
 
 
 def _lines(refusal: Refusal) -> Iterator[str]:

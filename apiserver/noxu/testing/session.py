@@ -1,4 +1,4 @@
-"""What the verbs of the handle use: the server, in a thread with an event loop of its own, and a client of it for one user.
+"""The session behind the handle: the server, in a thread with an event loop of its own, and a client for one user.
 
 Calls from other threads are coroutines that run in that loop: `submit`. A server that has been stopped can be started again,
 at its address and with its data (see `Server.after`).
@@ -53,11 +53,11 @@ class Session:
         if not namespace or resource is None or "NamespaceLifecycle" not in running.config.admission_plugins:
             return
         there = await running.plane.reader.collection(resource)
-        known = {key.name for key in there.entries}
-        if namespace in known:
+        names = {key.name for key in there.entries}
+        if namespace in names:
             return
-        asked = (each for each in self.requests.since() if each.resource == "namespaces" and each.code < HTTP_ERRORS)
-        addresses.namespace(namespace, known.union(each.name for each in asked if each.name))
+        asked = (call for call in self.requests.since() if call.resource == "namespaces" and call.code < HTTP_ERRORS)
+        addresses.namespace(namespace, names.union(call.name for call in asked if call.name))
 
     async def check_user(self, user: str) -> None:
         """Raises ValueError for one who is not known, and whose name is similar to a known one's. In the server's loop.
@@ -65,12 +65,12 @@ class Session:
         Known are those that were made, those with a token or a service account, and those who have asked something.
         """
         plane = self.runner.running.plane
-        known = {*self.named, *plane.static_tokens.names(), *(each.user for each in self.requests.since())}
+        names = {*self.named, *plane.static_tokens.names(), *(call.user for call in self.requests.since())}
         resource = plane.served_resources.current.find("", "v1", "serviceaccounts")
         if user.startswith(ACCOUNT) and resource is not None:
             accounts = await plane.reader.collection(resource)
-            known |= {f"{ACCOUNT}{key.partition.removesuffix('/')}:{key.name}" for key in accounts.entries}
-        addresses.user(user, known)
+            names |= {f"{ACCOUNT}{key.partition.removesuffix('/')}:{key.name}" for key in accounts.entries}
+        addresses.user(user, names)
 
     @property
     def served_resources(self) -> ServedResources:

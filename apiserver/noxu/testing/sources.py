@@ -1,6 +1,6 @@
-"""Where the objects of a test come from: files, directories, texts, objects.
+"""The sources of the objects of a test: files, directories, texts, objects.
 
-Pytest checks which of them are files before it imports the server, so what reads them is imported later.
+Pytest checks which of them are files before it imports the server, so their readers are imported later.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Source: TypeAlias = str | os.PathLike[str] | dict[str, Any]
 """A file or directory of manifests, a text that contains manifests (it may be indented), or an object."""
 
 
-def several(given: Source | Iterable[Source]) -> tuple[Source, ...]:
+def several(source: Source | Iterable[Source]) -> tuple[Source, ...]:
     """Sources, of which one may be given by itself."""
-    return (given,) if isinstance(given, (dict, str, os.PathLike)) else tuple(given)
+    return (source,) if isinstance(source, (dict, str, os.PathLike)) else tuple(source)
 
 
-def names(given: str | Iterable[str]) -> tuple[str, ...]:
+def names(listed: str | Iterable[str]) -> tuple[str, ...]:
     """Names, of which one may be given by itself."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (listed,) if isinstance(listed, str) else tuple(listed)
 
 
 def path_of(source: object) -> Path | None:
@@ -35,9 +35,9 @@ def path_of(source: object) -> Path | None:
     """
     __tracebackhide__ = True
     if not isinstance(source, (dict, str, os.PathLike)):
-        given = f"a {type(source).__name__}"
+        kind = f"a {type(source).__name__}"
         advice = ": give its items" if isinstance(source, (list, tuple, set)) else ""
-        raise TypeError(f"a source is a dict, a path, or a text with manifests, and not {given}{advice}")
+        raise TypeError(f"a source is a dict, a path, or a text with manifests, and not {kind}{advice}")
     if isinstance(source, dict) or (isinstance(source, str) and "\n" in source):
         return None
     return Path(source)
@@ -49,12 +49,12 @@ def documents(*sources: Source) -> list[Document]:
     from noxu.manifests import documents as manifests
     from noxu.manifests import loading
 
-    found: list[Document] = []
+    loaded: list[Document] = []
     for source in sources:
         if isinstance(source, dict):
-            found += manifests.flatten(Decoded(source), "object")
+            loaded += manifests.flatten(Decoded(source), "object")
         elif (path := path_of(source)) is not None:
-            found += manifests.read_paths([path])
+            loaded += manifests.read_paths([path])
         else:
-            found += manifests.read(textwrap.dedent(str(source)).encode(), "text")
-    return loading.ready(manifests.checked(found))
+            loaded += manifests.read(textwrap.dedent(str(source)).encode(), "text")
+    return loading.ready(manifests.checked(loaded))

@@ -1,4 +1,4 @@
-"""Users of a server for a test: what a client needs to be one of them.
+"""Users of a server for a test, and the credentials of their clients.
 
 Over HTTP a user has a random token, over TLS a client certificate.
 """

@@ -1,6 +1,6 @@
-"""The verbs of the handle: what a test asks the server.
+"""The verbs of the handle: the requests of a test to the server.
 
-Each is called the same way in a sync test and, with `await`, in an async one (see `calls`). Requests go over HTTP, as
+A verb is called the same way in a sync test and, with `await`, in an async one (see `calls`). Requests go over HTTP, as
 those of other clients. Objects are plain dicts. Errors are `ApiError`.
 """
 
@@ -134,15 +134,15 @@ class Verbs:
     async def _write(
         self, method: str, source: Source, namespace: str | None, strict: bool | None, dry_run: bool
     ) -> AnsweredCall[AwaitableObject]:
-        found = await _documents(source)
-        if len(found) != 1:
-            raise LoadError(f"{len(found)} objects, and not one: `apply` takes any number")
-        value = found[0].value
+        sources = await _documents(source)
+        if len(sources) != 1:
+            raise LoadError(f"{len(sources)} objects, and not one: `apply` takes any number")
+        value = sources[0].value
         resource = self._resource(value)
         namespace = (namespace or loading.namespace_of(resource, value)) if resource.namespaced else ""
         address = Address(resource, namespace, loading.name_of(value) if method == "PUT" else "")
         query = self._options(strict, dry_run)
-        repeated = _repeated(found[0], query)
+        repeated = _repeated(sources[0], query)
         answered = _answered(resource, await self._session.client.send(method, address.path(), query, value))
         return answered._replace(warnings=[*repeated, *answered.warnings])
 
@@ -464,7 +464,7 @@ class Verbs:
             raise TypeError("after a list of objects comes the condition")
         if not what:
             raise ValueError("there is no object in the list: every condition would be met")
-        return Several(session, [self._address(each, "", namespace) for each in what], rest[0], timeout)
+        return Several(session, [self._address(item, "", namespace) for item in what], rest[0], timeout)
 
     # -- common parts
 
@@ -525,8 +525,8 @@ def _warning(resource: Resource, text: str) -> ApiWarning:
 
 def selectors(labels: str | Mapping[str, str], fields: str | Mapping[str, str]) -> dict[str, str]:
     """The query of selectors. Raises TypeError, ValueError."""
-    found = {
+    chosen = {
         "labelSelector": addresses.selector(labels, "labels"),
         "fieldSelector": addresses.selector(fields, "fields"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in chosen.items() if value}

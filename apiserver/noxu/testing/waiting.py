@@ -1,10 +1,10 @@
 """Waiting until objects satisfy a condition: their newest states, then a watch from there.
 
-The condition is evaluated where the caller is: in its thread, or in its coroutine. What is waited for is one object, or a
-number of objects of a kind; several objects are waited for one after the other, until the same moment.
+The condition is evaluated where the caller is: in its thread, or in its coroutine. It is about one object, or about a
+number of objects of a kind; several objects are waited for one after the other, with one deadline.
 
-When the time is over, the message says what holds the object, and what happened to it. Everything is read from the store, so
-there are no further requests. A message has a limited size, whatever the objects are.
+When the time is over, the message says what holds the object, and what happened to it. The message is made from the
+store, so it needs no further requests. A message has a limited size, whatever the objects are.
 """
 
 from __future__ import annotations
@@ -164,11 +164,11 @@ class Waiting:
         resource, namespace, _ = self._address
         if self._absence_counts or self._count == 0:
             await self._session.check_namespace(namespace)
-        found = (await self._session.client.send("GET", Address(resource, namespace).path(), self._query)).value
+        listed = (await self._session.client.send("GET", Address(resource, namespace).path(), self._query)).value
         self._states.clear()
-        for item in found["items"]:
+        for item in listed["items"]:
             self._see("ADDED", {"apiVersion": resource.api_version, "kind": resource.kind, **item})
-        self._since = found["metadata"]["resourceVersion"]
+        self._since = listed["metadata"]["resourceVersion"]
 
     async def _next(self, events: Watch) -> WatchEvent | None:
         """The next event, None if the watch has ended. Raises WaitTimeout."""
@@ -216,13 +216,13 @@ class Several:
 
     def __init__(self, session: Session, addresses: list[Address], condition: Condition, timeout: float) -> None:
         deadline = time.monotonic() + timeout
-        self._waits = [Waiting(session, each, condition, timeout, deadline=deadline) for each in addresses]
+        self._waits = [Waiting(session, address, condition, timeout, deadline=deadline) for address in addresses]
 
     def blocking(self) -> list[Object | list[Object]]:
-        return [each.blocking() for each in self._waits]
+        return [wait.blocking() for wait in self._waits]
 
     async def in_coroutine(self) -> list[Object | list[Object]]:
-        return [await each.in_coroutine() for each in self._waits]
+        return [await wait.in_coroutine() for wait in self._waits]
 
 
 # -- what is known when the time is over -------------------------------------------------------------------------------
@@ -242,15 +242,15 @@ async def circumstances(server: Server, address: Address, value: Object | None) 
     if value is None:
         lines += await _others(server, address)
     else:
-        lines += _held(value, [each for each in related if _owned_by(each, uid)])
+        lines += _held(value, [stored for stored in related if _owned_by(stored, uid)])
         lines += await _owners(server, value)
-    events = [each for each in related if each.get("kind") == _EVENT and _is_about(each, address, uid)]
+    events = [event for event in related if event.get("kind") == _EVENT and _is_about(event, address, uid)]
     return [cut(line) for line in (*lines, *_shown_events(events))]
 
 
 async def _naming(server: Server, *texts: str) -> list[Object]:
     """The stored objects that contain one of the texts."""
-    found: list[Object] = []
+    matching: list[Object] = []
     async for states in server.plane.store.scan([text.encode() for text in texts if text]):
         for state in states:
             try:
@@ -258,8 +258,8 @@ async def _naming(server: Server, *texts: str) -> list[Object]:
             except ValueError:
                 continue
             if isinstance(value, dict) and isinstance(value.get("metadata"), dict):
-                found.append(value)
-    return found
+                matching.append(value)
+    return matching
 
 
 def _held(value: Object, dependents: list[Object]) -> Iterator[str]:
@@ -281,7 +281,7 @@ async def _owners(server: Server, value: Object) -> list[str]:
     lines = []
     for owner in (value["metadata"].get("ownerReferences") or [])[:MAX_LISTED]:
         uid = str(owner.get("uid", ""))
-        exists = any(each["metadata"].get("uid") == uid for each in await _naming(server, uid)) if uid else False
+        exists = any(holder["metadata"].get("uid") == uid for holder in await _naming(server, uid)) if uid else False
         lines.append(f"its owner: {owner.get('kind')} {owner.get('name')}{'' if exists else ', which does not exist'}")
     return lines
 
@@ -351,9 +351,9 @@ def _named(value: Object) -> str:
 
 
 def _listed(texts: Iterable[object]) -> str:
-    found = [str(text) for text in texts]
-    more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
-    return f"{', '.join(found[:MAX_LISTED])}{more}"
+    items = [str(text) for text in texts]
+    more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
+    return f"{', '.join(items[:MAX_LISTED])}{more}"
 
 
 def cut(text: str, length: int = MAX_LINE) -> str:

@@ -1,6 +1,6 @@
 """A watch of the handle: an iterator of events, in a coroutine an asynchronous one.
 
-It begins with the call: what changes afterwards is seen. It ends with the `with` block, with `close`, with the server, or
+It begins with the call, and sees all later changes. It ends with the `with` block, with `close`, with the server, or
 when the server ends it.
 """
 

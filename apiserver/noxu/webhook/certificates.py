@@ -49,7 +49,7 @@ def verification_error(der: bytes, host: str, bundle: bytes, now: datetime) -> s
     """Why the certificate of `host` does not verify with a CA bundle."""
     try:
         leaf = parse(der)
-        authorities = [parse(one) for one in pem.certificates(bundle)]
+        authorities = [parse(authority) for authority in pem.certificates(bundle)]
     except (ValueError, IndexError):
         return _message("certificate signed by unknown authority")
     return _message(_by_dates(leaf, now) or _by_name(leaf, host) or _by_issuer(leaf, authorities))
@@ -126,12 +126,12 @@ def parse(der: bytes) -> Certificate:
     if fields[0][0] == _CONTEXT_0:  # the version
         del fields[0]
     serial, _, issuer, validity, subject, key = fields[:6]
-    not_before, not_after = (_time(*one) for one in _elements(validity[1]))
+    not_before, not_after = (_time(*moment) for moment in _elements(validity[1]))
     names: list[str] | None = None
     addresses: list[str] = []
     for tag, content in fields[6:]:
-        if tag == _CONTEXT_3 and (found := _alternative_names(content)) is not None:
-            names, addresses = found
+        if tag == _CONTEXT_3 and (alternatives := _alternative_names(content)) is not None:
+            names, addresses = alternatives
     algorithm = _content(_content(key[1]))
     return Certificate(
         int.from_bytes(serial[1], "big", signed=True),
@@ -149,9 +149,9 @@ def _alternative_names(extensions: bytes) -> tuple[list[str], list[str]] | None:
     for _, extension in _elements(_content(extensions)):
         parts = list(_elements(extension))
         if parts[0] == (go_x509.IDENTIFIER, _SUBJECT_ALT_NAME):
-            found = list(_elements(_content(parts[-1][1])))
-            names = [content.decode("ascii", "replace") for tag, content in found if tag == _DNS_NAME]
-            return names, [str(ipaddress.ip_address(content)) for tag, content in found if tag == _IP_ADDRESS]
+            general_names = list(_elements(_content(parts[-1][1])))
+            names = [content.decode("ascii", "replace") for tag, content in general_names if tag == _DNS_NAME]
+            return names, [str(ipaddress.ip_address(content)) for tag, content in general_names if tag == _IP_ADDRESS]
     return None
 
 

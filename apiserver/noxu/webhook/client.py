@@ -181,9 +181,9 @@ def _media_type_error(content_type: str | None) -> str:
     if not content_type:
         return ""
     media_type, semicolon, parameters = content_type.partition(";")
-    found = _MEDIA_TYPE.fullmatch(media_type.strip())
-    assert found is not None, "it matches anything"
-    type_, slash, subtype, rest = found.groups()
+    match = _MEDIA_TYPE.fullmatch(media_type.strip())
+    assert match is not None, "it matches anything"
+    type_, slash, subtype, rest = match.groups()
     if not type_:
         return "mime: no media type"
     if not slash and (subtype or rest):
@@ -198,10 +198,10 @@ def _media_type_error(content_type: str | None) -> str:
 def _kind_error(sent: GroupVersionKind, kind: ReviewKind) -> str:
     """The error for another kind: known kinds cannot be converted, other kinds are not registered."""
     group, version, name = sent
-    known = (not group and version == "v1" and name in _UNVERSIONED) or (
+    is_known = (not group and version == "v1" and name in _UNVERSIONED) or (
         group == kind.group and version in _VERSIONS and name in (kind.struct.name, *_IN_EVERY_VERSION)
     )
-    if known:
+    if is_known:
         package = version if name == kind.struct.name else "v1"
         return f"converting ({package}.{name}) to ({kind.version}.{kind.struct.name}): unknown conversion"
     api_version = f"{group}/{version}" if group else version

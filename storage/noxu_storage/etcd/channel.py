@@ -2,10 +2,10 @@
 
 This is the only module that knows grpcio. It takes 50 ms to import, so it is imported when a store of etcd is opened.
 
-**What was sent.** A write without an answer may have happened, unless it was never sent (see writes.py). grpcio does not tell
-which. So a call begins when the connection is made, or when the attempt to make it has failed: then it fails at once, with a
-text that is recognized. Whatever else fails may have been sent. grpcio itself repeats what a server that goes away says
-it has not processed.
+**What was sent.** A write without an answer may have happened, unless it was never sent (see writes.py). grpcio does
+not tell which. So a call begins when the connection is made, or when the attempt to make it has failed: then it fails
+at once, with a text that is recognized. A call that fails otherwise may have been sent. If a server goes away and says
+that it has not processed a call, grpcio itself repeats it.
 
     no connection before the deadline           the call does not begin                     not sent
     refused, no TLS, another protocol           "failed to connect to all addresses; …"     not sent
@@ -235,8 +235,8 @@ def _reason(text: str, *, secure: bool) -> str:
     ):  # with TLS 1.3 a server refuses a certificate after the handshake of the client
         return "the server has closed the connection after the handshake of TLS"
     for pattern, meaning in _REASONS:
-        if (found := re.fullmatch(pattern, text)) is not None:
-            return found.expand(meaning)
+        if (match := re.fullmatch(pattern, text)) is not None:
+            return match.expand(meaning)
     return text
 
 

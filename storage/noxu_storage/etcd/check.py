@@ -1,9 +1,9 @@
-"""Verify what etcd has under a prefix: `noxu check --etcd-servers`. It reads and reports, and changes nothing.
+"""Verify the keys of etcd under a prefix: `noxu check --etcd-servers`. It reads and reports, and changes nothing.
 
-etcd verifies its own file: its log and its pages have checksums, and a member that finds damage raises an alarm. So this
-verifies what etcd cannot know, at one revision: that every key is one of the store, and is where the store would write it,
-and what the caller verifies of its value. Of etcd itself it reports alarms and, of several members, those whose hash of all
-keys differs from the others'. Other programs may keep keys of other forms under the prefix: they are counted.
+etcd verifies its own file: its log and its pages have checksums, and a member that finds damage raises an alarm. This
+verifies what etcd cannot know, at one revision: every key is one that the store would write, and its value passes the
+check of the caller. Of etcd itself it reports alarms and, of several members, those whose hash of all keys differs from
+the others'. Other programs may keep keys of other forms under the prefix: they are counted.
 """
 
 from __future__ import annotations
@@ -50,38 +50,38 @@ async def check(
     problems: list[Problem] = []
     remarks: list[str] = []
     keys = others = 0
-    async with etcd_state.opened(servers, layout, tls, user, incomplete=True) as found:
-        client = found.client
-        async for page in found.pages(progress):
+    async with etcd_state.opened(servers, layout, tls, user, incomplete=True) as snapshot:
+        client = snapshot.client
+        async for page in snapshot.pages(progress):
             for item in page:
-                state = found.state(item)
+                state = snapshot.state(item)
                 if state is not None:
                     keys += 1
                     problems += [
-                        Problem(text, state.revision, state.key) for text in _wrong(item, state, found, verify)
+                        Problem(text, state.revision, state.key) for text in _wrong(item, state, snapshot, verify)
                     ]
                 elif item.key == layout.prefix + COPYING:
                     problems.append(Problem(INCOMPLETE, store=ETCD))
                 elif item.key != layout.prefix + BARRIER:
                     others += 1
-        problems += await _compaction_key(client, found.revision)
+        problems += await _compaction_key(client, snapshot.revision)
         problems += await _alarms(client, remarks)
-        problems += await _members(client, servers, found.revision, remarks)
+        problems += await _members(client, servers, snapshot.revision, remarks)
         try:
-            compacted = await Past(client, layout).compacted(found.revision)
+            compacted = await Past(client, layout).compacted(snapshot.revision)
         except (CallLost, CallRefused) as error:
             raise Unavailable(f"etcd: {advised(str(error))}") from None
         versions = sorted({version for version in await client.versions() if version})
-        return EtcdReport(versions, found.revision, compacted, keys, others, problems, remarks)
+        return EtcdReport(versions, snapshot.revision, compacted, keys, others, problems, remarks)
 
 
-def _wrong(item: Any, state: KeyValue, found: etcd_state.EtcdState, verify: Verify) -> list[str]:
+def _wrong(item: Any, state: KeyValue, snapshot: etcd_state.EtcdState, verify: Verify) -> list[str]:
     texts = []
-    expected = found.layout.key(state.key)
+    expected = snapshot.layout.key(state.key)
     if item.key != expected:
         texts.append(f"is at the key {_text(item.key)}, and belongs at {_text(expected)}")
-    if not 0 < item.create_revision <= item.mod_revision <= found.revision:
-        texts.append(f"was created at revision {item.create_revision}, read at {found.revision}")
+    if not 0 < item.create_revision <= item.mod_revision <= snapshot.revision:
+        texts.append(f"was created at revision {item.create_revision}, read at {snapshot.revision}")
     if why := verify(state):
         texts.append(why)
     return texts
@@ -125,10 +125,10 @@ async def _members(client: EtcdClient, servers: Sequence[str], revision: Revisio
         return []
     (compacted, usual), _ = Counter(hashes.values()).most_common(1)[0]
     problems = []
-    for server, (at, found) in hashes.items():
+    for server, (at, hashed) in hashes.items():
         if at != compacted:
             remarks.append(f"{server} is not compared with the other members: it was just compacted; check again")
-        elif found != usual:
+        elif hashed != usual:
             problems.append(Problem(f"{server} has other keys or values than the other members", store=ETCD))
     return problems
 

@@ -75,7 +75,7 @@ class EtcdClient:
         self.servers = [server_url(url) for url in servers]
         for path in filter(None, tls):
             path.read_bytes()  # errors of TLS do not name their file
-        self._tls = credentials(tls) if any(each.secure for each in self.servers) else None
+        self._tls = credentials(tls) if any(server.secure for server in self.servers) else None
         self._calls = self._channel(0)
         self._watches = self._channel(0)
         self._used = [0, 0]
@@ -95,7 +95,7 @@ class EtcdClient:
 
     def _keep(self, channel: Channel) -> None:
         """Wait for it in `close`, unless it is gone before."""
-        self._retired = [*(each for each in self._retired if not each.is_gone()), channel]
+        self._retired = [*(retired for retired in self._retired if not retired.is_gone()), channel]
 
     async def call(self, method: Method, request: Any, within: float = CALL_WITHIN) -> Any:
         """`request` is a message, or the bytes of one. Raises CallRefused, CallLost."""

@@ -1,11 +1,11 @@
-"""Write the states of a store into etcd: under a prefix that has nothing, or one that has.
+"""Write the states of a store into etcd: under an empty prefix, or under one that has keys.
 
-Each state is a transaction of its own, so that each has a revision of its own: watches can be resumed between them. A new
-revision is what etcd gives, so `resourceVersion`s change.
+Each state is a transaction of its own, so that each has a revision of its own: watches can be resumed between them.
+etcd gives each state a new revision, so `resourceVersion`s change.
 
-While a copy is incomplete, the prefix has the key COPYING, whose value says what is copied: stores and commands refuse the
-prefix. The same copy, started again, continues: what is there with the same value stays. When everything is there, the key
-is deleted. Nothing else is ever deleted.
+While a copy is incomplete, the prefix has the key COPYING, whose value names the source: stores and commands refuse the
+prefix. The same copy, started again, continues: a key with the same value stays. At the end COPYING is deleted. Nothing
+else is ever deleted.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ class EtcdWriter:
                 return
             if response.succeeded:
                 return
-            found = response.responses[0].response_range.kvs
-            if found and found[0].value == value:  # of an interrupted copy, or of an attempt without an answer
+            existing = response.responses[0].response_range.kvs
+            if existing and existing[0].value == value:  # of an interrupted copy, or of an attempt without an answer
                 self.unchanged += 1
                 return
-            if found and not self._replace:
+            if existing and not self._replace:
                 self.refused[state.key] = "another object has the key"
                 return
-            expected = found[0].mod_revision if found else 0
+            expected = existing[0].mod_revision if existing else 0
 
     async def _lease_for(self, key: Key) -> int:
         """0: the key does not expire. Raises Unavailable."""

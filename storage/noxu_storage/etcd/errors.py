@@ -1,4 +1,4 @@
-"""How calls of etcd fail, and what the texts mean for who runs the servers.
+"""The failures of calls of etcd, and advice about their texts for the operators of the servers.
 
 A call fails in one of two ways. `CallRefused`: the server answered with an error. `CallLost`: there is no answer; unless the
 request was not sent, the server may have done what was requested.

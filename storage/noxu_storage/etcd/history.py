@@ -88,8 +88,8 @@ class Past:
         """A page of states at a revision. Raises Gone."""
         bounds = self._layout.range(prefix)
         if bounds is None:  # keys that do not match are in between: read all
-            found = [item async for item in self._states(self._first, self._end, revision)]
-            rest = [item for item in found if prefix.covers(item.key) and (after is None or item.key > after)]
+            states = [item async for item in self._states(self._first, self._end, revision)]
+            rest = [item for item in states if prefix.covers(item.key) and (after is None or item.key > after)]
             rest.sort()
             return Page(rest[:limit] if limit else rest, revision, max(len(rest) - limit, 0) if limit else 0)
         start, end = bounds
@@ -127,28 +127,28 @@ class Past:
             key=self._first, range_end=self._end, start_revision=after + 1, prev_kv=True
         ) as stream:
             while True:
-                found, response = await stream.read()
+                changes, response = await stream.read()
                 if response.canceled and response.compact_revision:
                     raise Gone(response.compact_revision)
                 if response.canceled:
                     raise CallLost(response.cancel_reason or "the watch was canceled", sent=False)
-                values = await values_of(self._layout, [event.kv for event in found])
-                for event, value in zip(found, values, strict=True):
+                values = await values_of(self._layout, [event.kv for event in changes])
+                for event, value in zip(changes, values, strict=True):
                     if event.kv.mod_revision > upto:
                         return Batch(events, upto)
                     if value is not None and prefix.covers(value[0]):
                         events.append(await self._event(*value, event))
                         size += len(event.kv.value) + len(event.prev_kv.value)
                 if events and (len(events) > log.TAIL_EVENTS or size > log.TAIL_BYTES):
-                    return Batch(events, found[-1].kv.mod_revision)
+                    return Batch(events, changes[-1].kv.mod_revision)
 
     async def _event(self, key: Key, value: bytes, event: Any) -> Event:
         """An event with its previous state. Raises Gone if etcd no longer has that."""
         at, before = event.kv, event.prev_kv
         previous = None
         if before.mod_revision:
-            [found] = await values_of(self._layout, [before])
-            previous = KeyValue(key, found[1] if found else b"", before.mod_revision)
+            [decoded] = await values_of(self._layout, [before])
+            previous = KeyValue(key, decoded[1] if decoded else b"", before.mod_revision)
         elif event.type == DELETED or at.create_revision != at.mod_revision:
             raise Gone(at.mod_revision)
         return Event(key, at.mod_revision, None if event.type == DELETED else value, previous)

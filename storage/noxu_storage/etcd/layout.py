@@ -1,4 +1,4 @@
-"""How keys and values of a store become those of etcd, and back.
+"""Translate keys and values of a store into those of etcd, and back.
 
     Key("example.com/widgets", "default/", "a")     PREFIX example.com/widgets/default/a
     Key("example.com/zones", "", "a")               PREFIX example.com/zones/a
@@ -7,8 +7,8 @@ In etcd a key is one text, so a key whose columns contain more or fewer slashes 
 a key is stored apart, each column escaped: PREFIX \\1 COLUMN/COLUMN/COLUMN. So is one with a zero byte, which PostgreSQL behind
 kine refuses. The order of etcd's keys is that of the store's keys, except for those.
 
-A layout may also change values: reading what was written gives the same bytes. What others write to etcd may have another
-form. Changing large values takes long: `values_of` and `stored` do it in a thread.
+A layout may also change values: reading what was written gives the same bytes. Values that others write to etcd may
+have another form. Changing large values takes long: `values_of` and `stored` do it in a thread.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ async def stored(layout: Layout, key: Key, value: bytes) -> bytes:
 
 async def values_of(layout: Layout, items: Iterable[Any]) -> list[tuple[Key, bytes] | None]:
     """The keys and values of a store for etcd's messages KeyValue; None for a key that is not one of the store."""
-    found = [(layout.key_of(item.key), item.value) for item in items]
+    pairs = [(layout.key_of(item.key), item.value) for item in items]
 
     def change() -> list[tuple[Key, bytes] | None]:
-        return [None if key is None else (key, layout.from_etcd(key, value)) for key, value in found]
+        return [None if key is None else (key, layout.from_etcd(key, value)) for key, value in pairs]
 
-    if sum([layout.weight(key, value) for key, value in found if key is not None]) <= LOOP_LIMIT:
+    if sum([layout.weight(key, value) for key, value in pairs if key is not None]) <= LOOP_LIMIT:
         return change()
     return await asyncio.to_thread(change)
 

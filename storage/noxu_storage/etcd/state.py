@@ -1,7 +1,7 @@
 """Read all keys of a layout in etcd at one revision, without a store: for commands.
 
-The pages of a state are of one revision, whatever is written meanwhile. etcd keeps it until it is compacted, which servers
-do after five minutes: reading what lasts longer fails, and can be started again.
+The pages of a state are of one revision, whatever is written meanwhile. etcd keeps it until it is compacted, which
+servers do after five minutes: a read that takes longer fails, and can be started again.
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ async def snapshot(
 ) -> EtcdSnapshot:
     """Read everything. Raises OpenError, Unavailable."""
     states = States()
-    async with opened(servers, layout, tls, user) as found:
-        async for page in found.pages(progress):
+    async with opened(servers, layout, tls, user) as etcd:
+        async for page in etcd.pages(progress):
             for item in page:
-                if (state := found.state(item)) is not None:
+                if (state := etcd.state(item)) is not None:
                     states.put(state)
-    return EtcdSnapshot(states, found.revision)
+    return EtcdSnapshot(states, etcd.revision)

@@ -11,7 +11,8 @@ here, a progress notification of etcd tells, but older servers send it before ev
 here. The barrier's key is no key of the store.
 
 **Compaction.** If etcd compacts what an interrupted watch has not seen, all states are read again, and watches end with
-Compacted. What etcd still has is not reconstructed from them: a deleted and recreated key would look like a changed one.
+Compacted. The missing events are not reconstructed from them: a deleted and recreated key would look like a changed
+one.
 
 **Lifetimes.** Objects of some collections have a lease: etcd deletes them some time after their last write.
 
@@ -396,11 +397,11 @@ class EtcdStore:
         A notification of progress has none, but the revision that is reached without them.
         """
         shown, applied = [], self._log.revision
-        for event, found in zip(events, values, strict=True):
+        for event, decoded in zip(events, values, strict=True):
             reached = event.kv.mod_revision
-            if reached <= applied or found is None:
+            if reached <= applied or decoded is None:
                 continue
-            key, value = found[0], None if event.type == DELETED else found[1]
+            key, value = decoded[0], None if event.type == DELETED else decoded[1]
             previous = self._states.get(key)
             if value is None:
                 self._states.remove(key)
@@ -420,9 +421,9 @@ class EtcdStore:
                         Message["RangeRequest"](key=start, range_end=self._end, limit=PAGE, revision=revision),
                     )
                     revision = revision or page.header.revision
-                    for item, found in zip(page.kvs, await values_of(self._layout, page.kvs), strict=True):
-                        if found is not None:
-                            states.put(KeyValue(*found, item.mod_revision))
+                    for item, decoded in zip(page.kvs, await values_of(self._layout, page.kvs), strict=True):
+                        if decoded is not None:
+                            states.put(KeyValue(*decoded, item.mod_revision))
                     if not page.more:
                         return states, revision
                     start = page.kvs[-1].key + b"\0"
@@ -449,14 +450,14 @@ class EtcdStore:
 
         What only looks like etcd may show an older one for a moment: it has to do so ANSWERS_OF_PAST times.
         """
-        known = self._log.revision
+        published = self._log.revision
         request = Message["RangeRequest"](key=self._first + BARRIER, count_only=True)
         for _ in range(ANSWERS_OF_PAST):
             revision: Revision = (await self._client.ask(RANGE, request, within=ANSWER_WITHIN)).header.revision
-            if revision >= known:
+            if revision >= published:
                 return revision
             await asyncio.sleep(BETWEEN_ANSWERS)
-        self._fault = self._replaced = GONE_BACK.format(known=known, revision=revision)
+        self._fault = self._replaced = GONE_BACK.format(known=published, revision=revision)
         logger.error("%s", self._replaced)
         raise Unavailable(self._replaced)
 

@@ -161,11 +161,11 @@ class Writes:
 
     async def _winner(self, write: _Write, response: Any) -> KeyValue | None:
         """The state that a transaction found instead of the expected one, when this store shows it or a later one."""
-        found = response.responses[0].response_range.kvs
-        if found:
-            await self._waits.reach(found[0].mod_revision)
-            [value] = await values_of(self._layout, found)
-            return KeyValue(write.key, value[1] if value else b"", found[0].mod_revision)
+        items = response.responses[0].response_range.kvs
+        if items:
+            await self._waits.reach(items[0].mod_revision)
+            [value] = await values_of(self._layout, items)
+            return KeyValue(write.key, value[1] if value else b"", items[0].mod_revision)
         while (state := self._state(write.key)) is not None and state.revision == write.expected:
             await self._waits.reach(self._log.revision + 1)
         return None
@@ -175,11 +175,11 @@ class Writes:
 
         Raises CallLost, CallRefused, OutcomeUnknown, TimeoutError.
         """
-        found = await self._client.call(RANGE, Message["RangeRequest"](key=write.at), within=ANSWER_WITHIN)
-        if found.kvs:
-            await self._waits.reach(found.kvs[0].mod_revision)
+        answer = await self._client.call(RANGE, Message["RangeRequest"](key=write.at), within=ANSWER_WITHIN)
+        if answer.kvs:
+            await self._waits.reach(answer.kvs[0].mod_revision)
         else:
-            await self._advance(found.header.revision)
+            await self._advance(answer.header.revision)
         return self._own(write)
 
     async def _happened_though_refused(self, write: _Write) -> Revision:
@@ -211,7 +211,7 @@ class Writes:
 
 def _refusal(refused: CallRefused) -> TooLarge | Unavailable:
     text = str(refused)
-    return TooLarge(text) if any(each in text for each in TOO_LARGE) else Unavailable(advised(text))
+    return TooLarge(text) if any(sign in text for sign in TOO_LARGE) else Unavailable(advised(text))
 
 
 class Waits:
@@ -296,13 +296,13 @@ class Leases:
         """The lease for a key that has to exist for so many seconds. Raises CallLost, CallRefused."""
         async with self._granting:
             now = self._monotonic()
-            found = self._newest.get(lifetime)
-            if found is None or now + lifetime >= found.expires or found.keys >= MAX_KEYS:
+            lease = self._newest.get(lifetime)
+            if lease is None or now + lifetime >= lease.expires or lease.keys >= MAX_KEYS:
                 seconds = lifetime + min(lifetime * REUSED_PERCENT // 100, REUSED_FOR)
                 granted = await self._client.call(LEASE_GRANT, Message["LeaseGrantRequest"](TTL=seconds))
-                found = self._newest[lifetime] = _Lease(granted.ID, now + seconds)
-            found.keys += 1
-            return found.number
+                lease = self._newest[lifetime] = _Lease(granted.ID, now + seconds)
+            lease.keys += 1
+            return lease.number
 
     def forget(self) -> None:
         """Grant new leases: etcd may have lost the newest ones."""

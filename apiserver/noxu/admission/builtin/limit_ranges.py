@@ -1,4 +1,4 @@
-"""LimitRanger: what containers, pods and claims of a namespace may request (plugin/pkg/admission/limitranger).
+"""LimitRanger: bounds for containers, pods and claims in a namespace (plugin/pkg/admission/limitranger).
 
 A LimitRange has defaults for containers, and bounds. The errors of one LimitRange are reported together.
 """
@@ -57,13 +57,13 @@ async def _check(request: Attributes) -> None:
     check = _pod_errors if request.resource.plural == "pods" else _claim_errors
     for limit_range in await objects(request, "", "limitranges", request.namespace):
         try:
-            found = [
+            errors = [
                 error for limit in limit_range["spec"].get("limits") or () for error in check(limit, request.draft.new)
             ]
         except ValueError as error:  # sums of resources that are out of range
             raise refusal(request, str(error)) from None
-        if found:
-            raise refusal(request, aggregate(found))
+        if errors:
+            raise refusal(request, aggregate(errors))
 
 
 def _concerns(request: Attributes) -> bool:

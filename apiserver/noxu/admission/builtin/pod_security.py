@@ -68,23 +68,23 @@ def policy_of(labels: Mapping[str, str]) -> tuple[PodSecurityLevels, list[FieldE
     Without a valid level, `enforce` is restricted, and the others are privileged. `warn` is at least as strict as
     `enforce`, unless it has a label.
     """
-    found: dict[str, Standard] = {}
+    standards: dict[str, Standard] = {}
     faults: list[FieldError] = []
     for mode in MODES:
         level, version = labels.get(PREFIX + mode, "privileged"), labels.get(f"{PREFIX}{mode}-version", "latest")
-        known = next((each for each in LEVELS if each == level), None)
-        if known is None:
+        accepted = next((candidate for candidate in LEVELS if candidate == level), None)
+        if accepted is None:
             faults.append(_invalid(PREFIX + mode, level, f"must be one of {', '.join(LEVELS)}"))
         if version != "latest" and not _VERSION.fullmatch(version):
             faults.append(_invalid(f"{PREFIX}{mode}-version", version, 'must be "latest" or "v1.x"'))
             version = "latest"
-        found[mode] = Standard(known or ("restricted" if mode == "enforce" else "privileged"), version)
-    enforce, warn = found["enforce"], found["warn"]
+        standards[mode] = Standard(accepted or ("restricted" if mode == "enforce" else "privileged"), version)
+    enforce, warn = standards["enforce"], standards["warn"]
     follows = PREFIX + "warn" not in labels and labels.get(PREFIX + "enforce") in LEVELS
     if follows and enforce.strictness > warn.strictness:
         has_version = f"{PREFIX}warn-version" in labels
-        found["warn"] = Standard(enforce.level, warn.version if has_version else enforce.version)
-    return PodSecurityLevels(**found), faults
+        standards["warn"] = Standard(enforce.level, warn.version if has_version else enforce.version)
+    return PodSecurityLevels(**standards), faults
 
 
 def _invalid(label: str, value: str, why: str) -> FieldError:
@@ -138,16 +138,16 @@ async def _evaluate(request: Attributes, pod: Object, *, enforce: bool) -> None:
 
     def violated(standard: Standard) -> str:
         if standard not in results:
-            found = standard.violations(pod)
-            results[standard] = ", ".join(f"{reason} ({detail})" if detail else reason for reason, detail in found)
+            pairs = standard.violations(pod)
+            results[standard] = ", ".join(f"{reason} ({detail})" if detail else reason for reason, detail in pairs)
         return results[standard]
 
-    if found := violated(policy.audit):
-        annotations[f"{PREFIX}audit-violations"] = f'would violate PodSecurity "{policy.audit}": {found}'
-    if enforce and (found := violated(policy.enforce)):
-        raise refusal(request, f'violates PodSecurity "{policy.enforce}": {found}')
-    if found := violated(policy.warn):
-        request.draft.outcome.warnings.append(f'would violate PodSecurity "{policy.warn}": {found}')
+    if violation := violated(policy.audit):
+        annotations[f"{PREFIX}audit-violations"] = f'would violate PodSecurity "{policy.audit}": {violation}'
+    if enforce and (violation := violated(policy.enforce)):
+        raise refusal(request, f'violates PodSecurity "{policy.enforce}": {violation}')
+    if violation := violated(policy.warn):
+        request.draft.outcome.warnings.append(f'would violate PodSecurity "{policy.warn}": {violation}')
 
 
 # -- namespaces -------------------------------------------------------------------------------------------------------
@@ -179,22 +179,22 @@ async def _violating_pods(request: Attributes, standard: Standard) -> list[str]:
     entries = [collection.entries[key] for key in keys[:MAX_PODS]]
 
     def count() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        names_by_reasons: dict[str, list[str]] = {}
         for entry in entries:
             reasons = [reason for reason, _ in standard.violations(object_at(entry, resource))]
             if reasons:
-                found.setdefault(", ".join(reasons), []).append(entry.key.name)
-        return found
+                names_by_reasons.setdefault(", ".join(reasons), []).append(entry.key.name)
+        return names_by_reasons
 
-    found = await offload(sum(len(entry.stored) for entry in entries), count)
+    names_by_reason = await offload(sum(len(entry.stored) for entry in entries), count)
     warnings = []
     if len(entries) < len(keys):
         checked = f"the first {len(entries)} of {len(keys)} existing pods"
         warnings.append(f"new PodSecurity enforce level only checked against {checked}")
-    if found:
+    if names_by_reason:
         what = f'existing pods in namespace "{name}" violate the new PodSecurity enforce level "{standard}"'
         warnings.append(what)
-    return [*warnings, *sorted(f"{_pods(names)}: {reasons}" for reasons, names in found.items())]
+    return [*warnings, *sorted(f"{_pods(names)}: {reasons}" for reasons, names in names_by_reason.items())]
 
 
 def _pods(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The Pod Security Standards: what pods of the levels baseline and restricted must not do (k8s.io/pod-security-admission).
+"""The Pod Security Standards: the checks of the levels baseline and restricted (k8s.io/pod-security-admission).
 
 A check applies from a version of Kubernetes on; a namespace may ask for the checks of an older version. Each function
 takes the annotations and the spec of a pod, and returns (reason, detail), None if the pod passes.
@@ -39,8 +39,8 @@ class _Check(NamedTuple):
 
 def violations(level: Level, minor: int, annotations: Object, spec: Object) -> list[Violation]:
     """What a pod violates of a level at a version, in upstream's order."""
-    found = (check(annotations, spec) for check in _checks(level, min(minor, LATEST)))
-    return [violation for violation in found if violation is not None]
+    results = (check(annotations, spec) for check in _checks(level, min(minor, LATEST)))
+    return [violation for violation in results if violation is not None]
 
 
 @lru_cache(maxsize=128)
@@ -181,13 +181,13 @@ def _capabilities_baseline(_: Object, spec: Object) -> Violation | None:
 
 
 def _host_namespaces(_: Object, spec: Object) -> Violation | None:
-    found = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
-    return Violation("host namespaces", ", ".join(found)) if found else None
+    fields = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
+    return Violation("host namespaces", ", ".join(fields)) if fields else None
 
 
 def _host_path_volumes(_: Object, spec: Object) -> Violation | None:
-    found = [volume["name"] for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
-    return Violation("hostPath volumes", f"{_plural(len(found), 'volume')} {_quoted(found)}") if found else None
+    names = [volume["name"] for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
+    return Violation("hostPath volumes", f"{_plural(len(names), 'volume')} {_quoted(names)}") if names else None
 
 
 def _host_ports(_: Object, spec: Object) -> Violation | None:
@@ -195,10 +195,12 @@ def _host_ports(_: Object, spec: Object) -> Violation | None:
         return [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
 
     bad = _bad_containers(spec, lambda container: bool(ports(container)))
-    found = sorted({port for container in _containers(spec) for port in ports(container)})
+    numbers = sorted({port for container in _containers(spec) for port in ports(container)})
     if not bad:
         return None
-    detail = f"{_named(bad)} {_plural(len(bad), 'uses', 'use')} {_plural(len(found), 'hostPort')} {', '.join(found)}"
+    detail = (
+        f"{_named(bad)} {_plural(len(bad), 'uses', 'use')} {_plural(len(numbers), 'hostPort')} {', '.join(numbers)}"
+    )
     return Violation("hostPort", detail)
 
 
@@ -211,12 +213,12 @@ def _handler_hosts(_: Object, spec: Object) -> Violation | None:
         return [target["host"] for target in targets if target and target.get("host")]
 
     bad = sorted(set(_bad_containers(spec, lambda container: bool(hosts(container)))))
-    found = sorted({host for container in _containers(spec) for host in hosts(container)})
+    names = sorted({host for container in _containers(spec) for host in hosts(container)})
     if not bad:
         return None
-    what = _plural(len(found), "probe or lifecycle host")
+    what = _plural(len(names), "probe or lifecycle host")
     return Violation(
-        "probe or lifecycle host", f"{_named(bad)} {_plural(len(bad), 'uses', 'use')} {what} {_quoted(found)}"
+        "probe or lifecycle host", f"{_named(bad)} {_plural(len(bad), 'uses', 'use')} {what} {_quoted(names)}"
     )
 
 
@@ -241,23 +243,23 @@ def _selinux(allowed: tuple[str, ...], _: Object, spec: Object) -> Violation | N
         return _security(value).get("seLinuxOptions") or {}
 
     def is_bad(value: Object) -> bool:
-        found = options(value)
-        return found.get("type", "") not in allowed or bool(found.get("user") or found.get("role"))
+        written = options(value)
+        return written.get("type", "") not in allowed or bool(written.get("user") or written.get("role"))
 
     setters = _setters(spec, is_bad)
     if not setters:
         return None
     every = [options(value) for value in (spec, *_containers(spec))]
-    types = sorted({found.get("type", "") for found in every} - set(allowed))
+    types = sorted({written.get("type", "") for written in every} - set(allowed))
     data = [f"{_plural(len(types), 'type')} {_quoted(types)}"] if types else []
-    data += [f"{name} may not be set" for name in ("user", "role") if any(found.get(name) for found in every)]
+    data += [f"{name} may not be set" for name in ("user", "role") if any(written.get(name) for written in every)]
     detail = f"{' and '.join(setters)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
     return Violation("seLinuxOptions", detail)
 
 
 def _seccomp_annotations(annotations: Object, spec: Object) -> Violation | None:
     names = [_SECCOMP_POD, *(f"{_SECCOMP_CONTAINER}{container['name']}" for container in _containers(spec))]
-    found = sorted(
+    forbidden = sorted(
         {
             f"{name}={quote(annotations[name])}"
             for name in names
@@ -265,9 +267,9 @@ def _seccomp_annotations(annotations: Object, spec: Object) -> Violation | None:
             if not annotations[name].startswith("localhost/")
         }
     )
-    if not found:
+    if not forbidden:
         return None
-    return Violation("seccompProfile", f"forbidden {_plural(len(found), 'annotation')} {', '.join(found)}")
+    return Violation("seccompProfile", f"forbidden {_plural(len(forbidden), 'annotation')} {', '.join(forbidden)}")
 
 
 def _has_bad_seccomp(value: Object) -> bool:
@@ -287,8 +289,8 @@ def _seccomp_baseline(_: Object, spec: Object) -> Violation | None:
 def _sysctls(minor: int, _: Object, spec: Object) -> Violation | None:
     allowed = {name for first, names in _SYSCTLS if first <= minor for name in names}
     names = [sysctl.get("name", "") for sysctl in _security(spec).get("sysctls") or ()]
-    found = [name for name in names if name not in allowed]
-    return Violation("forbidden sysctls", ", ".join(found)) if found else None
+    forbidden = [name for name in names if name not in allowed]
+    return Violation("forbidden sysctls", ", ".join(forbidden)) if forbidden else None
 
 
 def _host_process(_: Object, spec: Object) -> Violation | None:
@@ -364,8 +366,8 @@ def _root_user(_: Object, spec: Object) -> Violation | None:
 
 
 def _seccomp_restricted(annotations: Object, spec: Object) -> Violation | None:
-    if found := _seccomp_baseline(annotations, spec):
-        return found
+    if violation := _seccomp_baseline(annotations, spec):
+        return violation
     if _profile(spec, "seccompProfile") is not None:
         return None
     silent = _bad_containers(spec, lambda container: _profile(container, "seccompProfile") is None)

@@ -5,7 +5,7 @@ The resources of a pod: the sums over its containers (pkg/api/v1/resource, PodRe
 Containers run at the same time, init containers one after another before them; an init container that is restarted
 always (a sidecar) runs beside all that follow it.
 
-Tolerations of pods: DefaultTolerationSeconds, and how those of a RuntimeClass are merged with a pod's own.
+Tolerations of pods: DefaultTolerationSeconds, and the merge of a RuntimeClass's with a pod's own.
 
 Sources: plugin/pkg/admission/defaulttolerationseconds, and MergeTolerations in pkg/util/tolerations.
 
@@ -71,11 +71,11 @@ def plus(left: Resources, right: Resources) -> Resources:
 
 
 def _larger(left: Resources, right: Resources) -> Resources:
-    found = dict(left)
+    larger = dict(left)
     for name, quantity in right.items():
-        if name not in found or compare(quantity, found[name]) > 0:
-            found[name] = quantity
-    return found
+        if name not in larger or compare(quantity, larger[name]) > 0:
+            larger[name] = quantity
+    return larger
 
 
 # -- tolerations ------------------------------------------------------------------------------------------------------
@@ -112,9 +112,9 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
     """All tolerations except those that another one covers; of equal ones the first."""
     every, kept = [*first, *second], list[Object]()
     for place, toleration in enumerate(every):
-        if any(_covers(other, toleration) for other in kept):
+        if any(_covers(keeper, toleration) for keeper in kept):
             continue
-        if any(other != toleration and _covers(other, toleration) for other in every[place + 1 :]):
+        if any(later != toleration and _covers(later, toleration) for later in every[place + 1 :]):
             continue
         kept.append(toleration)
     return kept
@@ -157,12 +157,16 @@ async def _set_priority(request: Attributes) -> None:
                 spec[name] = kept
         return
     if name := spec.get("priorityClassName"):
-        found = await find(request, _GROUP, _CLASSES, name)
-        if found is None:
+        priority_class = await find(request, _GROUP, _CLASSES, name)
+        if priority_class is None:
             raise refusal(request, f"no PriorityClass with name {name} was found")
-    elif (found := await _default_class(request)) is not None:
-        spec["priorityClassName"] = found["metadata"]["name"]
-    priority, policy = (0, _PREEMPT) if found is None else (found.get("value", 0), found.get("preemptionPolicy"))
+    elif (priority_class := await _default_class(request)) is not None:
+        spec["priorityClassName"] = priority_class["metadata"]["name"]
+    priority, policy = (
+        (0, _PREEMPT)
+        if priority_class is None
+        else (priority_class.get("value", 0), priority_class.get("preemptionPolicy"))
+    )
     if spec.get("priority", priority) != priority:
         why = f"the integer value of priority ({spec['priority']}) must not be provided in pod spec"
         raise refusal(request, f"{why}; {_COMPUTED.format(priority)}")
@@ -180,7 +184,7 @@ async def _allow_one_default(request: Attributes) -> None:
     new = request.draft.new
     if request.resource.plural != _CLASSES or not new.get("globalDefault"):
         return
-    name = (found := await _default_class(request)) and found["metadata"]["name"]
+    name = (default := await _default_class(request)) and default["metadata"]["name"]
     if name is not None and (request.operation == "CREATE" or name != new["metadata"]["name"]):
         raise refusal(request, f"PriorityClass {name} is already marked as default. Only one default can exist")
 
@@ -189,7 +193,9 @@ async def _default_class(request: Attributes) -> Object | None:
     """The default class; of several, which may come from a race, the one with the lowest value."""
     classes = await objects(request, _GROUP, _CLASSES)
     return min(
-        (each for each in classes if each.get("globalDefault")), key=lambda each: each.get("value", 0), default=None
+        (priority_class for priority_class in classes if priority_class.get("globalDefault")),
+        key=lambda priority_class: priority_class.get("value", 0),
+        default=None,
     )
 
 
@@ -204,16 +210,16 @@ _WITHOUT_CLASS: Final = "pod rejected: Pod Overhead set without corresponding Ru
 
 
 async def _complete_class(request: Attributes) -> None:
-    found = await _class_of(request)
-    if found is None:
+    runtime_class = await _class_of(request)
+    if runtime_class is None:
         return
     spec = request.draft.new["spec"]
-    if found.get("overhead"):
-        overhead = _overhead(found)
+    if runtime_class.get("overhead"):
+        overhead = _overhead(runtime_class)
         if spec.get("overhead") is not None and not _equal(spec["overhead"], overhead):
             raise refusal(request, _MISMATCH)
         spec["overhead"] = overhead
-    if scheduling := found.get("scheduling"):
+    if scheduling := runtime_class.get("scheduling"):
         selector = spec.get("nodeSelector") or {}
         for name, value in sorted((scheduling.get("nodeSelector") or {}).items()):
             if selector.get(name, value) != value:
@@ -228,12 +234,12 @@ async def _complete_class(request: Attributes) -> None:
 async def _validate_class(request: Attributes) -> None:
     if request.operation != "CREATE" or request.subresource:
         return
-    found, overhead = await _class_of(request), request.draft.new["spec"].get("overhead")
+    runtime_class, overhead = await _class_of(request), request.draft.new["spec"].get("overhead")
     if overhead is None:
         return
-    if found is None or not found.get("overhead"):
+    if runtime_class is None or not runtime_class.get("overhead"):
         raise refusal(request, _WITHOUT_CLASS)
-    if not _equal(overhead, _overhead(found)):
+    if not _equal(overhead, _overhead(runtime_class)):
         raise refusal(request, _MISMATCH)
 
 
@@ -244,10 +250,10 @@ async def _class_of(request: Attributes) -> Object | None:
     name = request.draft.new["spec"].get("runtimeClassName")
     if name is None:
         return None
-    found = await find(request, "node.k8s.io", "runtimeclasses", name)
-    if found is None:
+    runtime_class = await find(request, "node.k8s.io", "runtimeclasses", name)
+    if runtime_class is None:
         raise refusal(request, f'pod rejected: RuntimeClass "{name}" not found')
-    return found
+    return runtime_class
 
 
 def _overhead(runtime_class: Object) -> Object:

@@ -1,8 +1,8 @@
 """ResourceQuota: a namespace does not use more than its quotas allow (k8s.io/apiserver's plugin/resourcequota).
 
-What is used is in the status of a quota, which the quota controller keeps. A write that uses more is added to it before it
-is stored; writes in one namespace wait for each other meanwhile. If such a write fails afterwards, the controller corrects
-the status later.
+The status of a quota says what is used; the quota controller keeps it. A write that uses more is added to it before it
+is stored; writes in one namespace wait for each other meanwhile. If such a write fails afterwards, the controller
+corrects the status later.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from noxu.admission.builtin.usage import (
     used,
 )
 from noxu.api import errors
-from noxu.apply import manager
 from noxu.go.quantity import compare, sign
-from noxu.registry import ownership
+from noxu.registry.ownership import update_status
 from noxu.registry.reader import key_of
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, new_entry, object_at
@@ -97,7 +96,7 @@ def _changes(request: Attributes, evaluator: Evaluator, quotas: list[Object]) ->
     new, old = request.draft.new, request.draft.old
     affected = [quota for quota in quotas if is_counted(quota, evaluator, new)]
     for quota in affected:
-        name, names = quota["metadata"]["name"], [each for each in hard(quota) if evaluator.counts(each)]
+        name, names = quota["metadata"]["name"], [resource for resource in hard(quota) if evaluator.counts(resource)]
         if lacking := evaluator.lacks(names, new):
             raise refusal(request, f"failed quota: {name}: {lacking}")
         if not used(quota).keys() >= set(names):
@@ -122,8 +121,8 @@ def _changes(request: Attributes, evaluator: Evaluator, quotas: list[Object]) ->
         exceeded = sorted(name for name in wanted if compare(after[name], limits[name]) > 0)
         if exceeded and request.subresource != "status":
             parts = [
-                ",".join(f"{name}={each[name]}" for name in exceeded if name in each)
-                for each in (wanted, total, limits)
+                ",".join(f"{name}={quantities[name]}" for name in exceeded if name in quantities)
+                for quantities in (wanted, total, limits)
             ]
             why = f"requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
             raise refusal(request, f"exceeded quota: {quota['metadata']['name']}, {why}")
@@ -149,5 +148,4 @@ def with_status(entry: StoredObject, resource: Resource, change: Object, by: str
     """The entry of a quota with changed fields in its status, which `by` owns then."""
     quota = object_at(entry, resource)
     new = {**quota, "status": {**(quota.get("status") or {}), **change}}
-    tracker = ownership.tracker(resource, "status")
-    return new_entry(entry.key, resource, manager.update(quota, new, tracker, manager=by, now=now))
+    return new_entry(entry.key, resource, update_status(quota, new, resource, manager=by, now=now))

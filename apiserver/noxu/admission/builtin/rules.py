@@ -1,8 +1,8 @@
-"""What a plug-in about built-in kinds consists of, and what it reads besides the object of the request.
+"""The parts of a plug-in about built-in kinds, and the objects that it reads besides that of the request.
 
-What a plug-in consists of: a function for mutating admission, one for validating admission, or both.
+A plug-in consists of a function for mutating admission, one for validating admission, or both.
 
-What plug-ins read besides the object of the request: other objects, from the watch cache.
+Other objects are read from the watch cache.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class PluginRules(NamedTuple):
 
 def resource_of(request: Attributes, group: str, plural: str) -> Resource:
     """A built-in resource at version v1."""
-    found = request.served_resources.find(group, "v1", plural)
-    assert found is not None, plural
-    return found
+    resource = request.served_resources.find(group, "v1", plural)
+    assert resource is not None, plural
+    return resource
 
 
 async def find(request: Attributes, group: str, plural: str, name: str, namespace: str = "") -> Object | None:
@@ -63,8 +63,8 @@ def newest_default(candidates: list[Object], *annotations: str) -> Object | None
     """The class that has one of these annotations with the value "true": of several the newest, then the first by name."""
 
     def is_default(value: Object) -> bool:
-        found = value["metadata"].get("annotations") or {}
-        return any(found.get(name) == "true" for name in annotations)
+        written = value["metadata"].get("annotations") or {}
+        return any(written.get(name) == "true" for name in annotations)
 
     defaults = sorted(filter(is_default, candidates), key=lambda value: str(value["metadata"]["name"]))
     return max(defaults, key=lambda value: str(value["metadata"].get("creationTimestamp")), default=None)

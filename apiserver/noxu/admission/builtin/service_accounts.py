@@ -97,7 +97,7 @@ def _validate_mirror(request: Attributes, spec: Object) -> None:
     volumes = spec.get("volumes") or ()
     sources = [source for volume in volumes for source in (volume.get("projected") or {}).get("sources") or ()]
     if (
-        any("secret" in each for each in (*volumes, *sources))
+        any("secret" in volume for volume in (*volumes, *sources))
         or spec.get("imagePullSecrets")
         or any(_environment(spec))
     ):
@@ -109,7 +109,7 @@ def _validate_mirror(request: Attributes, spec: Object) -> None:
 def _environment(spec: Object) -> Iterator[tuple[str, str, str]]:
     """The secrets in the environment of containers: (container, variable, secret). For envFrom the variable is ""."""
     lists = (spec.get(name) or () for name in ("initContainers", "containers", "ephemeralContainers"))
-    for container in (container for each in lists for container in each):
+    for container in (container for variables in lists for container in variables):
         for variable in container.get("env") or ():
             if reference := (variable.get("valueFrom") or {}).get("secretKeyRef"):
                 yield container["name"], variable["name"], reference.get("name", "")
@@ -123,9 +123,9 @@ async def _account(request: Attributes, name: str) -> Object:
     for attempt in range(_ATTEMPTS if name == DEFAULT else 1):
         if attempt:
             await asyncio.sleep(INTERVAL)
-        found = await find(request, "", "serviceaccounts", name, request.namespace)
-        if found is not None:
-            return found
+        account = await find(request, "", "serviceaccounts", name, request.namespace)
+        if account is not None:
+            return account
     why = f'serviceaccount "{name}" not found'
     raise refusal(request, f"error looking up service account {request.namespace}/{name}: {why}")
 

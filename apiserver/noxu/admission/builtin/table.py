@@ -1,6 +1,6 @@
 """The plug-ins about built-in kinds: which resources each of them is consulted for, and in which order.
 
-No other write has anything to do with them. A plug-in is imported when the first object of one of its resources is
+They cost writes of other resources nothing. A plug-in is imported when the first object of one of its resources is
 written. ResourceQuota is not in the table: it counts objects of every kind.
 """
 
@@ -29,8 +29,8 @@ class Listed(NamedTuple):
 
     def load(self) -> PluginRules:
         module, _, name = self.rules.partition(".")
-        found: PluginRules = getattr(import_module(f"{__package__}.{module}"), name)
-        return found
+        rules: PluginRules = getattr(import_module(f"{__package__}.{module}"), name)
+        return rules
 
 
 TABLE: Final = (
@@ -71,8 +71,8 @@ class Consulted:
 
     def rules(self, collection: str) -> tuple[tuple[str, PluginRules], ...]:
         """(name, rules) of the plug-ins for a collection, in order."""
-        found = self._rules.get(collection)
-        if found is None:
-            found = tuple((listed.name, listed.load()) for listed in self._listed.get(collection, ()))
-            self._rules[collection] = found
-        return found
+        loaded = self._rules.get(collection)
+        if loaded is None:
+            loaded = tuple((listed.name, listed.load()) for listed in self._listed.get(collection, ()))
+            self._rules[collection] = loaded
+        return loaded

@@ -1,4 +1,4 @@
-"""What an object uses of a ResourceQuota (pkg/quota/v1/evaluator/core, and k8s.io/apiserver's pkg/quota/v1).
+"""The usage of a ResourceQuota by an object (pkg/quota/v1/evaluator/core, and k8s.io/apiserver's pkg/quota/v1).
 
 Pods use the sums of their containers' resources, claims their storage, services their node ports; every object is one of
 its kind: `count/PLURAL.GROUP`. A quota with scopes counts only the objects that are in all of them.
@@ -47,16 +47,16 @@ def evaluator_of(resource: Qualified) -> Evaluator:
 
 def evaluators(names: Iterable[str]) -> dict[Qualified, Evaluator]:
     """The resources that determine the names in a quota."""
-    found: dict[Qualified, Evaluator] = {}
+    by_resource: dict[Qualified, Evaluator] = {}
     for name in sorted(names):
         kind, _, what = name.partition("/")
-        found |= {resource: evaluator for resource, evaluator in _OWN.items() if evaluator.counts(name)}
+        by_resource |= {resource: evaluator for resource, evaluator in _OWN.items() if evaluator.counts(name)}
         if name in _ALIASES:
-            found[Qualified("", name)] = _count_of(Qualified("", name))
+            by_resource[Qualified("", name)] = _count_of(Qualified("", name))
         elif kind == "count":
             plural, _, group = what.partition(".")
-            found[Qualified(group, plural)] = evaluator_of(Qualified(group, plural))
-    return found
+            by_resource[Qualified(group, plural)] = evaluator_of(Qualified(group, plural))
+    return by_resource
 
 
 def is_counted(quota: Object, evaluator: Evaluator, value: Object) -> bool:
@@ -88,8 +88,8 @@ def printed(resources: Resources) -> dict[str, str]:
 
 def difference(new: Resources, old: Resources) -> Resources:
     """What is used in addition; nothing is negative (SubtractWithNonNegativeResult)."""
-    found = {name: subtract(item, old[name]) if name in old else item for name, item in new.items()}
-    return {name: item if sign(item) > 0 else _ZERO for name, item in found.items()}
+    differences = {name: subtract(item, old[name]) if name in old else item for name, item in new.items()}
+    return {name: item if sign(item) > 0 else _ZERO for name, item in differences.items()}
 
 
 def equal(left: Resources, right: Resources) -> bool:
@@ -124,15 +124,15 @@ def _lacks_nothing(names: Iterable[str], value: Object) -> str:  # noqa: ARG001
 
 def _selects(selector: Object, values: Iterable[str]) -> bool:
     """Whether the operator of a scope selector accepts the values that an object has, of which there may be none."""
-    found, wanted = {value for value in values if value}, set(selector.get("values") or ())
+    present, wanted = {value for value in values if value}, set(selector.get("values") or ())
     match selector.get("operator"):
         case "In":
-            return bool(found & wanted)
+            return bool(present & wanted)
         case "NotIn":
-            return not found or bool(found - wanted)
+            return not present or bool(present - wanted)
         case "DoesNotExist":
-            return not found
-    return bool(found)
+            return not present
+    return bool(present)
 
 
 # -- pods -------------------------------------------------------------------------------------------------------------
@@ -163,27 +163,27 @@ def _is_extended(name: str) -> bool:
 
 def _computed(requests: Resources, limits: Resources) -> Resources:
     """The names in quotas for requests and limits (podComputeUsageHelper)."""
-    found = {"pods": _ONE}
+    computed = {"pods": _ONE}
     for name in _COMPUTE:
         if name in requests:
-            found[name] = found[f"requests.{name}"] = requests[name]
+            computed[name] = computed[f"requests.{name}"] = requests[name]
         if name in limits:
-            found[f"limits.{name}"] = limits[name]
+            computed[f"limits.{name}"] = limits[name]
     for name, quantity in requests.items():
         if name.startswith(_HUGE):
-            found[name] = found[f"requests.{name}"] = quantity
+            computed[name] = computed[f"requests.{name}"] = quantity
         elif _is_extended(name):
-            found[f"requests.{name}"] = quantity
-    return found
+            computed[f"requests.{name}"] = quantity
+    return computed
 
 
 def _pod_uses(pod: Object, now: float) -> Resources:
     """A pod that has ended is only counted as an object."""
-    found = {count_name(PODS): _ONE}
+    uses = {count_name(PODS): _ONE}
     if has_ended(pod, now):
-        return found
+        return uses
     spec = pod.get("spec") or {}
-    return found | _computed(of_pod(spec, "requests", overhead=True), of_pod(spec, "limits", overhead=True))
+    return uses | _computed(of_pod(spec, "requests", overhead=True), of_pod(spec, "limits", overhead=True))
 
 
 def has_ended(pod: Object, now: float) -> bool:
@@ -202,8 +202,8 @@ def _pod_lacks(names: Iterable[str], pod: Object) -> str:
         required -= _computed(*(of_container(spec, which) for which in ("requests", "limits"))).keys()
     lacking: dict[str, set[str]] = {}
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        given = _computed(of_container(container, "requests"), of_container(container, "limits"))
-        for name in required - given.keys():
+        computed = _computed(of_container(container, "requests"), of_container(container, "limits"))
+        for name in required - computed.keys():
             lacking.setdefault(name, set()).add(container["name"])
     parts = (f"{name} for: {','.join(sorted(lacking[name]))}" for name in sorted(lacking))
     return f"must specify {'; '.join(parts)}" if lacking else ""
@@ -230,9 +230,9 @@ def _pod_is_in(selector: Object, pod: Object) -> bool:
 def _is_best_effort(pod: Object) -> bool:
     """Whether the quality of service is BestEffort: no container requests or limits cpu or memory."""
     spec = pod.get("spec") or {}
-    given = (spec, *(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
-    resources = (of_container(each, which) for each in given for which in ("requests", "limits"))
-    return not any(sign(each[name]) > 0 for each in resources for name in ("cpu", "memory") if name in each)
+    holders = (spec, *(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    resources = (of_container(holder, which) for holder in holders for which in ("requests", "limits"))
+    return not any(sign(amounts[name]) > 0 for amounts in resources for name in ("cpu", "memory") if name in amounts)
 
 
 def _crosses_namespaces(affinity: Object) -> bool:
@@ -272,19 +272,19 @@ _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 def _counts_claims(name: str) -> bool:
     return name in (count_name(CLAIMS), *_CLAIM_NAMES) or name.endswith(
-        tuple(f"{_OF_CLASS}{each}" for each in _CLAIM_NAMES)
+        tuple(f"{_OF_CLASS}{item}" for item in _CLAIM_NAMES)
     )
 
 
 def _claim_uses(claim: Object, _: float) -> Resources:
-    found = {count_name(CLAIMS): _ONE, "persistentvolumeclaims": _ONE}
+    uses = {count_name(CLAIMS): _ONE, "persistentvolumeclaims": _ONE}
     requested = _storage((claim.get("spec") or {}).get("resources"), "requests")
     allocated = _storage(claim.get("status"), "allocatedResources")
     if requested is not None:
         larger = allocated if allocated is not None and compare(allocated, requested) > 0 else requested
-        found["requests.storage"] = _whole(larger)
+        uses["requests.storage"] = _whole(larger)
     name = class_of(claim)
-    return found | ({f"{name}{_OF_CLASS}{each}": found[each] for each in _CLAIM_NAMES if each in found} if name else {})
+    return uses | ({f"{name}{_OF_CLASS}{item}": uses[item] for item in _CLAIM_NAMES if item in uses} if name else {})
 
 
 def _storage(value: Json, which: str) -> Quantity | None:
@@ -327,10 +327,10 @@ _OWN: Final[dict[Qualified, Evaluator]] = {
 def total(quota: Object, of: Mapping[Qualified, tuple[Evaluator, Iterable[Object]]], now: float) -> Resources:
     """What objects use of a quota: those of each resource that determines a name in it. Raises ValueError."""
     limits = quantities((quota.get("spec") or {}).get("hard"))
-    found: Resources = {}
+    uses: Resources = {}
     for evaluator, values in of.values():
-        found = plus(found, {name: _ZERO for name in limits if evaluator.counts(name)})
+        uses = plus(uses, {name: _ZERO for name in limits if evaluator.counts(name)})
         for value in values:
             if is_in_scopes(quota, evaluator, value):
-                found = plus(found, evaluator.uses(value, now))
-    return {name: quantity for name, quantity in found.items() if name in limits}
+                uses = plus(uses, evaluator.uses(value, now))
+    return {name: quantity for name, quantity in uses.items() if name in limits}

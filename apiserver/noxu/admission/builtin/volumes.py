@@ -1,6 +1,6 @@
 """The plug-ins about claims, volumes and ingresses: protection, resizing and default classes.
 
-StorageObjectInUseProtection and PersistentVolumeClaimResize: what holds for claims and volumes.
+StorageObjectInUseProtection and PersistentVolumeClaimResize: rules for claims and volumes.
 
 Sources: plugin/pkg/admission/storage/storageobjectinuseprotection and plugin/pkg/admission/storage/persistentvolume/resize.
 
@@ -48,8 +48,10 @@ async def _allow_growth(request: Attributes) -> None:
     if (old.get("status") or {}).get("phase") != "Bound":
         raise refusal(request, "Only bound persistent volume claims can be expanded")
     name = class_of(new)
-    found = await find(request, "storage.k8s.io", "storageclasses", name) if name and name == class_of(old) else None
-    if found is None or not found.get("allowVolumeExpansion"):
+    storage_class = (
+        await find(request, "storage.k8s.io", "storageclasses", name) if name and name == class_of(old) else None
+    )
+    if storage_class is None or not storage_class.get("allowVolumeExpansion"):
         why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
         raise refusal(request, why)
 
@@ -83,13 +85,13 @@ async def _set_storage_class(request: Attributes) -> None:
         return
     if _STORAGE_CLASS in (new["metadata"].get("annotations") or {}):
         return
-    found = newest_default(
+    default = newest_default(
         await objects(request, "storage.k8s.io", "storageclasses"),
         "storageclass.kubernetes.io/is-default-class",
         "storageclass.beta.kubernetes.io/is-default-class",
     )
-    if found is not None:
-        new["spec"]["storageClassName"] = found["metadata"]["name"]
+    if default is not None:
+        new["spec"]["storageClassName"] = default["metadata"]["name"]
 
 
 async def _set_ingress_class(request: Attributes) -> None:
@@ -100,9 +102,9 @@ async def _set_ingress_class(request: Attributes) -> None:
     if _INGRESS_CLASS in (new["metadata"].get("annotations") or {}):
         return
     classes = await objects(request, "networking.k8s.io", "ingressclasses")
-    found = newest_default(classes, "ingressclass.kubernetes.io/is-default-class")
-    if found is not None:
-        spec["ingressClassName"] = found["metadata"]["name"]
+    default = newest_default(classes, "ingressclass.kubernetes.io/is-default-class")
+    if default is not None:
+        spec["ingressClassName"] = default["metadata"]["name"]
 
 
 DEFAULT_STORAGE: Final = PluginRules(mutate=_set_storage_class)

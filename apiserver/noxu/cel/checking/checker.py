@@ -38,7 +38,7 @@ class CheckedExpr:
 
 
 def check(tree: Expr, environment: Environment) -> tuple[CheckedExpr, list[SourceProblem]]:
-    """The checked expression, and what is wrong with it. Changes the nodes of `tree`."""
+    """The checked expression, and its problems. Changes the nodes of `tree`."""
     checker = _Checker(environment)
     tree = checker.check(tree)
     for node in checker.generic:
@@ -111,17 +111,17 @@ class _Checker:
 
     def global_name(self, node: Ident, name: str, *, shadowed: bool) -> bool:
         """Whether the environment has a variable or a type of that name. If so, the node becomes a reference to it."""
-        found = self.environment.variables.get(name)
+        type_ = self.environment.variables.get(name)
         node.name = f".{name}" if shadowed else name
-        if found is None:
+        if type_ is None:
             constant = self.environment.type_names.get(name) or self.environment.unusable_type_names.get(name)
             message = None if constant else self.environment.messages(name)
             node.constant = message.type if message else constant
             if node.constant is None:
                 return False
-            found = types.type_of(node.constant)
+            type_ = types.type_of(node.constant)
         self.names.add(node.name)
-        self.set_type(node, found)
+        self.set_type(node, type_)
         return True
 
     def undeclared(self, pos: int, name: str) -> None:
@@ -146,8 +146,8 @@ class _Checker:
             operand = node.operand = self.check(node.operand)
         else:
             operand = node.args[0] = self.check(node.args[0])
-        given = self.substitution.resolve(operand.type)
-        target = given.params[0] if is_optional(given) else given
+        operand_type = self.substitution.resolve(operand.type)
+        target = operand_type.params[0] if is_optional(operand_type) else operand_type
         match target.kind:
             case TypeKind.MAP:
                 result = target.params[1]
@@ -160,7 +160,7 @@ class _Checker:
                 if not is_dyn_or_error(target):
                     self.report(node.pos, f"type '{display(target)}' does not support field selection")
                 result = types.DYN
-        return types.optional_of(result) if optional or target is not given else result
+        return types.optional_of(result) if optional or target is not operand_type else result
 
     def struct_field(self, pos: int, struct: Type, name: str) -> Type:
         message = self.environment.messages(struct.name)
@@ -170,11 +170,11 @@ class _Checker:
         if declaration is None:
             self.report(pos, f"unexpected failed resolution of '{struct.name}'")
             return types.ERROR
-        found = declaration.find(name)
-        if found is None:
+        declared = declaration.find(name)
+        if declared is None:
             self.report(pos, f"undefined field '{name}'")
             return types.ERROR
-        identifier, inner = found
+        identifier, inner = declared
         return inner.named(f"{struct.name}.{identifier}")
 
     # Calls
@@ -204,42 +204,44 @@ class _Checker:
 
     def overload(self, node: Call, function: Function) -> Type:
         """The type of a call. Sets the overloads it may use."""
-        given = tuple(operand.type for operand in node.operands)
+        arg_types = tuple(operand.type for operand in node.operands)
         if function.name in ("_&&_", "_||_"):
             node.overloads = (function.overloads[0].id,)
             fits = [self.expect(arg, types.BOOL) for arg in node.args]
             return types.BOOL if all(fits) else types.ERROR
         member = node.target is not None
-        cacheable = not any(type_.generic or type_.nullable_wrapper for type_ in given)
+        cacheable = not any(type_.generic or type_.nullable_wrapper for type_ in arg_types)
         if cacheable:  # the result depends on nothing but these types
-            key = (function.name, member, given)
+            key = (function.name, member, arg_types)
             cached = self.environment.resolved.get(key)
             if cached is not None:
                 node.overloads = cached.overloads
                 return cached.result
-        chosen, result = self.resolve(function, member, given)
+        chosen, result = self.resolve(function, member, arg_types)
         if result is None:
-            self.no_overload(node, function.name, given)
+            self.no_overload(node, function.name, arg_types)
             return types.ERROR
         node.overloads = chosen
-        if cacheable and not result.generic and not _has_struct(given):
+        if cacheable and not result.generic and not _has_struct(arg_types):
             self.environment.resolved[key] = Resolution(chosen, result)
         return result
 
-    def resolve(self, function: Function, member: bool, given: tuple[Type, ...]) -> tuple[tuple[str, ...], Type | None]:
+    def resolve(
+        self, function: Function, member: bool, arg_types: tuple[Type, ...]
+    ) -> tuple[tuple[str, ...], Type | None]:
         """The ids of the overloads that fit, and the type of their results: dyn if they differ, None if none fits."""
         chosen: list[str] = []
         result: Type | None = None
         substitution = self.substitution
         for overload in function.overloads:
-            if overload.member is not member or len(overload.args) != len(given):
+            if overload.member is not member or len(overload.args) != len(arg_types):
                 continue
             expected, returned = overload.args, overload.result
             if overload.params:
                 fresh = Substitution()  # the overload's parameters get names of their own for this call
                 fresh.bound = {name: substitution.new_param() for name in overload.params}
                 expected, returned = tuple(map(fresh.resolve, expected)), fresh.resolve(returned)
-            if not substitution.all_assignable(given, expected):
+            if not substitution.all_assignable(arg_types, expected):
                 continue
             chosen.append(overload.id)
             returned = substitution.resolve(returned)
@@ -249,8 +251,8 @@ class _Checker:
                 result = types.DYN
         return tuple(chosen), result
 
-    def no_overload(self, node: Call, name: str, given: tuple[Type, ...]) -> None:
-        shown = [display(self.substitution.resolve(type_, unbound_as_dyn=True)) for type_ in given]
+    def no_overload(self, node: Call, name: str, arg_types: tuple[Type, ...]) -> None:
+        shown = [display(self.substitution.resolve(type_, unbound_as_dyn=True)) for type_ in arg_types]
         target = f"{shown.pop(0)}." if node.target is not None else ""
         self.report(node.pos, f"found no matching overload for '{name}' applied to '{target}({', '.join(shown)})'")
 
@@ -262,14 +264,14 @@ class _Checker:
 
     # Literals
 
-    def join(self, known: Type | None, added: Type) -> Type:
-        """The element type of a literal whose elements so far are `known`; dyn if the types do not fit together."""
-        if known is None:
+    def join(self, joined: Type | None, added: Type) -> Type:
+        """The element type of a literal whose elements so far are `joined`; dyn if the types do not fit together."""
+        if joined is None:
             return added
-        return most_general(known, added) if self.substitution.assignable(known, added) else types.DYN
+        return most_general(joined, added) if self.substitution.assignable(joined, added) else types.DYN
 
     def unwrapped(self, node: Expr) -> Type:
-        """The type that a `?element` contributes: what the optional holds."""
+        """The type that a `?element` contributes: that of the value in the optional."""
         if is_optional(node.type):
             return node.type.params[0]
         if node.type.kind is not TypeKind.DYN:
@@ -301,8 +303,8 @@ class _Checker:
 
     def message(self, node: Message) -> Expr:
         name = node.name.removeprefix(".")
-        found = self.environment.messages(name)
-        if found is None:
+        message_type = self.environment.messages(name)
+        if message_type is None:
             if name in self.environment.type_names:
                 self.report(node.pos, f"'{name}' is not a message type")
                 for entry in node.entries:
@@ -315,14 +317,14 @@ class _Checker:
         for entry in node.entries:
             assert isinstance(entry.key, Literal)
             field = str(entry.key.value)
-            expected, given = found.field(field), self.entry_value(entry)
+            expected, value_type = message_type.field(field), self.entry_value(entry)
             if expected is None:
                 self.report(entry.pos, f"undefined field '{field}'")
-            elif not self.substitution.assignable(expected, given):
-                shown = display(self.substitution.resolve(given, unbound_as_dyn=True))
+            elif not self.substitution.assignable(expected, value_type):
+                shown = display(self.substitution.resolve(value_type, unbound_as_dyn=True))
                 message = f"expected type of field '{field}' is '{display(expected)}' but provided type is '{shown}'"
                 self.report(entry.pos, message)
-        return self.set_type(node, found.type)
+        return self.set_type(node, message_type.type)
 
     # Macros
 
@@ -344,19 +346,19 @@ class _Checker:
 
     def variables(self, node: Comprehension) -> tuple[Type, Type]:
         """The types of the iteration variables."""
-        given = self.substitution.resolve(node.range.type)
-        match given.kind:
+        range_type = self.substitution.resolve(node.range.type)
+        match range_type.kind:
             case TypeKind.LIST:
-                return (types.INT, given.params[0]) if node.variable2 else (given.params[0], types.ERROR)
+                return (types.INT, range_type.params[0]) if node.variable2 else (range_type.params[0], types.ERROR)
             case TypeKind.MAP:
-                key, value = given.params
+                key, value = range_type.params
                 return key, value
             case TypeKind.DYN | TypeKind.ERROR | TypeKind.PARAM:
-                self.substitution.assignable(types.DYN, given)
+                self.substitution.assignable(types.DYN, range_type)
                 return types.DYN, types.DYN
         self.report(
             node.range.pos,
-            f"expression of type '{display(given)}' cannot be range of a comprehension (must be list, map, or dynamic)",
+            f"expression of type '{display(range_type)}' cannot be range of a comprehension (must be list, map, or dynamic)",
         )
         return types.ERROR, types.ERROR
 
@@ -373,9 +375,9 @@ def _qualified(node: Expr) -> str | None:
     return ".".join(reversed(names))
 
 
-def _has_struct(given: tuple[Type, ...]) -> bool:
+def _has_struct(arg_types: tuple[Type, ...]) -> bool:
     """Whether a type was made from a schema. Such types come and go with their CRDs, so they are not cached."""
     return any(
         (type_.kind is TypeKind.STRUCT and type_.declaration is not None) or _has_struct(type_.params)
-        for type_ in given
+        for type_ in arg_types
     )

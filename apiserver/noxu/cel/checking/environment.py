@@ -1,4 +1,4 @@
-"""What an expression may refer to: variables, functions and types.
+"""The names that an expression may refer to: variables, functions and types.
 
 `KUBERNETES` is the environment that upstream builds for compatibility version 1.36, without variables; `extend` adds
 them. `self` and `oldSelf` are typed by a schema, the variables of admission are mostly dyn.
@@ -38,7 +38,7 @@ class Resolution(NamedTuple):
 
 
 class Environment:
-    """What the checker looks up.
+    """The names that the checker looks up.
 
     `functions` by name, their overloads in upstream's order; `variables` by name; `type_names` that are values;
     `unusable_type_names` that are not. `messages` finds the types that can be constructed as `Name{field: value}`.
@@ -64,21 +64,21 @@ class Environment:
 
     def extend(self, variables: Mapping[str, Type]) -> Environment:
         """The same functions, more variables."""
-        known = {**self.variables, **variables}
-        extended = Environment(self.functions, known, self.type_names, self.unusable_type_names, self.messages)
+        merged = {**self.variables, **variables}
+        extended = Environment(self.functions, merged, self.type_names, self.unusable_type_names, self.messages)
         extended.resolved = self.resolved
         return extended
 
     def with_messages(self, messages: FindMessage, functions: Mapping[str, Function]) -> Environment:
         """The same variables, more functions and message types."""
-        known = {**self.functions, **functions}
-        known_messages = self.messages
+        merged = {**self.functions, **functions}
+        own_messages = self.messages
         return Environment(
-            known,
+            merged,
             self.variables,
             self.type_names,
             self.unusable_type_names,
-            lambda name: messages(name) or known_messages(name),
+            lambda name: messages(name) or own_messages(name),
         )
 
 
@@ -86,10 +86,10 @@ def environment(functions: Iterable[Function], *libraries: Iterable[tuple[str, O
     """An environment of complete functions and of libraries, whose overloads join functions of the same name."""
     merged: dict[str, Function] = {}
     for function in functions:
-        known = merged.setdefault(
+        declared = merged.setdefault(
             function.name, Function(function.name, [], function.singleton, function.traits, function.guarded)
         )
-        known.overloads += function.overloads
+        declared.overloads += function.overloads
     for library in libraries:
         for name, overload in library:
             merged.setdefault(name, Function(name)).overloads.append(overload)

@@ -1,4 +1,4 @@
-"""Estimates of what an expression may cost at worst, from its types (cel-go's checker/cost.go).
+"""Estimates of the highest cost of an expression, from its types (cel-go's checker/cost.go).
 
 An estimate is a range. Sizes come from literals, from the schema (along the path by which a value is reached from `self`)
 and from the results of functions; an unknown size may be any. The upper end of the range decides whether a rule is
@@ -63,7 +63,7 @@ class _EntrySizes(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """What is known of a variable of a comprehension."""
+    """The path and the sizes of a variable of a comprehension."""
 
     path: tuple[str, ...]
     size: Range | None
@@ -116,9 +116,9 @@ class _Estimator:
         return self.paths.get(node, ())
 
     def size(self, node: Expr) -> Range | None:
-        known = self.sizes.get(node)
-        if known is not None:
-            return known
+        cached = self.sizes.get(node)
+        if cached is not None:
+            return cached
         match node:
             case Literal():
                 value = node.value
@@ -141,9 +141,9 @@ class _Estimator:
         return self.size(node) or UNKNOWN
 
     def entries_of(self, node: Expr) -> _EntrySizes | None:
-        known = self.entries.get(node)
-        if known is not None:
-            return known
+        cached = self.entries.get(node)
+        if cached is not None:
+            return cached
         if isinstance(node, Ident) and self.locals.get(node.name):
             return self.locals[node.name][-1].entries
         return None
@@ -172,8 +172,8 @@ class _Estimator:
             case Literal():
                 return NOTHING
             case Ident():
-                known = self.locals.get(node.name)
-                self.paths[node] = known[-1].path if known else (node.name,)
+                scopes = self.locals.get(node.name)
+                self.paths[node] = scopes[-1].path if scopes else (node.name,)
                 return ONE
             case Select():
                 return self.selection(node)
@@ -253,15 +253,15 @@ class _Estimator:
             self.push(node.variable2, values)
         else:
             self.push(node.variable, values if over_list else keys)
-        each = self.cost(node.condition)
-        each = self.cost(node.step).plus(each)
+        step_cost = self.cost(node.condition)
+        step_cost = self.cost(node.step).plus(step_cost)
         self.locals[node.variable].pop()
         if node.variable2:
             self.locals[node.variable2].pop()
         cost = cost.plus(self.cost(node.result))
         self.locals[node.accumulator].pop()
         count = self.size_or_unknown(node.range)
-        cost = cost.plus(count.by(each))
+        cost = cost.plus(count.by(step_cost))
         if isinstance(node.initial, Literal):
             self.sizes[node] = self.size_or_unknown(node.initial)
         elif isinstance(node.initial, (ListLiteral, MapLiteral)):
@@ -289,10 +289,10 @@ class _Estimator:
             target = self.operand(node.target)
         call_cost, size = EMPTY_UNION, None
         for overload in node.overloads:
-            found = self.function(node, overload, target, args, costs)
-            call_cost = call_cost.union(found.cost)
-            if found.size is not None:
-                size = found.size if size is None else size.union(found.size)
+            estimated = self.function(node, overload, target, args, costs)
+            call_cost = call_cost.union(estimated.cost)
+            if estimated.size is not None:
+                size = estimated.size if size is None else size.union(estimated.size)
             if overload in ("index_list", "index_map"):
                 entries = self.entries_of(node.args[0])
                 size = entries.value if entries else None
@@ -308,25 +308,25 @@ class _Estimator:
         self, node: Call, overload: str, target: CostedOperand | None, args: list[CostedOperand], costs: list[Range]
     ) -> Estimate:
         """The cost of one overload, its arguments included, and the size of its result."""
-        found: Estimate | None = None
+        estimated: Estimate | None = None
         extension = EXTENSIONS.get(overload)
         if extension is not None:
-            found = extension(self, target, args)
-        if found is None:
+            estimated = extension(self, target, args)
+        if estimated is None:
             kubernetes = KUBERNETES.get(node.function)
             if kubernetes is not None:
-                found = kubernetes(self, overload, target, args)
-        if found is not None:
-            return Estimate(found.cost.plus(total(costs)), found.size)
+                estimated = kubernetes(self, overload, target, args)
+        if estimated is not None:
+            return Estimate(estimated.cost.plus(total(costs)), estimated.size)
         special = _SPECIAL.get(overload)
         if special is not None:
             return special(self, node, args, costs)
         standard = STANDARD.get(overload)
         if standard is not None:
-            found = standard(self, target, args)
-        if found is None:
-            found = Estimate(ONE)
-        return Estimate(found.cost.plus(total(costs)), found.size)
+            estimated = standard(self, target, args)
+        if estimated is None:
+            estimated = Estimate(ONE)
+        return Estimate(estimated.cost.plus(total(costs)), estimated.size)
 
     # Functions whose estimate depends on the costs of their arguments, or on the entries of lists and maps
 

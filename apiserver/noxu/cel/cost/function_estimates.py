@@ -91,7 +91,7 @@ class Estimate(NamedTuple):
 
 
 class OperandSizes(Protocol):
-    """What the estimates of Kubernetes' functions ask about operands: `noxu.cel.cost.estimate` answers."""
+    """The questions of Kubernetes' functions about their operands, which `noxu.cel.cost.estimate` answers."""
 
     def known_size(self, operand: CostedOperand) -> Range:
         """The size of an operand; if it is not known, what the schema says of its path."""
@@ -289,10 +289,10 @@ def _whole_list(
         if overload == "list_includes_dyn_dyn":
             return Estimate(size)
         return Estimate(size.times(TRAVERSAL))  # indexOf of a string
-    each = ONE
+    element_cost = ONE
     if element.type.kind in (TypeKind.STRING, TypeKind.BYTES):
-        each = each.plus(sizes.known_size(element).times(TRAVERSAL))
-    return Estimate(sizes.known_size(target).by(each))
+        element_cost = element_cost.plus(sizes.known_size(element).times(TRAVERSAL))
+    return Estimate(sizes.known_size(target).by(element_cost))
 
 
 def _url(sizes: OperandSizes, _: str, __: CostedOperand | None, args: list[CostedOperand]) -> Estimate | None:

@@ -1,7 +1,8 @@
-"""What is known before an expression runs: literal arguments that are wrong, and constant sub-expressions.
+"""The constant parts of an expression, judged before it runs: wrong literal arguments, and constant sub-expressions.
 
-`literal_problems` are cel-go's validators of literals, a part of compiling. `fold` evaluates what cel-go's planner evaluates
-ahead: conversions of constants, and lists and maps of constants. It fails if a conversion fails or a pattern is wrong.
+`literal_problems` are cel-go's validators of literals, a part of compiling. `fold` evaluates ahead what cel-go's
+planner does: conversions of constants, and lists and maps of constants. It fails if a conversion fails or a pattern is
+wrong.
 
     self.name in ['a', 'b'] && self.time > timestamp('2024-01-01T00:00:00Z')
     →   the members 'a' and 'b' of a list, and a timestamp
@@ -48,7 +49,7 @@ _PRINTABLE: Final = {  # the kinds of arguments that each verb of string.format 
 
 
 def literal_problems(tree: Expr) -> list[SourceProblem]:
-    """What is wrong with the literals in a checked expression: arguments, and elements of different types."""
+    """The problems of the literals in a checked expression: wrong arguments, and elements of different types."""
     return list(_literal_problems(tree))
 
 
@@ -67,18 +68,18 @@ def _literal_problems(tree: Expr) -> Iterator[SourceProblem]:
         todo += ((child, mixed_allowed) for child in children(node))
 
 
-def _mismatch(node: Expr, expected: Type, given: Type) -> SourceProblem:
-    return SourceProblem(node.pos, f"expected type '{display(expected)}' but found '{display(given)}'")
+def _mismatch(node: Expr, expected: Type, actual: Type) -> SourceProblem:
+    return SourceProblem(node.pos, f"expected type '{display(expected)}' but found '{display(actual)}'")
 
 
 def _mixed_elements(node: ListLiteral) -> Iterator[SourceProblem]:
     expected: Type | None = None
     for n, element in enumerate(node.elements):
-        given = element.type.params[0] if n in node.optional and element.type.params else element.type
+        actual = element.type.params[0] if n in node.optional and element.type.params else element.type
         if expected is None:
-            expected = given
-        elif expected != given:
-            yield _mismatch(element, expected, given)
+            expected = actual
+        elif expected != actual:
+            yield _mismatch(element, expected, actual)
             return
 
 
@@ -86,14 +87,14 @@ def _mixed_entries(node: MapLiteral) -> Iterator[SourceProblem]:
     expected: tuple[Type, Type] | None = None
     for entry in node.entries:
         value = entry.value.type
-        given = entry.key.type, value.params[0] if entry.optional and value.params else value
+        actual = entry.key.type, value.params[0] if entry.optional and value.params else value
         if expected is None:
-            expected = given
+            expected = actual
             continue
-        if expected[0] != given[0]:
-            yield _mismatch(entry.key, expected[0], given[0])
-        if expected[1] != given[1]:
-            yield _mismatch(entry.value, expected[1], given[1])
+        if expected[0] != actual[0]:
+            yield _mismatch(entry.key, expected[0], actual[0])
+        if expected[1] != actual[1]:
+            yield _mismatch(entry.value, expected[1], actual[1])
 
 
 def _invalid_arguments(node: Call) -> Iterator[SourceProblem]:
@@ -131,8 +132,8 @@ def _invalid_format(node: Call, args: ListLiteral) -> Iterator[SourceProblem]:
         yield SourceProblem(invalid[0] if invalid else node.pos, str(error))
         return
     if len(args.elements) > used:
-        given = len(args.elements)
-        message = f"too many arguments supplied to string.format (expected {used}, got {given})"
+        count = len(args.elements)
+        message = f"too many arguments supplied to string.format (expected {used}, got {count})"
         yield SourceProblem(node.pos, message)
 
 
@@ -147,9 +148,9 @@ def _unprintable(verb: str, arg: Expr) -> Expr | None:
         elif isinstance(arg, MapLiteral):
             inner = [part for entry in arg.entries for part in (entry.key, entry.value)]
         for element in inner:
-            found = _unprintable("s", element)
-            if found is not None:
-                return found
+            unprintable = _unprintable("s", element)
+            if unprintable is not None:
+                return unprintable
     return None
 
 
@@ -164,7 +165,7 @@ def check_qualifier(key: Value) -> None:
 
 
 class Constants:
-    """What is known of a tree before it is evaluated.
+    """The constants of a tree, known before it is evaluated.
 
     `values` are those of folded nodes, `members` the elements of constant lists to the right of `in`. `call_plans` and
     `attribute_plans` are filled by the interpreter.
@@ -194,9 +195,9 @@ def _fold(node: Expr, environment: Environment, constants: Constants) -> None:
         case Literal():
             values[node] = node.value
         case Ident() if node.constant is not None:
-            known = environment.type_names
+            type_names = environment.type_names
             if node.name in environment.unusable_type_names or (
-                node.name not in known and environment.messages(node.name)
+                node.name not in type_names and environment.messages(node.name)
             ):
                 raise CelError(f"reference to undefined type: {node.name}")
             values[node] = node.constant

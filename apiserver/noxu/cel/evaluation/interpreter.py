@@ -101,7 +101,7 @@ _NO_CONSTANT: Final = object()
 
 
 class _Interpreter:
-    """One evaluation. `cost` is what it has cost so far; `next_check` the cost at which limits are checked again."""
+    """One evaluation. `cost` is its cost so far, `next_check` the cost at which limits are checked again."""
 
     def __init__(
         self,
@@ -215,17 +215,17 @@ class _Interpreter:
                     raise
             if not optional:
                 self.charge(cost)
-                found = select(value, key, presence=qualifier.test)
+                selected = select(value, key, presence=qualifier.test)
                 if qualifier.test:
-                    return found is not ABSENT
+                    return selected is not ABSENT
             else:
-                found = select(value, key, presence=True)
-                if found is ABSENT:
+                selected = select(value, key, presence=True)
+                if selected is ABSENT:
                     return False if qualifier.test or (qualifiers and qualifiers[0].test) else NONE
                 self.charge(cost)
                 if qualifier.test:
                     return True
-            value = found
+            value = selected
         return Optional(value) if optional else value
 
     def key(self, node: Expr, scope: _Scope | None) -> Value:
@@ -290,10 +290,10 @@ class _Interpreter:
             if len(args) == len(operands):
                 self.charge(cost(args, failed))
             raise failed
-        known: int | None = None
+        upcoming_cost: int | None = None
         if cost in CHECKED_BEFORE_CALL:
-            known = cost(args, None)
-            self.check_upcoming(known)
+            upcoming_cost = cost(args, None)
+            self.check_upcoming(upcoming_cost)
         try:
             if node.function == "_+_" and type(args[0]) is Accumulating and isinstance(args[1], LISTS):
                 args[0].extend(args[1])
@@ -301,9 +301,9 @@ class _Interpreter:
             else:
                 result = run(*args)
         except CelError as error:
-            self.charge(cost(args, error) if known is None else known)
+            self.charge(cost(args, error) if upcoming_cost is None else upcoming_cost)
             raise
-        self.charge(cost(args, result) if known is None else known)
+        self.charge(cost(args, result) if upcoming_cost is None else upcoming_cost)
         return result
 
     def plan_call(self, node: Call) -> CallPlan:
@@ -446,7 +446,7 @@ def _untraced(error: E) -> E:
 
 
 def _unwrap(value: Value, place: str) -> Value:
-    """What a `?element` adds to a literal: the value of an optional, ABSENT if it is empty."""
+    """The value that a `?element` adds to a literal: that of the optional, ABSENT if it is empty."""
     if not isinstance(value, Optional):
         raise CelError(f"cannot initialize optional {place} from non-optional value {go_value(value)}")
     return value.value

@@ -1,4 +1,4 @@
-"""Selections: what `a.b[0]` is, and the elements of lists and maps, by index, by key, and one after the other.
+"""Selections: the value of `a.b[0]`, and the elements of lists and maps, by index, by key, and in order.
 
 An attribute is an operand with all its selections and indices, which cel-go resolves and charges as one:
 
@@ -102,15 +102,15 @@ def _begins_with_conditional(node: Expr) -> bool:
 def select(value: Value, key: Value, *, presence: bool) -> Value:
     """`value[key]` or `value.key`. Raises CelError if it does not exist; with `presence`, returns ABSENT instead."""
     if isinstance(value, MAPS):
-        found = value.find(key)
-        if found is ABSENT and not presence:
+        item = value.find(key)
+        if item is ABSENT and not presence:
             raise CelError(f"no such key: {go_value(key)}")
-        return found
+        return item
     if isinstance(value, LISTS):
         return _element(value, key, presence=presence)
-    found = value.field(key) if isinstance(value, Opaque) else ABSENT
-    if presence or found is not ABSENT:
-        return found
+    item = value.field(key) if isinstance(value, Opaque) else ABSENT
+    if presence or item is not ABSENT:
+        return item
     raise CelError(f"no such key: {go_value(key)}")
 
 
@@ -139,7 +139,7 @@ def _position(key: Value) -> int:
 
 
 def entries(items: Value, *, two: bool) -> Iterator[tuple[Value, Value]]:
-    """What a comprehension runs over, as the values of its two variables.
+    """The iterations of a comprehension, as the values of its two variables.
 
         one variable    ['a']  →  ('a', None)     {'k': 1}  →  ('k', None)
         two variables   ['a']  →  (0, 'a')        {'k': 1}  →  ('k', 1)

@@ -3,9 +3,9 @@
 A generated function takes the raw JSON of `self` and `oldSelf` and returns the cost of the rule: `cost` if the rule holds,
 `~cost` if it does not. When the cost exceeds `limit`, it calls `more(cost)` for a new limit, which may raise.
 
-It raises one of `FALLBACK_ERRORS` at anything unusual: a missing key, a null, a value of another type than the schema says,
-an overflow. Then the interpreter evaluates the rule, and finds the exact error. So code is generated only for what has the
-same meaning in CEL and in Python, for expressions in everyday use.
+It raises one of `FALLBACK_ERRORS` at anything unusual: a missing key, a null, a value of another type than the schema
+says, an overflow. Then the interpreter evaluates the rule, and finds the exact error. So code is generated only for
+expressions in everyday use, if they have the same meaning in CEL and in Python.
 
     self.items.all(i, i.weight >= 0)   →   def rule(s, o, limit, more):      (the comments are not generated)
                                             c = 0
@@ -153,10 +153,10 @@ class _Generator:
     def value(self, node: Expr) -> str:
         return self.writer.as_value(self.expression(node))
 
-    def announce(self, size: int, each: int, count: int) -> None:
+    def announce(self, size: int, element_size: int, count: int) -> None:
         """Announce a literal of many elements. The number of small ones is limited by their cost."""
         if count > _SMALL:
-            self.writer.allocate(str(size + each * count))
+            self.writer.allocate(str(size + element_size * count))
 
     def map_literal(self, node: MapLiteral) -> Operand:
         self.announce(MAP, ENTRY, len(node.entries))
@@ -316,16 +316,16 @@ class _Generator:
         writer = self.writer
         args = [self.expression(arg) for arg in node.args]
         sign = "==" if node.function == "_==_" else "!="
-        found = equality(writer, args, sign)
-        if found is None:
+        operand = equality(writer, args, sign)
+        if operand is None:
             allocates = writer.allocates
-            found = self.charged_call(node, writer.name(equal), [writer.as_value(arg) for arg in args])
+            operand = self.charged_call(node, writer.name(equal), [writer.as_value(arg) for arg in args])
             if any(
                 arg.kind in SCALARS for arg in args
             ):  # then nothing but texts is compared, which costs what it takes
                 writer.allocates = allocates
-            found = Operand(found.code if sign == "==" else f"(not {found.code})", "bool")
-        return found
+            operand = Operand(operand.code if sign == "==" else f"(not {operand.code})", "bool")
+        return operand
 
     def membership(self, node: Call) -> Operand:
         writer = self.writer
@@ -469,7 +469,7 @@ _MACROS: Final[dict[str, Callable[[_Generator, Comprehension, Operand], Operand]
 
 
 def _step_into(container: Operand, step: object) -> Path:
-    """The path of what a step leads to."""
+    """The path to which a step leads."""
     return (*(container.path or (container.code,)), step)
 
 

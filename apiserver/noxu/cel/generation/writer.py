@@ -1,11 +1,12 @@
 """Writes the Python source of a generated rule: lines, names, costs, and checks of the raw JSON that it loads.
 
-The result of an expression is an `Operand`: Python code, and what is known about its value. Raw JSON is checked once, when
-it is loaded into a variable; later uses of the same path take the variable.
+The result of an expression is an `Operand`: Python code, and facts about its value. Raw JSON is checked once, when it
+is loaded into a variable; later uses of the same path take the variable.
 
-`INLINED` has the operators and functions that generated rules perform themselves, by the ids of their overloads. An entry takes the writer and the operands and returns the result, or None to have the function called instead. It charges
-the cost that `noxu.cel.cost.runtime` computes, as Python code over the sizes of the operands: n × 0.1, rounded up,
-is written as -(-n//10), which is equal for every n that occurs.
+`INLINED` has the operators and functions that generated rules perform themselves, by the ids of their overloads. An
+entry takes the writer and the operands and returns the result, or None to have the function called instead. It charges
+the cost that `noxu.cel.cost.runtime` computes, as Python code over the sizes of the operands: n × 0.1, rounded up, is
+written as -(-n//10), which is equal for every n that occurs.
 
     self.s.contains('abc')   →   c += -(-len(t2)//10) * (1)      with self.s in t2
                                  (('abc') in t2)
@@ -37,7 +38,7 @@ class Unsupported(Exception):
 
 
 Kind: TypeAlias = Literal["str", "int", "float", "bool", "raw", "items", "value"]
-"""What is known of a value.
+"""The facts about a value at the time of generation.
 
 str, int, float, bool: it is exactly of that class. raw: a list or dict of JSON, as the operand's schema says. items: a list
 of JSON, each element as the schema says. value: a value of the interpreter, and nothing else is known.
@@ -110,8 +111,8 @@ class SourceWriter:
 
     def name(self, thing: object) -> str:
         """A global name for an object that cannot be written as code."""
-        for name, known in self.names.items():
-            if known is thing:
+        for name, named in self.names.items():
+            if named is thing:
                 return name
         name = f"k{len(self.names)}"
         self.names[name] = thing

@@ -1,16 +1,17 @@
 """Expressions of admission: match conditions of webhooks, and the expressions of policies.
 
-Their variables are those that upstream declares (apiserver/pkg/admission/plugin/cel): `object`, `oldObject` and `params` are
-dyn, `request` and `namespaceObject` have fields, `variables` has the variables of the policy, `authorizer` asks questions
-(their values: `activation`). An error of compilation is kept with the expression and reported
-when it is evaluated, as an expression may have been stored by a newer server.
+Their variables are those that upstream declares (apiserver/pkg/admission/plugin/cel): `object`, `oldObject` and
+`params` are dyn, `request` and `namespaceObject` have fields, `variables` has the variables of the policy, `authorizer`
+asks questions (their values: `activation`). An error of compilation is kept with the expression and reported when it is
+evaluated, as an expression may have been stored by a newer server.
 
 A `TypeChecker` checks expressions of a policy with the types of the objects that it applies to (upstream's
-policy/validating/typechecking.go). When a policy is evaluated, its objects are dyn. There `object`, `oldObject` and `params`
-have the types of their schemas.
+policy/validating/typechecking.go): `object`, `oldObject` and `params`, which are dyn in an evaluation, have the types
+of their schemas.
 
-An `AwaitedCondition` is for those who wait until an object satisfies it: `self.status.readyReplicas == self.spec.replicas`.
-`self` is the object, without types. A field that does not exist yet is an error of the evaluation, as everywhere in CEL.
+An `AwaitedCondition` is an expression that a client waits for: `self.status.readyReplicas == self.spec.replicas`.
+`self` is the object, without types. A field that does not exist yet is an error of the evaluation, as everywhere in
+CEL.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ _VARIABLES_TYPE: Final = "kubernetes.variables"
 
 
 class Purpose(Enum):
-    """What an expression is for. The value is the types it may have; () for any type."""
+    """The purpose of an expression. The value is the types it may have; () for any type."""
 
     VARIABLE = ()
     CONDITION = (types.BOOL,)
@@ -139,7 +140,7 @@ class Purpose(Enum):
 
 
 class DeclaredVariables(NamedTuple):
-    """What an expression may refer to besides the variables that are always declared.
+    """The variables of an expression besides those that are always declared.
 
     `mutation`: the types of patches and apply configurations.
     """
@@ -208,10 +209,10 @@ class Expression:
             return EvaluationResult(None, _TOO_DEEP, PER_CALL_LIMIT)
 
 
-def _wrong_type(expected: tuple[Type, ...], given: Type) -> str:
+def _wrong_type(expected: tuple[Type, ...], actual: Type) -> str:
     if len(expected) == 1:
-        return f"must evaluate to {runtime_name(expected[0])} but got {runtime_name(given)}"
-    return f"must evaluate to one of [{' '.join(map(runtime_name, expected))}] but got {runtime_name(given)}"
+        return f"must evaluate to {runtime_name(expected[0])} but got {runtime_name(actual)}"
+    return f"must evaluate to one of [{' '.join(map(runtime_name, expected))}] but got {runtime_name(actual)}"
 
 
 class Composition:
@@ -291,7 +292,7 @@ def activation(
     `authorizer.requestResource` asks about: group, resource, subresource, namespace and name. `variables` compute those of
     the policy when they are first used; they may raise CelError.
     """
-    known: dict[str, Value] = {
+    values: dict[str, Value] = {
         OBJECT: untyped(object_),
         OLD_OBJECT: untyped(old_object),
         REQUEST: untyped(request),
@@ -299,11 +300,11 @@ def activation(
         PARAMS: untyped(params),
     }
     if authorize is not None:
-        known[AUTHORIZER] = Authorizer(authorize)
-        known[REQUEST_AUTHORIZER] = resource_check(authorize, *resource)
+        values[AUTHORIZER] = Authorizer(authorize)
+        values[REQUEST_AUTHORIZER] = resource_check(authorize, *resource)
     if variables is not None:
-        known[VARIABLES] = LazyMap(variables)
-    return known
+        values[VARIABLES] = LazyMap(variables)
+    return values
 
 
 _MAX_DEPTH: Final = 64  # of a struct's type: a type that contains itself has no schema
@@ -416,5 +417,5 @@ def _compiled(text: str) -> Expression:
 
 
 def compilation_error(text: str, type_: Type) -> str:
-    """What the compiler says about a condition on an object of a type, "" if it compiles."""
+    """The compiler's error for a condition on an object of a type, "" if it compiles."""
     return Expression(text, KUBERNETES.extend({SELF: type_})).error

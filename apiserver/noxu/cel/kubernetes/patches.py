@@ -1,10 +1,11 @@
 """JSON patches and apply configurations that expressions return, as JSON (upstream's cel/mutation and policy/mutating/patch).
 
-Upstream writes the values of a JSON patch as protobuf does: all numbers are doubles, and larger integers become strings. An
-apply configuration it converts to Go's values. There it leaves null, and lists and maps within other lists and maps, as
-values of cel-go, which fit no schema: here they are `GoValue`s, which know how Go prints them.
+Upstream writes the values of a JSON patch as protobuf does: all numbers are doubles, and larger integers become
+strings. It converts an apply configuration to Go's values, except null, and lists and maps within other lists and maps:
+these stay values of cel-go, which fit no schema. Here they are `GoValue`s, which print as in Go.
 
-What is written counts as memory of an evaluation of its own: a list that other lists share is written as often as they are.
+The written JSON counts as memory of a separate evaluation: a list that other lists share is written once for each of
+them.
 """
 
 from __future__ import annotations
@@ -71,26 +72,26 @@ def _written(write: Callable[[], Json], cpu_budget: CpuBudget | None) -> Written
         raise PatchError(_TOO_DEEP) from None
 
 
-def _operation(given: Operation) -> Object:
+def _operation(operation: Operation) -> Object:
     allocate(MAP)
-    for text in (given.op, given.path, given.from_):
+    for text in (operation.op, operation.path, operation.from_):
         allocate_text(len(text), text)
-    operation: Object = {"op": given.op, "path": given.path}
-    if given.from_:
-        operation["from"] = given.from_
-    value = given.value
+    patch: Object = {"op": operation.op, "path": operation.path}
+    if operation.from_:
+        patch["from"] = operation.from_
+    value = operation.value
     if value is ABSENT:
-        return operation
+        return patch
     if isinstance(value, ObjectValue):
         _check_places(value)
     try:
-        operation["value"] = _patch_value(value)
+        patch["value"] = _patch_value(value)
     except _NotJson as error:
         why = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
         raise PatchError(f"{why}: {error}") from None
-    if given.op == "test" and value is None:
-        operation["value"] = _EQUALS_NOTHING
-    return operation
+    if operation.op == "test" and value is None:
+        patch["value"] = _EQUALS_NOTHING
+    return patch
 
 
 _EQUALS_NOTHING: Final = object()
@@ -158,7 +159,7 @@ def _patch_value(value: Value) -> Json:
 
 
 def _shared(raw: Json) -> Json:
-    """A part of an object. It is announced as what it will be when the patched object is written."""
+    """A part of an object. Its size is announced as that of the JSON which the patched object will have there."""
     todo = [raw]
     while todo:
         value = todo.pop()

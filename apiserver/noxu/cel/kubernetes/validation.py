@@ -41,7 +41,7 @@ from noxu.schema.structural import Structural, ValidationRule, has_rules
 from noxu.values import Json, cached_property
 
 BUDGET: Final = 10_000_000
-"""What all rules may cost together on one object."""
+"""The limit of the cost of all rules together on one object."""
 
 _MAX_TRIAL_COST: Final = 5_000
 """What interpreting a rule may cost before code is generated for it."""
@@ -172,7 +172,7 @@ def _property(name: str, schema: Structural, parent: DeclType | None) -> _Node |
 
 
 _Location: TypeAlias = tuple[object, ...]
-"""Where a value is in the object: a linked list, of which only the locations of errors are written out as paths.
+"""The location of a value in the object: a linked list, which is written out as a path for an error only.
 
 (path,), or (location of the parent, name or index, whether it is the name of a field):
 
@@ -250,14 +250,14 @@ class _Run:
             if node.items is not None:
                 self.items(node, node.items, location, new, old, ratchet)
         elif isinstance(new, dict):
-            known = old if isinstance(old, dict) and node.correlated else {}
+            stored = old if isinstance(old, dict) and node.correlated else {}
             if node.values is not None:
                 for name, value in new.items():
-                    self.node(node.values, (location, name, False), value, known.get(name), ratchet.at_key(name))
+                    self.node(node.values, (location, name, False), value, stored.get(name), ratchet.at_key(name))
             for name, property_ in node.properties.items():
                 value = new.get(name)
                 if value is not None:
-                    self.node(property_, (location, name, True), value, known.get(name), ratchet.at_key(name))
+                    self.node(property_, (location, name, True), value, stored.get(name), ratchet.at_key(name))
 
     def items(
         self, node: _Node, items: _Node, location: _Location, new: list[Json], old: Json, ratchet: _Ratchet
@@ -326,18 +326,18 @@ class _NodeRun:
 
     @cached_property
     def variables(self) -> dict[str, Value]:
-        known = {SELF: from_json_or_failed(self.new, self.node.schema_in_rules)}
+        variables = {SELF: from_json_or_failed(self.new, self.node.schema_in_rules)}
         if self.old is not None and self.node.uses_old_self:
-            known[OLD_SELF] = from_json_or_failed(self.old, self.node.schema_in_rules)
-        return known
+            variables[OLD_SELF] = from_json_or_failed(self.old, self.node.schema_in_rules)
+        return variables
 
     @cached_property
     def variables_with_optional(self) -> dict[str, Value]:
-        known = self.variables.get(OLD_SELF)
-        return {**self.variables, OLD_SELF: NONE if known is None else Optional(known)}
+        old_self = self.variables.get(OLD_SELF)
+        return {**self.variables, OLD_SELF: NONE if old_self is None else Optional(old_self)}
 
     def rule(self, rule: CompiledRule, outcome: int | Exception | None) -> None:
-        """Handle a rule: `outcome` is what its generated function returned or raised, None if there is none."""
+        """Handle a rule: `outcome` is the result or the error of its generated function, None if there is none."""
         match outcome:
             case int():
                 self.settle(rule, outcome)

@@ -1,8 +1,8 @@
 """The functions of CEL: the language's own, its extensions, and those that Kubernetes adds.
 
 Each module of this package ends with tables of `Overload`s: id, signature, implementation. An environment
-(`noxu.cel.checking.environment`) consists of some of them. Here is how they are declared, and which implementation a call
-runs; and message types, which `Name{field: value}` makes.
+(`noxu.cel.checking.environment`) consists of some of them. This module declares them, and chooses the implementation
+that a call runs; it also has the message types, whose values `Name{field: value}` makes.
 
 Signatures are written as in documentation: `string.charAt(int) -> string`, `size(list(A)) -> int`. A single capital letter
 is a type parameter; `optional::of` is a function of a namespace (called `optional.of`).
@@ -65,7 +65,7 @@ class Function:
     guarded: bool = True
 
     def implementation(self, overloads: Sequence[str]) -> Implementation:
-        """What a call runs for which the checker found these overloads."""
+        """The implementation that a call runs if the checker found these overloads."""
         if self.singleton is not None:
             return self.singleton if self.traits is None else self._with_trait(self.singleton, self.traits)
         if len(overloads) == 1:
@@ -78,9 +78,9 @@ class Function:
 
     def _with_trait(self, run: Implementation, traits: frozenset[str]) -> Implementation:
         def call(*args: Value) -> Value:
-            given = type_of(args[0]).name
-            if given not in traits:
-                raise no_such_overload() if given in _RECEIVERS else CelError(f"no such overload: {self.name}")
+            receiver = type_of(args[0]).name
+            if receiver not in traits:
+                raise no_such_overload() if receiver in _RECEIVERS else CelError(f"no such overload: {self.name}")
             return run(*args)
 
         return call
@@ -129,14 +129,14 @@ def overload(identifier: str, signature: str, run: Implementation | None = None)
 
     overload("list_join", "list(string).join() -> string", run)   →   "join", with the argument types (list(string),)
     """
-    found = _SIGNATURE.fullmatch(signature)
-    assert found, signature
-    args = [found["target"]] if found["target"] else []
-    args += _split(found["args"])
+    match = _SIGNATURE.fullmatch(signature)
+    assert match, signature
+    args = [match["target"]] if match["target"] else []
+    args += _split(match["args"])
     typed = tuple(map(read_type, args))
-    result = read_type(found["result"])
+    result = read_type(match["result"])
     params = frozenset(_params((*typed, result)))
-    return found["name"].replace("::", "."), Overload(identifier, typed, result, bool(found["target"]), run, params)
+    return match["name"].replace("::", "."), Overload(identifier, typed, result, bool(match["target"]), run, params)
 
 
 def _params(all_types: Iterable[Type]) -> Iterable[str]:

@@ -229,8 +229,8 @@ def _not_finite(value: float) -> str:
     return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
 
 
-def check(text: str, given: int, check_argument: Callable[[str, int], None]) -> int:
-    """Validate a literal format that has a literal list of `given` arguments. Returns how many of them it uses.
+def check(text: str, arg_count: int, check_argument: Callable[[str, int], None]) -> int:
+    """Validate a literal format that has a literal list of `arg_count` arguments. Returns how many of them it uses.
 
     `check_argument(verb, index)` raises FormatError for an argument that the verb cannot print.
     """
@@ -245,5 +245,5 @@ def check(text: str, given: int, check_argument: Callable[[str, int], None]) -> 
         check_argument(verb, index)
         return ""
 
-    interpolate(text, pick, given, show)
+    interpolate(text, pick, arg_count, show)
     return used

@@ -4,8 +4,8 @@
     semver('1.2.3').isLessThan(semver('2.0.0'))          as github.com/blang/semver/v4 reads them, error messages included
     authorizer.group('apps').resource('deployments').namespace('x').check('get').allowed()
 
-Each call on an authorizer but the last adds an attribute to a question; `check` adds the verb and asks. This module only
-builds the questions: the function that the `authorizer` variable was made with decides.
+Each call on an authorizer but the last adds an attribute to a question; `check` adds the verb and asks. This module
+only builds the questions: the function behind the `authorizer` variable decides them.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ _Operation = Callable[[go_quantity.Quantity, go_quantity.Quantity], go_quantity.
 
 def _arithmetic(operation: _Operation) -> Callable[[QuantityValue, QuantityValue | int], QuantityValue]:
     def run(left: QuantityValue, right: QuantityValue | int) -> QuantityValue:
-        other = go_quantity.Quantity(right) if isinstance(right, int) else right.amount
-        _announce(left.amount, other)
+        amount = go_quantity.Quantity(right) if isinstance(right, int) else right.amount
+        _announce(left.amount, amount)
         try:
-            return QuantityValue(operation(left.amount, other), computed=True)
+            return QuantityValue(operation(left.amount, amount), computed=True)
         except ValueError as error:
             raise CelError(str(error)) from None
 

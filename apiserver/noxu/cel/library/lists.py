@@ -1,9 +1,10 @@
 """Functions on lists, sets, maps and optional values.
 
-Of lists those of Kubernetes (sum, min, indexOf …) and of cel-go's extension, version 3 (slice, sort …); the set functions on
-lists (ext/sets.go); what the macros transformMap and transformMapEntry expand to (ext/comprehensions.go); optional values
-(cel/library.go), whose `or`, `orValue` and optional selections do not evaluate all their arguments: the interpreter
-implements them.
+- Lists: the functions of Kubernetes (sum, min, indexOf …) and of cel-go's extension, version 3 (slice, sort …).
+- Sets: functions on lists (ext/sets.go).
+- Maps: the functions to which the macros transformMap and transformMapEntry expand (ext/comprehensions.go).
+- Optional values (cel/library.go): the interpreter implements `or`, `orValue` and optional selections, because they do
+  not evaluate all their arguments.
 """
 
 from __future__ import annotations
@@ -188,18 +189,18 @@ def _extreme(name: str, sign: int) -> Implementation:
     """min (sign 1) and max (sign -1)."""
 
     def run(items: Value) -> Value:
-        found: Value = ABSENT
+        best: Value = ABSENT
         for item in items:
             _comparable(item)
             try:
-                better = found is ABSENT or compare(found, item) == sign
+                better = best is ABSENT or compare(best, item) == sign
             except CelError:
                 better = False
             if better:
-                found = item
-        if found is ABSENT:
+                best = item
+        if best is ABSENT:
             raise CelError(f"{name} called on empty list")
-        return found
+        return best
 
     return run
 

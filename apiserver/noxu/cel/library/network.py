@@ -70,8 +70,8 @@ def hostname(url: UrlValue) -> str:
 
 def port(url: UrlValue) -> str:
     allocate_text(len(url.parts.host), url.parts.host)
-    found = _PORT.search(url.parts.host)
-    return found[0][1:] if found else ""
+    match = _PORT.search(url.parts.host)
+    return match[0][1:] if match else ""
 
 
 def escaped_path(url: UrlValue) -> str:
@@ -90,13 +90,13 @@ def query(url: UrlValue) -> MapValue:
     text = url.parts.query
     allocate_text(len(text), text)
     allocate(MAP + (ENTRY + LIST + 2 * TEXT) * (text.count("&") + 1))
-    found: dict[str, list[Value]] = {}
+    parameters: dict[str, list[Value]] = {}
     if text.count("&") < _MAX_PARAMETERS:
         for pair in text.split("&"):
             name, _, value = pair.partition("=")
             if pair and ";" not in pair and not _BAD_ESCAPE.search(pair):
-                found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
-    return MapValue(found.items())
+                parameters.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+    return MapValue(parameters.items())
 
 
 URLS: Final[list[tuple[str, Overload]]] = [

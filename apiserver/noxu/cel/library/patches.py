@@ -102,8 +102,8 @@ def _operation(fields: dict[str, Value]) -> OperationValue:
     for name in _TEXT_FIELDS:
         value = fields.get(name, "")
         if type(value) is not str:
-            given = _GO_NAMES.get(type(value), "[]ref.Val" if isinstance(value, list) else type_of(value).name)
-            raise CelError(f"unexpected type {given} for JSONPatchType '{name}' field")
+            go_type = _GO_NAMES.get(type(value), "[]ref.Val" if isinstance(value, list) else type_of(value).name)
+            raise CelError(f"unexpected type {go_type} for JSONPatchType '{name}' field")
         texts[name] = value
     unknown = next((name for name in fields if name not in (*_TEXT_FIELDS, "value")), None)
     if unknown is not None:

@@ -37,20 +37,20 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).find(text) or ""
-    allocate_text(len(found), found)
-    return found
+    match = _compiled(pattern).find(text) or ""
+    allocate_text(len(match), match)
+    return match
 
 
 def find_all(text: str, pattern: str, count: int = -1) -> list[Value]:
     matches = _compiled(pattern).find_all(text)
-    found: list[Value] = []
+    texts: list[Value] = []
     for match in matches if count < 0 else islice(matches, count):
         allocate_text(len(match), match)
-        found.append(match)
-        if not len(found) % _MATCHES_PER_CHECK:  # finding a match may have taken a pass over the whole text
+        texts.append(match)
+        if not len(texts) % _MATCHES_PER_CHECK:  # finding a match may have taken a pass over the whole text
             check_cpu_budget()
-    return found
+    return texts
 
 
 REGEX: Final[list[tuple[str, Overload]]] = [
@@ -119,8 +119,8 @@ def validate(format_: NamedFormat, text: str) -> Optional:
 
 
 def named(name: str) -> Optional:
-    found = NAMED.get(name)
-    return NONE if found is None else Optional(found)
+    format_ = NAMED.get(name)
+    return NONE if format_ is None else Optional(format_)
 
 
 def _constant(name: str) -> tuple[str, Overload]:
@@ -183,17 +183,17 @@ def last_index_before(text: str, part: str, start: int) -> int:
     # `rfind` takes the product of both lengths, `find` their sum.
     before = text[: start + len(part)]
     allocate_text(2 * len(before) + len(part), before, part)
-    found = before[::-1].find(part[::-1])
-    return found if found < 0 else len(before) - found - len(part)
+    index = before[::-1].find(part[::-1])
+    return index if index < 0 else len(before) - index - len(part)
 
 
 def replace(text: str, old: str, new: str, count: int = -1) -> str:
     if len(new) <= len(old):
         allocate_text(len(text), text, new)
     else:
-        found = text.count(old)
-        found = found if count < 0 else min(found, count)
-        allocate_text(len(text) + found * (len(new) - len(old)), text, new)
+        occurrences = text.count(old)
+        occurrences = occurrences if count < 0 else min(occurrences, count)
+        allocate_text(len(text) + occurrences * (len(new) - len(old)), text, new)
     return text.replace(old, new, max(count, -1))
 
 

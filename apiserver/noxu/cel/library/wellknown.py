@@ -146,9 +146,9 @@ def _inside(go_type: str, of: tuple[type, ...], read: _Reader) -> _Reader:
 def _message(
     name: str, kind: Type, fields: Mapping[str, tuple[Type, _Reader]], finish: Callable[[dict[str, Value]], Value]
 ) -> MessageType:
-    def make(given: dict[str, Value]) -> Value:
+    def make(values: dict[str, Value]) -> Value:
         read = {}
-        for field, value in given.items():
+        for field, value in values.items():
             try:
                 read[field] = fields[field][1](value)
             except CelError as error:
@@ -176,10 +176,10 @@ def _duration(fields: dict[str, Value]) -> Duration:
 def _container(name: str, kind: Type, field: str, of: tuple[type, ...], read: _Reader, empty: _Reader) -> MessageType:
     """Struct and ListValue: a message with one field evaluates to the value of that field."""
 
-    def make(given: dict[str, Value]) -> Value:
-        if field not in given:
+    def make(values: dict[str, Value]) -> Value:
+        if field not in values:
             return empty(None)
-        value = given[field]
+        value = values[field]
         where = f"{_PREFIX}{name}.{field}"
         if not isinstance(value, of):
             raise CelError(f"unsupported field type for {where}: {type_of(value).name}")
@@ -188,7 +188,7 @@ def _container(name: str, kind: Type, field: str, of: tuple[type, ...], read: _R
         except CelError as error:
             raise CelError(f"field type conversion error for {where} value type: {error.message}") from None
 
-    return MessageType(kind, lambda given: kind if given == field else None, make)
+    return MessageType(kind, lambda requested: kind if requested == field else None, make)
 
 
 _INT32: Final = _native(int, "int32", _int32)

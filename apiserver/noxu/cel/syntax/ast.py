@@ -4,8 +4,9 @@
 `overloads`: the ids of the overloads that the call may use. A comprehension keeps the name of the macro it came from,
 which determines the shape of its parts (see `noxu.cel.syntax.builder`).
 
-Errors are printed with their lines as cel-go prints them. Positions are code points, lines end at `\\n`. Below an error stands its line, and below that a caret under the column;
-a wide character takes a wide dot or a wide caret (common/error.go):
+Errors are printed with their lines as cel-go prints them (common/error.go). Positions are code points, lines end at
+`\\n`. Below an error stands its line, and below that a caret under the column; a wide character takes a wide dot or a
+wide caret:
 
     ERROR: <input>:1:6: undeclared reference to 'sel' (in container '')
      | 1 + sel.x

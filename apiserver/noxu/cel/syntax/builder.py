@@ -1,9 +1,7 @@
 """Builds nodes from the parts of an expression: expands macros, reads literals, and reports errors in either.
 
-Macros: calls that the parser replaces by other expressions.
-
-cel-go's standard macros, those of optionals (optMap, optFlatMap), the two-variable comprehensions and sortBy. The nodes
-that an expansion adds have the position of the call.
+Macros are calls that the parser replaces by other expressions: cel-go's standard macros, those of optionals (optMap,
+optFlatMap), the two-variable comprehensions and sortBy. The nodes that an expansion adds have the position of the call.
 
     items.all(i, i > 0)   →   @result = true; for i in items while @not_strictly_false(@result): @result && i > 0
     items.map(i, i + 1)   →   @result = []; for i in items: @result + [i + 1]

@@ -368,15 +368,15 @@ class _Parser:
 
         In `[1 2]` after the 1 `kinds` are the operators and `END`; the list literal, a caller, adds "," and "]".
         """
-        found = set(kinds)
+        expected = set(kinds)
         for call in reversed(self.calls):
-            if END not in found:
+            if END not in expected:
                 break
-            found.discard(END)
-            found |= call.after
-        if END in found:
-            found ^= {END, EOF}
-        return found
+            expected.discard(END)
+            expected |= call.after
+        if END in expected:
+            expected ^= {END, EOF}
+        return expected
 
     def following(self) -> frozenset[str]:
         """The kinds that may come next within the rule that is being read."""

@@ -67,10 +67,10 @@ def bytestring(text: str) -> bytes:
         return inner.encode()
     out = bytearray()
     position = 0
-    for found in _ESCAPED.finditer(inner):
-        out += inner[position : found.start()].encode()
-        position = found.end()
-        two, four, eight, octal, simple = found.groups()
+    for match in _ESCAPED.finditer(inner):
+        out += inner[position : match.start()].encode()
+        position = match.end()
+        two, four, eight, octal, simple = match.groups()
         if four or eight:
             raise LiteralError("unable to unescape string")
         if two or octal:
@@ -89,8 +89,8 @@ def _strip(text: str) -> tuple[bool, str]:
     return raw, text[quotes:-quotes]
 
 
-def _character(found: re.Match[str]) -> str:
-    two, four, eight, octal, simple = found.groups()
+def _character(match: re.Match[str]) -> str:
+    two, four, eight, octal, simple = match.groups()
     if simple:
         return _SIMPLE[simple]
     code = int(octal, 8) if octal else int(two or four or eight, 16)
@@ -148,16 +148,16 @@ def tokenize(text: str) -> tuple[list[SourceToken], list[Span]]:
     """
     tokens: list[SourceToken] = []
     unrecognized: list[Span] = []
-    match = _TOKEN.match
+    match_at = _TOKEN.match
     position, length = 0, len(text)
     while position < length:
-        found = match(text, position)
-        if found is None:
+        match = match_at(text, position)
+        if match is None:
             span = Span(position, min(_mismatch(text, position) + 1, length))
             unrecognized.append(span)
             position = span.end
             continue
-        kind, part = found.lastgroup, found[0]
+        kind, part = match.lastgroup, match[0]
         if kind != "hidden":
             if kind == "sign" or (kind == "IDENTIFIER" and part in _KEYWORDS):
                 kind = part

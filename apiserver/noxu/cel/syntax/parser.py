@@ -223,10 +223,10 @@ class _Parser:
             return Message(brace.start, dot + message, self.entries(self.field))
         if following.kind == "(":
             self.at += 1
-            known = len(self.builder.problems)
+            problem_count = len(self.builder.problems)
             args = self.arguments()
             if token.text in RESERVED:
-                del self.builder.problems[known:]  # cel-go does not visit the arguments
+                del self.builder.problems[problem_count:]  # cel-go does not visit the arguments
                 return self.builder.error(start, f"reserved identifier: {token.text}")
             return self.builder.call(following.start, dot + token.text, args)
         if token.text in RESERVED:

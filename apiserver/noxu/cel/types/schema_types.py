@@ -1,4 +1,4 @@
-"""Types made from structural schemas (upstream's SchemaDeclType): what a rule may refer to in an object.
+"""Types of the values that a rule may refer to, made from structural schemas (upstream's SchemaDeclType).
 
 A `DeclType` holds the type of a value, its largest possible size, and its smallest possible size in JSON. Cost estimates
 use these sizes. A schema that has no type (no `type`, or an array or map of such) gives None: rules cannot refer to it.
@@ -43,7 +43,7 @@ def escape(name: str) -> str | None:
         return name
     if not _ESCAPABLE.fullmatch(name):
         return None
-    return _SIGN.sub(lambda found: _SIGNS[found[0]], name)
+    return _SIGN.sub(lambda match: _SIGNS[match[0]], name)
 
 
 @lru_cache(8192)
@@ -51,11 +51,11 @@ def unescape(identifier: str) -> str | None:
     """The field of an identifier; None if it is not escaped correctly."""
     if "__" not in identifier:
         return identifier
-    for found in _ESCAPE.findall(identifier):
-        keyword = found[2:-2] in KEYWORDS
-        if found not in _ESCAPES and not (keyword and found == identifier):
+    for sequence in _ESCAPE.findall(identifier):
+        keyword = sequence[2:-2] in KEYWORDS
+        if sequence not in _ESCAPES and not (keyword and sequence == identifier):
             return None
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[0], found[0][2:-2]), identifier)
+    return _ESCAPE.sub(lambda sequence: _ESCAPES.get(sequence[0], sequence[0][2:-2]), identifier)
 
 
 MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
@@ -93,10 +93,10 @@ class DeclType:
         if self.scalar is not None:
             return self.scalar
         name = self.own_name or name
-        known = self._named.get(name)
-        if known is None:
-            known = self._named[name] = self._make_type(name)
-        return known
+        named_type = self._named.get(name)
+        if named_type is None:
+            named_type = self._named[name] = self._make_type(name)
+        return named_type
 
     def _make_type(self, name: str) -> Type:
         if self.fields is not None:
@@ -110,9 +110,9 @@ class DeclType:
         """A field's identifier and type. A field named like a keyword is found without its underscores too."""
         assert self.fields is not None
         for identifier in (name, f"__{name}__") if name in KEYWORDS else (name,):
-            found = self.fields.get(identifier)
-            if found is not None:
-                return identifier, found
+            declared = self.fields.get(identifier)
+            if declared is not None:
+                return identifier, declared
         return None
 
     @property
@@ -136,10 +136,10 @@ def _declare(
     """The DeclType with these attributes: always the same object."""
     members = None if fields is None else tuple(fields.items())
     key = (scalar, members, element, is_map, max_elements, min_size)
-    known = _declared.get(key)
-    if known is None:
-        known = _declared[key] = DeclType(scalar, fields, element, is_map, max_elements, min_size)
-    return known
+    declaration = _declared.get(key)
+    if declaration is None:
+        declaration = _declared[key] = DeclType(scalar, fields, element, is_map, max_elements, min_size)
+    return declaration
 
 
 _BOOL: Final = _declare(types.BOOL, min_size=4)

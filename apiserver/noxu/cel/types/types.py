@@ -2,7 +2,8 @@
 
 Types are compared by value. An object type is identified by its name; its fields are in its `Declaration`.
 
-`Substitution` says which types may stand for which, and what type parameters stand for (its checker/types.go and mapping.go).
+`Substitution` decides which types are assignable to which, and binds type parameters to types (cel-go's
+checker/types.go and mapping.go).
 """
 
 from __future__ import annotations
@@ -189,28 +190,28 @@ class Substitution:
         if not type_.generic:
             return type_
         if type_.kind is TypeKind.PARAM:
-            known = self.bound.get(type_.name)
-            if known is not None:
-                return self.resolve(known, unbound_as_dyn=unbound_as_dyn)
+            bound = self.bound.get(type_.name)
+            if bound is not None:
+                return self.resolve(bound, unbound_as_dyn=unbound_as_dyn)
             return DYN if unbound_as_dyn else type_
         params = tuple(self.resolve(inner, unbound_as_dyn=unbound_as_dyn) for inner in type_.params)
         return Type(type_.kind, type_.name, params, type_.declaration)
 
-    def assignable(self, to: Type, given: Type) -> bool:
-        """Whether `given` may stand where `to` is expected. Binds parameters if so."""
-        if not to.generic and not given.generic:
-            return self._assignable(to, given)
+    def assignable(self, to: Type, actual: Type) -> bool:
+        """Whether `actual` may stand where `to` is expected. Binds parameters if so."""
+        if not to.generic and not actual.generic:
+            return self._assignable(to, actual)
         before = self.bound.copy()
-        if self._assignable(to, given):
+        if self._assignable(to, actual):
             return True
         self.bound = before
         return False
 
-    def all_assignable(self, to: tuple[Type, ...], given: tuple[Type, ...]) -> bool:
-        if len(to) != len(given):
+    def all_assignable(self, to: tuple[Type, ...], actual: tuple[Type, ...]) -> bool:
+        if len(to) != len(actual):
             return False
         before = self.bound.copy()
-        if all(self._assignable(left, right) for left, right in zip(to, given, strict=True)):
+        if all(self._assignable(left, right) for left, right in zip(to, actual, strict=True)):
             return True
         self.bound = before
         return False
@@ -242,13 +243,13 @@ class Substitution:
         """Let `parameter` stand for the type: (whether it may, whether it was bound before)."""
         if type_ == parameter:
             return True, True
-        known = self.bound.get(parameter.name)
-        if known is not None:
-            if type_ == known:
+        bound = self.bound.get(parameter.name)
+        if bound is not None:
+            if type_ == bound:
                 return True, True
-            if not self._assignable(type_, known):
+            if not self._assignable(type_, bound):
                 return False, True
-            general = most_general(type_, known)
+            general = most_general(type_, bound)
             if self._independent(parameter, general):
                 self.bound[parameter.name] = general
             return True, True
@@ -262,8 +263,8 @@ class Substitution:
         if parameter == within:
             return False
         if within.kind is TypeKind.PARAM:
-            known = self.bound.get(within.name)
-            return known is None or self._independent(parameter, known)
+            bound = self.bound.get(within.name)
+            return bound is None or self._independent(parameter, bound)
         return all(self._independent(parameter, inner) for inner in within.params)
 
 

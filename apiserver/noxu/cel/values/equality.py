@@ -202,11 +202,11 @@ def _map_lists_equal(left: MapList, right: Value) -> bool:
 
 
 def _element_key(element: Value, keys: tuple[str, ...]) -> Value:
-    found = []
+    parts = []
     for key in keys:
         value = element.find(key) if isinstance(element, MAPS) else ABSENT
-        found.append(None if value is ABSENT else (type(value), value))
-    return tuple(found)
+        parts.append(None if value is ABSENT else (type(value), value))
+    return tuple(parts)
 
 
 def _maps_equal(left: MapValue | UntypedMap, right: Value) -> bool:

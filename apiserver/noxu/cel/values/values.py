@@ -103,12 +103,12 @@ class MapValue:
     def find(self, key: Value) -> Value:
         entries = self.entries
         if type(key) is str:
-            found = entries.get(key)
-            return ABSENT if found is None else found[1]
+            entry = entries.get(key)
+            return ABSENT if entry is None else entry[1]
         for candidate in _equal_numbers(key):
-            found = entries.get(_identity(candidate))
-            if found is not None:
-                return found[1]
+            entry = entries.get(_identity(candidate))
+            if entry is not None:
+                return entry[1]
         return ABSENT
 
     def __iter__(self) -> Iterator[Value]:
@@ -475,8 +475,8 @@ _TYPES: Final[dict[type, Type]] = {
 
 def type_of(value: Value) -> Type:
     """The runtime type. An object is a map."""
-    found = _TYPES.get(type(value))
-    return value.type if found is None else found
+    type_ = _TYPES.get(type(value))
+    return value.type if type_ is None else type_
 
 
 LISTS: Final = (list, JsonList, UntypedList)

@@ -45,7 +45,7 @@ async def bind(draft: Draft) -> Object:
         _check_preconditions(draft, metadata, pod["metadata"])
         if refusal := _refusal(pod):
             raise errors.conflict(_RESOURCE, pod["metadata"]["name"], refusal)
-        pod["spec"]["nodeName"] = node
+        pod["spec"]["nodeName"] = node  # in place: each attempt has a copy of its own
         (pod.get("status") or {}).pop("nominatedNodeName", None)
         for name in ("labels", "annotations"):
             if metadata.get(name):

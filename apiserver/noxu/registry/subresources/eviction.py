@@ -220,6 +220,7 @@ async def _take(draft: Draft, writer: Writer, budget: Object, *, dry_run: bool) 
                 raise
         else:
             return
+        # as another eviction has left it
         budget = object_at(await draft.environment.reader.get(resource, namespace, name), resource)
     raise errors.timeout(f'couldn\'t update PodDisruptionBudget "{name}" due to conflicts', 10)
 
@@ -240,7 +241,7 @@ def _take_one(budget: Object, pod: str, now: str) -> None:
         desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
         raise _refused(f"The disruption budget {name} needs {desired} healthy pods and has {current} currently")
     status["disruptionsAllowed"] = allowed - 1
-    status["disruptedPods"] = {**disrupted, pod: now}
+    status["disruptedPods"] = {**disrupted, pod: now}  # until the controller of budgets sees that the Pod is gone
     if allowed == 1:
         _set_condition(status, now)
 

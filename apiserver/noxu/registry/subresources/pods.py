@@ -73,7 +73,7 @@ def set_condition(pod: Object, condition: Object, now: str) -> None:
         if old.get("type") == new["type"]:
             if old.get("status") == new["status"]:
                 new["lastTransitionTime"] = old.get("lastTransitionTime")
-            conditions[n] = new
+            conditions[n] = new  # in place: the others keep their order
             return
     conditions.append(new)
 
