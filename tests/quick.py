@@ -4,14 +4,29 @@
     @pytest.mark.slow(every=40)    of the tests with this mark, each 40th runs, beginning with the first
 
 The mark stands at the test, or is that of its folder (`pytest_itemcollected` in its conftest.py); that at the test counts.
+Of the other tests of a folder with many, each second or third runs (`FOLDERS`). A table of `tests.rows` is one test.
 Hypothesis tries few examples then (profile `quick`, see conftest.py). To find what is slow: `pytest --quick --durations 50`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 import pytest
+
+FOLDERS: Final = {
+    "admission": 2,
+    "cli": 3,
+    "controllers": 2,
+    "envtest": 2,
+    "http": 2,
+    "kinds": 2,
+    "packaging": 2,
+    "security": 2,
+    "testing": 2,
+}
+"""Of the tests in tests/FOLDER without a mark, each n-th runs."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,8 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--quick"):
+        folders = {config.rootpath / "tests" / name: pytest.mark.slow(every=n).mark for name, n in FOLDERS.items()}
         seen: Counter[int] = Counter()
-        runs = {item: _runs(item.get_closest_marker("slow"), seen) for item in items}
+        runs = {}
+        for item in items:
+            of_folder = next((folders[parent] for parent in item.path.parents if parent in folders), None)
+            runs[item] = _runs(item.get_closest_marker("slow") or of_folder, seen)
         config.hook.pytest_deselected(items=[item for item in items if not runs[item]])
         items[:] = [item for item in items if runs[item]]
 

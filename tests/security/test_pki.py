@@ -141,8 +141,9 @@ def certificates_of(directory: Path) -> tuple[bytes, bytes]:
     return found.authority.certificate, found.server.certificate
 
 
+@pytest.mark.slow
 def test_servers_that_start_at_the_same_time_use_the_same_files(tmp_path: Path) -> None:
-    with multiprocessing.get_context("fork").Pool(4) as pool:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:  # a fork has the locks of threads that it does not have
         assert len(set(pool.map(certificates_of, [tmp_path / "pki"] * 8))) == 1
 
 
