@@ -58,7 +58,7 @@ spec: {list: [1, {a: null}]}
 apiVersion: v1
 kind: Service
 metadata: {name: chosen}
-spec: {type: NodePort, clusterIP: 10.0.0.77, ports: [{port: 80, nodePort: 30123}]}
+spec: {type: NodePort, clusterIP: 10.0.0.7, ports: [{port: 80, nodePort: 30012}]}
 ---
 apiVersion: v1
 kind: Service
@@ -190,8 +190,8 @@ def test_objects_are_selected_as_kubectl_does(server: Noxu, run: Run, arguments:
 def test_what_was_chosen_stays_and_what_was_allocated_goes(server: Noxu, run: Run) -> None:
     out = run(f"export --kubeconfig {server.kubeconfig} services,jobs,pods").out
     found = {each["metadata"]["name"]: each for each in yaml.safe_load_all(out)}
-    assert found["chosen"]["spec"]["clusterIP"] == "10.0.0.77"
-    assert found["chosen"]["spec"]["ports"][0]["nodePort"] == 30123
+    assert found["chosen"]["spec"]["clusterIP"] == "10.0.0.7"
+    assert found["chosen"]["spec"]["ports"][0]["nodePort"] == 30012
     assert "clusterIP" not in found["web"]["spec"]
     assert "nodePort" not in found["web"]["spec"]["ports"][0]
     assert found["headless"]["spec"]["clusterIP"] == "None"

@@ -117,7 +117,7 @@ ROWS: Final = [
     Row("a port of a Service that goes", SERVICE, {"spec": {"ports": [{"name": "a", "port": 80}]}}),
     Row("a Service that becomes headless", SERVICE, {"spec": {"clusterIP": "None"}}, 'spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set'),
     Row("a Service that is headless no more", merged(SERVICE, {"spec": {"clusterIP": "None"}}), {"spec": {"clusterIP": None}}),
-    Row("the address of a Service", merged(SERVICE, {"spec": {"clusterIP": "10.0.0.77"}}), {"spec": {"clusterIP": "10.0.0.78"}}, "may not change once set"),
+    Row("the address of a Service", merged(SERVICE, {"spec": {"clusterIP": "10.0.0.7"}}), {"spec": {"clusterIP": "10.0.0.8"}}, "may not change once set"),  # addresses that are not given to others (the lower band)
     Row("a Service that gets node ports", SERVICE, {"spec": {"type": "NodePort"}}),
     Row("a Service that has node ports no more", NODE_PORT, {"spec": {"type": None}}),
     Row("the port of a NodePort Service", NODE_PORT, {"spec": {"ports": {"0": {"port": 8080}}}}),
