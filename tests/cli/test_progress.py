@@ -263,8 +263,8 @@ def test_the_integrity_check_shows_that_it_goes_on(
 def test_a_server_shows_what_it_loads(data: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
 
-    def load(config: Any, each: Callable[[Any], Any], compiling: Any, **others: Any) -> None:
-        loaded.extend(each(["a", "b"]))
+    def load(config: Any, around: Callable[[Any], Any], compiling: Any, **others: Any) -> None:
+        loaded.extend(around(["a", "b"]))
         with compiling() as report:
             report(1, 3)
 

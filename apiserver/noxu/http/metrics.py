@@ -21,15 +21,17 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.http.exchange import Exchange, Sink
 from noxu.http.request import is_watch
 from noxu.instruments import MAX_SERIES, OTHER, Counter, Family, Histogram, Labels, exponential, merged
-from noxu.observability.line_writer import LineWriter
 from noxu.observability.logs import REQUEST_LINES, Request
 from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.registry.served_resources import LiveResources, ServedResources
+
+if TYPE_CHECKING:
+    from noxu.observability.line_writer import LineWriter
 
 COMPONENT: Final = "apiserver"
 _SECONDS: Final = (

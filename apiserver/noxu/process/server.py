@@ -21,8 +21,6 @@ from noxu.http.http_server import HttpServer
 from noxu.http.tls import Handshakes, TlsConnection
 from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.observability.line_writer import LineWriter
-from noxu.observability.log_files import STDERR, StandardOutput
 from noxu.process import configured, listeners
 from noxu.process.certificates import Secured
 from noxu.process.configured import reachable
@@ -268,6 +266,8 @@ class Server:
         if not self.config.log.requests:
             return []
         from noxu.http.metrics import access_log  # 10 ms, and few servers have one
+        from noxu.observability.line_writer import LineWriter
+        from noxu.observability.log_files import STDERR, StandardOutput
 
         writer = LineWriter(StandardOutput(STDERR), "the log of requests")
         self._closing.push_async_callback(writer.close)
