@@ -349,11 +349,11 @@ def methods_of(served_resources: ServedResources, path: str, info: RequestInfo) 
         return _NO_METHOD
     if resource.is_custom:
         return None  # a custom resource in a built-in group
-    found = _of_resource(resource, info)
+    methods = _of_resource(resource, info)
     if info.watching:
         # the old paths of watches, which have no other method
-        return found & _GET if not info.subresource and "watch" in resource.verbs else _NO_METHOD
-    return found
+        return methods & _GET if not info.subresource and "watch" in resource.verbs else _NO_METHOD
+    return methods
 
 
 def _of_document(served_resources: ServedResources, path: str) -> frozenset[str] | None:

@@ -62,12 +62,12 @@ def begin(log: AuditLog, exchange: Exchange, user: User) -> Record | None:
 def _complete(exchange: Exchange, record: Record) -> None:
     if record.request is None:  # the client was gone before its answer was made
         _keep_body(exchange, record)
-    found = _annotations(exchange, record)
+    annotations = _annotations(exchange, record)
     if record.status is None:
         record.status = _status_of(exchange.error)
     if is_long_running(exchange.info):  # these have the stage ResponseStarted
-        record.started(exchange.code, exchange.now(), found)
-    record.completed(exchange.code, exchange.now(), found, exchange.outcome.sent, panicked=exchange.panicked)
+        record.started(exchange.code, exchange.now(), annotations)
+    record.completed(exchange.code, exchange.now(), annotations, exchange.outcome.sent, panicked=exchange.panicked)
 
 
 def _annotations(exchange: Exchange, record: Record) -> Object:

@@ -142,18 +142,18 @@ class Documents:
         """The aggregated document in a representation with its ETag, cached until the served resources change."""
         if self._made_from is None or served_resources is not self._made_from():
             self._made_from, self._made = ref(served_resources), {}  # what was made from older ones goes with it
-        key, made = (core, accepted), self._made
-        if key not in made:
-            if len(made) == MAX_MADE:
-                made.clear()  # clients send few representations, so their order is not kept
+        key, documents = (core, accepted), self._made
+        if key not in documents:
+            if len(documents) == MAX_MADE:
+                documents.clear()  # clients send few representations, so their order is not kept
 
             def make() -> tuple[bytes, str]:
                 document = groups.aggregated(served_resources, core=core)
                 return responses.encode(document, accepted), groups.etag(document)
 
             # into the dict of these resources, also if there are newer ones by now
-            made[key] = await offload(_weight(served_resources), make)
-        return made[key]
+            documents[key] = await offload(_weight(served_resources), make)
+        return documents[key]
 
     # -- OpenAPI
 

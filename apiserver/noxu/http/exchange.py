@@ -228,11 +228,11 @@ class Exchange:
         content_type = self.request.headers.get("Content-Type", "")
         if content_type == negotiation.JSON:
             return content_type
-        known = negotiation.MEDIA_TYPES_WITH_CBOR if self.backend.features.cbor else negotiation.MEDIA_TYPES
-        media_type = negotiation.request_format(content_type, known)
+        formats = negotiation.MEDIA_TYPES_WITH_CBOR if self.backend.features.cbor else negotiation.MEDIA_TYPES
+        media_type = negotiation.request_format(content_type, formats)
         # upstream: custom resources have none
         if media_type == negotiation.PROTOBUF and self.resource.is_custom and not any_format:
-            raise errors.unsupported_media_type(known)
+            raise errors.unsupported_media_type(formats)
         return media_type
 
     def patch_type(self) -> str:

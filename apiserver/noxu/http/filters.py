@@ -218,14 +218,14 @@ class Impersonate(RequestFilter):
         headers = exchange.request.headers
         if _IMPERSONATE not in "\n".join(headers).lower():  # which costs a quarter of looking at each name
             return
-        other = impersonation.wanted(headers)
-        if other is None:
+        wanted = impersonation.wanted(headers)
+        if wanted is None:
             return
-        found = impersonation.impersonate(self._authorize, attributes_of(exchange), other)
+        granted = impersonation.impersonate(self._authorize, attributes_of(exchange), wanted)
         # from here on all ask about the other user
-        exchange.impersonator, exchange.user, exchange.constraint = exchange.user, found.user, found.constraint
+        exchange.impersonator, exchange.user, exchange.constraint = exchange.user, granted.user, granted.constraint
         if exchange.record is not None:
-            exchange.record.impersonated(found.user, found.constraint)  # the record has begun with the own user
+            exchange.record.impersonated(granted.user, granted.constraint)  # the record has begun with the own user
 
 
 class RecordAudit(RequestFilter):

@@ -186,7 +186,7 @@ def _verified_chain(tls: ssl.SSLObject) -> tuple[bytes, ...]:
     if sys.version_info >= (3, 13):
         return (leaf, *tls.get_verified_chain()[1:])
     chain = tls._sslobj.get_verified_chain() or ()  # type: ignore[attr-defined]  # noqa: SLF001 - public since 3.13
-    return (leaf, *(ssl.PEM_cert_to_DER_cert(each.public_bytes()) for each in chain[1:]))
+    return (leaf, *(ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in chain[1:]))
 
 
 class TlsConnection(asyncio.Protocol):

@@ -65,16 +65,16 @@ def from_etcd(stored: bytes) -> bytes:
 def _decoded(value: bytes, decoders: dict[str, Callable[[Json], DecodedStruct]]) -> Object | None:
     """The definition as its struct; None if it is none of these versions or Go cannot decode it."""
     try:
-        found = codec.decode_literals(value) if codec.has_minus_zero(value) else codec.decode_stored(value)
+        definition = codec.decode_literals(value) if codec.has_minus_zero(value) else codec.decode_stored(value)
     except ValueError:
         return None
-    if not isinstance(found, dict) or found.get("kind") != types.KIND:
+    if not isinstance(definition, dict) or definition.get("kind") != types.KIND:
         return None
-    version = found.get("apiVersion")
+    version = definition.get("apiVersion")
     decode = decoders.get(version) if isinstance(version, str) else None
     if decode is None:
         return None
-    decoded = decode(found)
+    decoded = decode(definition)
     return None if decoded.error else decoded.value
 
 
@@ -120,16 +120,16 @@ class KubernetesLayout(PlainLayout):
         remembered: `/registry/pods/default/a` tells those of `/registry/pods/default/b`.
         """
         directory, _, last = key.rpartition(b"/")
-        known = self._directories.get(directory)
-        if known is not None and last.isascii() and last:
-            return Key(*known, last.decode())
-        found = self._read_key(key)
-        if found is not None and b"/" in directory.removeprefix(self.prefix) and APART not in directory:
+        place = self._directories.get(directory)
+        if place is not None and last.isascii() and last:
+            return Key(*place, last.decode())
+        parsed = self._read_key(key)
+        if parsed is not None and b"/" in directory.removeprefix(self.prefix) and APART not in directory:
             if len(self._directories) >= MAX_DIRECTORIES:
                 self._directories.clear()  # they are read anew, one key each
             # by the loop and by threads: equal keys have equal values
-            self._directories[directory] = found.collection, found.partition
-        return found
+            self._directories[directory] = parsed.collection, parsed.partition
+        return parsed
 
     def _read_key(self, key: bytes) -> Key | None:
         rest = key.removeprefix(self.prefix)
@@ -167,11 +167,11 @@ class KubernetesLayout(PlainLayout):
 
     def from_etcd(self, key: Key, value: bytes) -> bytes:
         if key.collection == COLLECTION:
-            known = self._written.get(value)
-            return from_etcd(value) if known is None else known
+            original = self._written.get(value)
+            return from_etcd(value) if original is None else original
         if key.collection in self._built_in:
-            known = self._written.get(value) if etcd_built_in.is_protobuf(value) else None
-            return etcd_built_in.from_etcd(key.collection, value) if known is None else known
+            original = self._written.get(value) if etcd_built_in.is_protobuf(value) else None
+            return etcd_built_in.from_etcd(key.collection, value) if original is None else original
         return value[:-1] if value.startswith(b"{") and value.endswith(b"\n") else value
 
     def weight(self, key: Key, value: bytes) -> int:

@@ -149,11 +149,11 @@ class ServedResources:
     @cached_property
     def groups(self) -> dict[str, list[str]]:
         """The versions of each group, best first; the groups in the order of their priorities."""
-        found: dict[str, set[str]] = {}
+        groups: dict[str, set[str]] = {}
         for resource in self.resources:
-            found.setdefault(resource.group, set()).add(resource.version)
+            groups.setdefault(resource.group, set()).add(resource.version)
         return {
-            group: sorted(found[group], key=partial(version_order, group)) for group in sorted(found, key=group_order)
+            group: sorted(groups[group], key=partial(version_order, group)) for group in sorted(groups, key=group_order)
         }
 
     def serves(self, group: str, version: str) -> bool:
@@ -162,9 +162,9 @@ class ServedResources:
 
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
         """A resource that clients can use, None if there is none. Few of them are asked often, so there is no index of all."""
-        found = self._built_in.kinds.get((api_version, kind))
-        if found is not None and (found.group, found.version) not in self._disabled:
-            return found
+        built_in = self._built_in.kinds.get((api_version, kind))
+        if built_in is not None and (built_in.group, built_in.version) not in self._disabled:
+            return built_in
         for path, resource in self._custom.items():
             if resource.kind == kind and resource.api_version == api_version and self.by_path.get(path) is resource:
                 return resource

@@ -63,10 +63,10 @@ class ConversionFailed(Exception):
 
 def version_of(accepted: Sequence[str]) -> str:
     """The version of the review: the first accepted one that is supported. Raises ConversionFailed."""
-    found = next((version for version in accepted if version in REVIEWS), None)
-    if found is None:
+    chosen = next((version for version in accepted if version in REVIEWS), None)
+    if chosen is None:
         raise ConversionFailed("no supported conversion review versions")
-    return found
+    return chosen
 
 
 def new_request(uid: str, api_version: str, objects: Sequence[Object]) -> Object:
@@ -90,15 +90,15 @@ def read(body: bytes, review: Object, version: str, request: Object) -> list[Obj
     api_version = request["desiredAPIVersion"]
     source = source_of(originals[0])
     try:
-        found = _converted_objects(review, version, request["uid"])
+        objects = _converted_objects(review, version, request["uid"])
     except ConversionFailed as failed:
         raise ConversionFailed(f"{source} failed: {failed}") from None
-    if len(found) != len(originals):
-        raise ConversionFailed(f"{source} returned {len(found)} objects, expected {len(originals)}")
-    for n, (original, value) in enumerate(zip(originals, found, strict=True)):
+    if len(objects) != len(originals):
+        raise ConversionFailed(f"{source} returned {len(objects)} objects, expected {len(originals)}")
+    for n, (original, value) in enumerate(zip(originals, objects, strict=True)):
         _check_type(value, body, n)
         _accept(original, value, api_version, n)
-    return found
+    return objects
 
 
 def source_of(value: Object) -> str:
@@ -225,7 +225,7 @@ def _slice(text: str, path: Sequence[str | int]) -> str:
 
 def _enter(text: str, at: int, step: str | int) -> int:
     """The offset of the value of a key or index in the container at `at`; the last one of equal keys."""
-    found = -1
+    last = -1
     n = 0
     at = _skip(text, at + 1)
     while text[at] not in "]}":
@@ -234,14 +234,14 @@ def _enter(text: str, at: int, step: str | int) -> int:
             key, at = _decoder.raw_decode(text, at)
             at = _skip(text, _skip(text, at) + 1)
         if key == step:
-            found = at
+            last = at
         at = _skip(text, _decoder.raw_decode(text, at)[1])
         if text[at] == ",":
             at = _skip(text, at + 1)
         n += 1
-    if found < 0:
+    if last < 0:
         raise LookupError(step)
-    return found
+    return last
 
 
 def _skip(text: str, at: int) -> int:
