@@ -1,6 +1,4 @@
-"""metadata.managedFields as a dict of managers, and the fields of a manager in an object.
-
-metadata.managedFields: which manager owns which fields, in which version, since when.
+"""metadata.managedFields: which manager owns which fields, in which version, since when; and these fields in an object.
 
 An entry is identified by manager, operation, subresource and, for updates only, apiVersion: a manager that applies is the
 same at every version. Entries are sorted by operation, time (in whole seconds, none first), manager, apiVersion and

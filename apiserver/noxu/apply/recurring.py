@@ -1,8 +1,8 @@
 """Sets of fields that recur: objects of a kind have the same owners, again and again.
 
-Equal JSON is read as one dict, of which copies would take the more memory. When it recurs, its JSON is kept, too, so that
-it is not encoded again for each object. Only canonical sets are kept: they are what their JSON is read as. Sets are immutable
-by convention (see `fieldset`).
+Equal JSON is read as one dict, because copies would take more memory. When it recurs, its JSON is kept, too, so that it is
+not encoded again for each object. Only canonical sets are kept: those that their own JSON is read as. Sets are immutable by
+convention (see `fieldset`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The HTTP application: it makes an exchange of each request, passes it through the filters to its handler, sends the
-answer and calls the sinks.
+"""The HTTP application: from a request through the filters to its handler, and from the answer to the client and the sinks.
 
 Routing finds the resource of a path, and the handler of a verb and a subresource. Upstream serves custom resources with one
 handler that interprets any path. Built-in groups are go-restful web services: they have a route for each path and method. A

@@ -1,7 +1,7 @@
 """Requests in the audit log: what `security.audit` needs to know of an exchange.
 
-The filter `filters.Audit` begins the record when the user is known; handlers and the app add the bodies; the sink ends it. What fails
-before the filter is reached, above all in authentication, has one event without a user, as in upstream.
+The filter `RecordAudit` begins the record as soon as the user is known; handlers and the app add the bodies; the sink ends
+it. What fails earlier, above all in authentication, has one event without a user, as in upstream.
 """
 
 from __future__ import annotations

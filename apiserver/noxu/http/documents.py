@@ -1,9 +1,8 @@
-"""The documents that are served besides objects: discovery, OpenID, health, version, and the list of paths; OpenAPI by
-`openapi`.
+"""Documents besides objects: discovery, OpenID, health, version and the list of paths. OpenAPI is in `openapi`.
 
-OpenID (pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go): by these documents others verify tokens of
-service accounts. They exist if the issuer is one that OpenID Connect allows: an https URL. The server that they name as the
-place of the keys is this one, unless it is configured.
+OpenID (pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go): other programs verify tokens of service accounts
+by these documents. They exist if the issuer is an https URL, as OpenID Connect requires. They name this server as the place
+of the keys, unless another one is configured.
 """
 
 from __future__ import annotations

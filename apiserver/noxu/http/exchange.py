@@ -5,8 +5,8 @@ audit log (`outcome`), the code or the error, and the times. Metrics, an audit l
 functions that `App` calls with each exchange after its answer, also if the request was refused, timed out, failed because
 of a bug, or the client is gone (then without an error, and without a code unless the answer had started).
 
-Its methods read the request for a handler: the representation to answer with, the body, the options, the stored object. In
-which order a handler asks for them, and so what it refuses first, is upstream's and differs between verbs.
+Its methods read the request for a handler: the representation to answer with, the body, the options, the stored object. A
+handler refuses first what it asks for first: that order is upstream's, and differs between verbs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The filters around the handlers: a tuple (`chain`), entered in order and left in reverse order.
 
 A filter refuses a request by raising ApiError from `enter`; then the filters after it are not entered. `enter` may return an
-awaitable. What has to be done before the answer is sent, when the handler has returned or failed, a filter adds to
-`exchange.leaving`: it may add headers, and finds the code and the error in the exchange.
+awaitable. A filter adds to `exchange.leaving` what it does when the handler has returned or failed, before the answer is
+sent: that may add headers, and finds the code and the error in the exchange.
 
 An `observer` comes before all of them: in tests it records requests (`recent_requests`).
 

@@ -1,4 +1,4 @@
-"""Answers with objects, lists and errors in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
+"""Answers with objects, lists and errors, in JSON, YAML, protobuf or CBOR: whole, as metadata, or as a Table.
 
 Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `Summaries`. Long lists
 are made in chunks, so that the event loop serves other requests between two of them.

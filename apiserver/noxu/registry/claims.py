@@ -1,8 +1,8 @@
 """KeyClaims: values that must be unique, such as addresses, when several servers share a store.
 
-Each server knows which values stored objects have, and which its own writes are about to store. What a write of another
-server is about to store it learns from a claim: a key named after the value, which exists from before the object is stored
-until after. Creating it succeeds for one of two servers only.
+Each server knows which values stored objects have, and which its own writes are about to store. Claims tell it of the writes
+of other servers: keys named after the values, which exist from before the object is stored until after. Only one of two
+servers succeeds in creating a key.
 
     server A                                     server B
     create ranges/serviceips/10.0.0.5   at 7

@@ -2,8 +2,8 @@
 
 The strategy says what a write may change, and what it must satisfy (apiextensions-apiserver's registry strategy).
 
-`stored_schemas` finds the schemas of a definition in its stored bytes. They are what remains of the spec between its other parts, which are encoded again: that is faster than to encode a schema and
-to search for it, because schemas are nearly all of a definition.
+`stored_schemas` finds the schemas in the stored bytes of a definition, of which they are nearly all. It encodes the other
+parts of the spec again; the schemas are what lies between. To encode a schema and to search for it would be slower.
 
     spec   {"group":…,"versions":[{"name":"v1",…{"openAPIV3Schema":{…}}},{"name":"v2",…{"openAPIV3Schema":{…}}}],…}
     parts  ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~     ~~~~~

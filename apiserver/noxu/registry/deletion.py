@@ -1,4 +1,4 @@
-"""Deletion: its options, and that of many objects, those of a list or all of a resource, in one namespace or in all."""
+"""Deletion: its options, and deleting many objects: those of a list, or of a resource in one namespace or in all."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 The server itself works on JSON, so objects in protobuf are converted where they enter and leave etcd. They begin with
 `k8s\\0`, which no JSON does; see `noxu.api.protobuf` for their envelope.
 
-A kind is stored in the version in which it is served, with exceptions: as long as servers of the release before have to read
-it, upstream stores it in the version before (OLDER; upstream's default storage factory). That has the same fields, or more of
-them, which are dropped when it is read.
+A kind is stored in the version that is served. Exceptions (OLDER; upstream's default storage factory) are stored in the
+version before, as long as servers of the previous release have to read them. It has the same fields, or more of them, which
+are dropped when it is read.
 
     the server    {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1",…}
     etcd          {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1beta1",…}

@@ -3,8 +3,8 @@
     custom resources         PREFIX/GROUP/PLURAL/[NAMESPACE/]NAME
     built-in kinds           PREFIX/PLURAL/[NAMESPACE/]NAME, without the group; a few have a name of their own (BUILT_IN_PATHS)
 
-So custom resources with the names of a built-in kind are apart from its objects. Two built-in kinds have keys with the group,
-since they are those of servers that kube-apiserver contains. There the keys of upstream coincide, and these are apart:
+So custom resources with the names of a built-in kind are apart from its objects. Two built-in kinds have the group in their
+keys: those of the servers that kube-apiserver contains. There upstream's keys coincide, and these do not:
 
     customresourcedefinitions       PREFIX/apiextensions.k8s.io/customresourcedefinitions/NAME
     custom resources of that name   PREFIX/apiextensions.k8s.io/customresourcedefinitions.custom/[NAMESPACE/]NAME
@@ -13,10 +13,10 @@ The standalone apiextensions-apiserver has the same keys under /registry/apiexte
 ends with a newline, which Go's encoder writes; what others stored may lack it. CustomResourceDefinitions are stored in
 v1beta1, see below; built-in kinds may be stored as protobuf, see etcd_built_in.py.
 
-The watch brings every write back: a value that was changed to be stored is remembered, so that it need not be changed back.
+The watch brings every write back: a value that was converted to be stored is remembered, and not converted back.
 
-apiextensions-apiserver writes definitions as v1beta1 in JSON, whatever the media type: its codec encodes for the first version that it is given, v1beta1 (pkg/cmd/server/options), and reads both. The server
-itself knows v1 only, so definitions are converted where they enter and leave etcd:
+apiextensions-apiserver writes definitions as v1beta1 in JSON, whatever the media type, for that is the first version that
+its codec is given (pkg/cmd/server/options); it reads both. This server knows v1 only, and converts at etcd:
 
     the server    {"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",…,"spec":{…,"versions":[…]},…}
     etcd          {"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1",…,"spec":{…,"version":"v1",…},…}

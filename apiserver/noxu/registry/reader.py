@@ -5,10 +5,10 @@ every page after the first, exactly that state, which comes from the store's his
 the previous page, so objects that are created in between do not shift it. The list of a single object, which a field
 selector names, has one page whatever its limit: it never has a continue token.
 
-An object whose bytes do not match their checksum is corrupt and cannot be read. All other objects are read and written as usual. A list that contains a corrupt object fails, because a list without it
-would mean that it does not exist. A corrupt object can be deleted with the option
-`ignoreStoreReadErrorWithClusterBreakingPotential`. For readable objects the option has no effect, as in the recordings of
-the reference, whose feature gate for it is off.
+An object whose bytes do not match their checksum is corrupt and cannot be read; all others are read and written as usual. A
+list with a corrupt object fails, because a list without it would mean that it does not exist. With the option
+`ignoreStoreReadErrorWithClusterBreakingPotential` a corrupt object can be deleted. For readable objects it has no effect, as
+in the recordings of the reference, whose feature gate for it is off.
 """
 
 from __future__ import annotations

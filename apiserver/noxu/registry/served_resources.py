@@ -1,7 +1,8 @@
-"""The resources that are served, and the order of their groups. A set of them is immutable, and replaced when a definition changes.
+"""The resources that are served, an immutable set that a changed definition replaces, and the order of their groups.
 
-The priorities of the built-in group versions are the order of discovery, and what their APIServices say. Groups with a higher priority come first, those with the same one by name (k8s.io/kubernetes, pkg/controlplane/apiserver/
-aggregator.go and cmd/kube-apiserver/app/aggregator.go). The group of APIServices itself comes before all others.
+The priorities of the built-in group versions are those of their APIServices. Discovery lists the highest first, equal ones
+by name, and the group of APIServices before all others (k8s.io/kubernetes, pkg/controlplane/apiserver/aggregator.go and
+cmd/kube-apiserver/app/aggregator.go).
 """
 
 from __future__ import annotations

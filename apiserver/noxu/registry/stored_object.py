@@ -1,4 +1,4 @@
-"""A stored object, an entry of the cache: one object at one revision, kept as the bytes that are stored, or as their JSON if they are CBOR.
+"""A stored object, an entry of the cache: one object at one revision, as its stored bytes, or as JSON if those are CBOR.
 
 The stored bytes are also the bytes that are served, except for the resourceVersion, which is not stored (as in etcd) and is
 inserted when the object is sent. If the schema of the object's version prunes or defaults what is stored, other bytes are

@@ -14,7 +14,7 @@ A client is the user who is authenticated; without one the address, and on this 
 connection. What the server does by itself is a client, too. Because of the slices, short work also waits for little if one
 person makes many connections, or one user runs many programs.
 
-Limits on the processor time of requests, because neither the size of a body nor the cost of a rule limits it.
+It also limits the processor time of requests, because neither the size of a body nor the cost of a rule limits it.
 
 In the event loop, work that takes too long raises LoopBudgetExceeded, and is repeated in a thread. In a thread, a CEL rule
 that takes too long ends with an error (RuleBudget), and the request as a whole with another one (ThreadBudget).

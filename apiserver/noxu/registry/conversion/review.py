@@ -5,7 +5,8 @@ namespace and uid. Only labels and annotations in their metadata may change; all
 (apiextensions-apiserver's pkg/apiserver/conversion). In v1beta1 neither the uid nor the kind of the response is checked.
 The errors are upstream's for reviews of one object, because it sends no others.
 
-A review is sent to the webhook of a definition, or to a function in this process. Each read sends a new review, as in upstream, because the webhook may have changed.
+The webhook of a definition, or a function in this process, gets a new review for each read, as in upstream, because the
+webhook may have changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evictions: a POST of pods/eviction deletes a Pod unless that disrupts too much (pkg/registry/core/pod/storage.EvictionREST).
 
-A PodDisruptionBudget that selects the Pod has to allow a disruption, of which its status has the number: the eviction takes
-one. A Pod that does not run, or is being deleted, needs none; nor does one that is not ready, if enough others are.
+A PodDisruptionBudget that selects the Pod has to allow a disruption. Its status has their number: the eviction takes one. A
+Pod that does not run, or is being deleted, needs none; nor does one that is not ready, if enough others are.
 """
 
 from __future__ import annotations

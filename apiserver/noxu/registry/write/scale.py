@@ -1,6 +1,6 @@
 """The first phase of a write to /scale, which writes the replicas of an object as an autoscaling/v1 Scale.
 
-They replace decoding: their result is the stored object with new replicas and their owners. The stages after them are
+Its stages replace decoding: their result is the stored object with new replicas and their owners. The stages after them are
 those of an update.
 """
 
