@@ -1,6 +1,4 @@
-"""metadata.managedFields as a dict of managers, and the fields of a manager in an object.
-
-metadata.managedFields: which manager owns which fields, in which version, since when.
+"""metadata.managedFields: which manager owns which fields, in which version, since when; and these fields in an object.
 
 An entry is identified by manager, operation, subresource and, for updates only, apiVersion: a manager that applies is the
 same at every version. Entries are sorted by operation, time (in whole seconds, none first), manager, apiVersion and
@@ -103,8 +101,8 @@ def _decode_entry(entry: Object, index: int, recurring: RecurringSets | None) ->
         raise InvalidEntries(f"{wrong} in managed fields entry {index}")
     time = _text(entry, "time")
     try:
-        given = entry.get("fieldsV1")
-        fields = parse(given) if recurring is None else recurring.read(given, parse)
+        content = entry.get("fieldsV1")
+        fields = parse(content) if recurring is None else recurring.read(content, parse)
         if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # the form of decoded times
             time = parse_time(time)
     except MalformedFields as error:
@@ -176,10 +174,10 @@ def leaves(fields: FieldSet) -> Iterator[Path]:
 def value_at(value: Json, path: Path) -> list[Json]:
     """The value at a path, alone in a list; an empty list if there is none."""
     for element in path:
-        found = _step(value, element)
-        if not found:
+        values = _step(value, element)
+        if not values:
             return []
-        value = found[0]
+        value = values[0]
     return [value]
 
 
@@ -197,7 +195,7 @@ def owned_part(value: Object, fields: FieldSet) -> Object:
             if not element.startswith("f:") or name not in source:
                 continue
             inner = source[name]
-            if isinstance(inner, dict) and any(each.startswith("f:") for each in child):
+            if isinstance(inner, dict) and any(step.startswith("f:") for step in child):
                 target[name] = {}
                 todo.append((inner, target[name], child))
             else:
@@ -219,5 +217,5 @@ def _step(value: Json, element: Element) -> list[Json]:
     return [
         item
         for item in value
-        if isinstance(item, dict) and all(name in item and equal(item[name], each) for name, each in wanted.items())
+        if isinstance(item, dict) and all(name in item and equal(item[name], scalar) for name, scalar in wanted.items())
     ][:1]

@@ -231,7 +231,7 @@ def _updated(
 
 def _reconciled(managers: Managers, live: Object, versions: ObjectVersions) -> Managers:
     """The managers with their sets adapted to the current types."""
-    found: Managers = {}
+    reconciled: Managers = {}
     for manager, owned in managers.items():
         if owned.version != live.get("apiVersion"):
             try:
@@ -239,8 +239,8 @@ def _reconciled(managers: Managers, live: Object, versions: ObjectVersions) -> M
             except MissingVersion:
                 continue
         fields = reconcile(owned.fields, versions.tracker.types[owned.version])
-        found[manager] = owned if fields is owned.fields else Owned(fields, owned.version, owned.time)
-    return found
+        reconciled[manager] = owned if fields is owned.fields else Owned(fields, owned.version, owned.time)
+    return reconciled
 
 
 def _released(
@@ -338,9 +338,9 @@ class _Conflict(NamedTuple):
 
 
 class _Conflicts(Exception):
-    def __init__(self, found: list[_Conflict]) -> None:
+    def __init__(self, conflicts: list[_Conflict]) -> None:
         super().__init__()
-        self.found = found
+        self.conflicts = conflicts
 
 
 def apply(
@@ -379,7 +379,7 @@ def apply(
     except Failed as failed:
         raise errors.plain_error(str(failed)) from None
     except _Conflicts as conflicts:
-        raise _conflict_error(conflicts.found) from None
+        raise _conflict_error(conflicts.conflicts) from None
     changed = new is not live
     if manager == merging.KUBECTL:
         new = merging.renewed(new, config)
@@ -436,23 +436,23 @@ def _applied(
     return (live if unchanged else new), managers
 
 
-def _conflict_error(found: list[_Conflict]) -> ApiError:
+def _conflict_error(conflicts: list[_Conflict]) -> ApiError:
     """409 with a cause for every conflict. Managers come in the order of upstream's identifiers."""
-    found = sorted(found, key=lambda conflict: conflict.manager.identifier)  # stable: the order of paths is kept
-    total, found = len(found), found[:MAX_REPORTED_ERRORS]
+    conflicts = sorted(conflicts, key=lambda item: item.manager.identifier)  # stable: the order of paths is kept
+    total, conflicts = len(conflicts), conflicts[:MAX_REPORTED_ERRORS]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": describe(path)}
-        for manager, path in found
+        for manager, path in conflicts
     ]
-    if len(found) == 1:
-        message = f"Apply failed with 1 conflict: conflict with {found[0].manager}: {describe(found[0].path)}"
+    if len(conflicts) == 1:
+        message = f"Apply failed with 1 conflict: conflict with {conflicts[0].manager}: {describe(conflicts[0].path)}"
     else:
         lines = []
-        for manager in dict.fromkeys(conflict.manager for conflict in found):
+        for manager in dict.fromkeys(conflict.manager for conflict in conflicts):
             lines.append(f"conflicts with {manager}:")
-            lines += [f"- {describe(conflict.path)}" for conflict in found if conflict.manager == manager]
-        if total > len(found):
-            lines.append(f"and {total - len(found)} more conflicts")
+            lines += [f"- {describe(conflict.path)}" for conflict in conflicts if conflict.manager == manager]
+        if total > len(conflicts):
+            lines.append(f"and {total - len(conflicts)} more conflicts")
         message = f"Apply failed with {total} conflicts: " + "\n".join(lines)
     return ApiError(409, message, "Conflict", {"causes": causes})
 
@@ -464,7 +464,7 @@ def _allow_migration(conflicts: _Conflicts, live: Object, tracker: Tracker, mana
         allowed = merging.applied_client_side(live, tracker.version, tracker.type)
     if allowed is None:
         raise conflicts
-    left = [conflict for conflict in conflicts.found if not contains(allowed, conflict.path)]
+    left = [conflict for conflict in conflicts.conflicts if not contains(allowed, conflict.path)]
     if left:
         raise _Conflicts(left)
 

@@ -1,8 +1,8 @@
 """Sets of fields that recur: objects of a kind have the same owners, again and again.
 
-Equal JSON is read as one dict, of which copies would take the more memory. When it recurs, its JSON is kept, too, so that
-it is not encoded again for each object. Only canonical sets are kept: they are what their JSON is read as. Sets are immutable
-by convention (see `fieldset`).
+Equal JSON is read as one dict, because copies would take more memory. When it recurs, its JSON is kept, too, so that it is
+not encoded again for each object. Only canonical sets are kept: those that their own JSON is read as. Sets are immutable by
+convention (see `fieldset`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class RecurringSets:
 
         `parse` makes the set, which is `fields` itself if that is canonical, and raises what this raises.
         """
-        known = self._known(fields, lambda given: parse(given) is given)
-        return parse(fields) if known is None else known
+        recurring = self._known(fields, lambda own: parse(own) is own)
+        return parse(fields) if recurring is None else recurring
 
     def written(self, fields: FieldSet, is_canonical: Callable[[FieldSet], bool]) -> FieldSet:
         """The same for a set that a write has made. If it is not canonical (`v:-0`), it is read as another one (`v:0`)."""
-        known = self._known(fields, is_canonical)
-        return fields if known is None else known
+        recurring = self._known(fields, is_canonical)
+        return fields if recurring is None else recurring
 
     def _known(self, fields: Json, is_canonical: Callable[[Json], bool]) -> FieldSet | None:
         """The set with the JSON of `fields`, which is kept as that set if it is new. None if it is not kept."""
@@ -54,27 +54,27 @@ class RecurringSets:
             written = orjson.dumps(fields)
         except TypeError:  # too deep
             return None
-        known = self._sets.get(written)
-        if known is None:
+        recurring = self._sets.get(written)
+        if recurring is None:
             if len(written) > MAX_KEPT_BYTES or not is_canonical(fields):
                 return None
             if len(self._sets) >= MAX_KEPT:
                 self._sets.clear()
                 self._texts.clear()
-            known = self._sets[written] = fields  # from now on many objects share this dict
-        elif id(known) not in self._texts:
-            self._texts[id(known)] = known, codec.encode(known, sort_keys=True)
-        return known
+            recurring = self._sets[written] = fields  # from now on many objects share this dict
+        elif id(recurring) not in self._texts:
+            self._texts[id(recurring)] = recurring, codec.encode(recurring, sort_keys=True)
+        return recurring
 
     def json_of(self, fields: Json) -> bytes | None:
         """The JSON of fieldsV1 with sorted keys, as `codec.encode` writes it; None if it is not known."""
-        known = self._texts.get(id(fields))
-        return known[1] if known is not None and known[0] is fields else None
+        entry = self._texts.get(id(fields))
+        return entry[1] if entry is not None and entry[0] is fields else None
 
     def set_of(self, text: bytes) -> FieldSet | None:
         """The set with that JSON, if its JSON is known; else None."""
-        known = self._sets.get(text)
-        return known if known is not None and self.json_of(known) == text else None
+        recurring = self._sets.get(text)
+        return recurring if recurring is not None and self.json_of(recurring) == text else None
 
     def kept(self) -> dict[bytes, FieldSet]:
         """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""

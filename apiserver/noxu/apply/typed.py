@@ -55,8 +55,8 @@ def item_of(kind: ListType, value: Json) -> Element:
         raise BadItem("associative list with keys may not have non-map elements")
     if kind.only_key and kind.keys[0] in value:
         key = value[kind.keys[0]]
-        found = kind.elements.get(key) if type(key) is str else None
-        return _only_element(kind, key) if found is None else found
+        element = kind.elements.get(key) if type(key) is str else None
+        return _only_element(kind, key) if element is None else element
     present = [(key, value.get(key, kind.defaults.get(key))) for key in sorted(kind.keys) if _has_key(kind, value, key)]
     if not present:
         keys = " ".join(f'"{key}"' for key in kind.keys)
@@ -79,9 +79,9 @@ def identified(kind: ListType, items: list[Json]) -> Callable[[Json], Element]:
     def first_equal(value: Json) -> Element:
         element, keys = item_of(kind, value), _keys_of(kind, value)
         alike = seen.setdefault(tuple(float(key) if type(key) in _NUMBERS else text(key) for key in keys), [])
-        for others, known in alike:
+        for others, equal_item in alike:
             if all(type(key) is not type(other) or key == other for key, other in zip(keys, others, strict=True)):
-                return known
+                return equal_item
         alike.append((keys, element))
         return element
 
@@ -135,9 +135,9 @@ def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: boo
 
     `duplicates` allows sets and list-maps to have equal items: live objects may, applied ones may not.
     """
-    found: list[_Error] = []
+    errors: list[_Error] = []
     stack: list[tuple[Json, Type, _Location | None]] = [(root, kind, None)]
-    while stack and (all_of_it or not found):
+    while stack and (all_of_it or not errors):
         value, kind, location = stack.pop()
         if kind.open or value is None:
             continue
@@ -145,21 +145,21 @@ def validate(root: Json, kind: Type, *, duplicates: bool = False, all_of_it: boo
             fields, values = kind.map.fields, kind.map.values
             for name in sorted(value):
                 child = value[name]
-                known = fields.get(name)
-                expected = known[1] if known is not None else values
+                declared = fields.get(name)
+                expected = declared[1] if declared is not None else values
                 if expected is None:  # upstream leaves this map then, which it walks in random order
-                    found.append(_error((location, name, field(name)), "field not declared in schema"))
+                    errors.append(_error((location, name, field(name)), "field not declared in schema"))
                     break
                 if child is not None and type(child) not in expected.scalars and not expected.open:
                     stack.append((child, expected, (location, name, field(name))))
         elif type(value) is list and kind.list is not None:
             if not all_of_it and (wrong := _wrong_scalar(value, kind.list.items)) is not None:
                 return [_mismatch(value[wrong], kind.list.items)]
-            stack += _checked_items(value, kind.list, location, duplicates, found)
+            stack += _checked_items(value, kind.list, location, duplicates, errors)
         else:
-            found.append(_error(location, _mismatch(value, kind)))
-    found.sort(key=lambda error: error[0])
-    return [message for _, message in found]
+            errors.append(_error(location, _mismatch(value, kind)))
+    errors.sort(key=lambda error: error[0])
+    return [message for _, message in errors]
 
 
 def _wrong_scalar(items: list[Json], expected: Type) -> int | None:
@@ -175,7 +175,7 @@ def _checked_items(
     kind: ListType,
     location: _Location | None,
     duplicates: bool,
-    found: list[_Error],
+    errors: list[_Error],
 ) -> list[tuple[Json, Type, _Location | None]]:
     """The items that have to be checked themselves. An item that cannot be identified ends the check of its list."""
     expected = kind.items
@@ -188,12 +188,12 @@ def _checked_items(
             try:
                 element = element_of(child)
             except BadItem as bad:
-                found.append(_error(location, f"element {index}: {bad}", index))
+                errors.append(_error(location, f"element {index}: {bad}", index))
                 break
             if element in seen and not duplicates:
                 has_float = any(type(key) is float for key in _keys_of(kind, child))
                 key = describe((item_of(kind, child),), stored=has_float)  # numbers are printed as what they are
-                found.append(_error(location, f"duplicate entries for key {key}", index))
+                errors.append(_error(location, f"duplicate entries for key {key}", index))
             seen.add(element)
         if child is not None and type(child) not in expected.scalars and not expected.open:
             todo.append((child, expected, (location, index, element)))
@@ -249,8 +249,8 @@ def whole(value: Json, kind: Type) -> FieldSet:
             return MEMBER
         fields, values = kind.map.fields, kind.map.values or DEDUCED
         for name, child in value.items():
-            known = fields.get(name)
-            element, inner = ("f:" + name, values) if known is None else known
+            declared = fields.get(name)
+            element, inner = ("f:" + name, values) if declared is None else declared
             node[element] = whole(child, inner) if type(child) in _CONTAINERS else MEMBER
         return node
     if kind.list is None or not kind.list.associative:
@@ -289,12 +289,12 @@ def _claimed(value: Json, kind: Type) -> FieldSet | None:
         node: FieldSet = {}
         fields, values = kind.map.fields, kind.map.values or DEDUCED
         for name, child in value.items():
-            if known := fields.get(name):
+            if declared := fields.get(name):
                 if not child or type(child) not in _CONTAINERS:
-                    if child != [] or not _in_parts(known[1]):
-                        node[known[0]] = MEMBER
-                elif (below := _claimed(child, known[1])) is not None:
-                    node[known[0]] = below
+                    if child != [] or not _in_parts(declared[1]):
+                        node[declared[0]] = MEMBER
+                elif (below := _claimed(child, declared[1])) is not None:
+                    node[declared[0]] = below
             elif not child or type(child) not in _CONTAINERS:
                 node["f:" + name] = MEMBER
             else:
@@ -340,9 +340,9 @@ def ensure_named(fields: FieldSet, kind: Type) -> FieldSet:
             inner: FieldSet = {}
             below: Type | None = None
             if element[0] == "f" and map_ is not None:
-                known = map_.fields.get(element[2:])
-                below = map_.values if known is None else known[1]
-                if known is not None:
+                declared = map_.fields.get(element[2:])
+                below = map_.values if declared is None else declared[1]
+                if declared is not None:
                     inner[SELF] = MEMBER
             elif element[0] == "k" and list_ is not None:
                 below = list_.items
@@ -356,8 +356,8 @@ def reconcile(fields: FieldSet, kind: Type) -> FieldSet:
 
     A value that is granular now is unchanged, and so are fields in values of deduced type.
     """
-    known = _reconciled.get(id(fields))
-    if known is not None and known[0] is fields and known[1] is kind:
+    cached = _reconciled.get(id(fields))
+    if cached is not None and cached[0] is fields and cached[1] is kind:
         return fields
     frames = [(fields, kind)]
     elements = 0
@@ -402,8 +402,8 @@ def _below(kind: Type, element: Element) -> Type | None:
         return None if kind.scalar is not None or kind.list is None else kind.list.items
     if _is_deduced(kind.map):
         return None
-    known = kind.map.fields.get(element[2:]) if element[0] == "f" else None
-    return kind.map.values if known is None else known[1]
+    declared = kind.map.fields.get(element[2:]) if element[0] == "f" else None
+    return kind.map.values if declared is None else declared[1]
 
 
 def _is_atomic(kind: Type) -> bool:
@@ -507,8 +507,8 @@ def _shape(mapping: Object, kind: MapType, of_type: bool) -> tuple[FieldSet, lis
     node: FieldSet = {SELF: MEMBER}
     children: list[_Child] = []
     for name, child in mapping.items():
-        known = kind.fields.get(name)
-        element, inner = ("f:" + name, kind.values) if known is None else known
+        declared = kind.fields.get(name)
+        element, inner = ("f:" + name, kind.values) if declared is None else declared
         if inner is None:
             raise Unsure
         node[element] = MEMBER

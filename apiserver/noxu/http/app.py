@@ -1,5 +1,4 @@
-"""The HTTP application: it makes an exchange of each request, passes it through the filters to its handler, sends the
-answer and calls the sinks.
+"""The HTTP application: from a request through the filters to its handler, and from the answer to the client and the sinks.
 
 Routing finds the resource of a path, and the handler of a verb and a subresource. Upstream serves custom resources with one
 handler that interprets any path. Built-in groups are go-restful web services: they have a route for each path and method. A
@@ -349,11 +348,11 @@ def methods_of(served_resources: ServedResources, path: str, info: RequestInfo) 
         return _NO_METHOD
     if resource.is_custom:
         return None  # a custom resource in a built-in group
-    found = _of_resource(resource, info)
+    methods = _of_resource(resource, info)
     if info.watching:
         # the old paths of watches, which have no other method
-        return found & _GET if not info.subresource and "watch" in resource.verbs else _NO_METHOD
-    return found
+        return methods & _GET if not info.subresource and "watch" in resource.verbs else _NO_METHOD
+    return methods
 
 
 def _of_document(served_resources: ServedResources, path: str) -> frozenset[str] | None:

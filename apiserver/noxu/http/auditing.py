@@ -1,7 +1,7 @@
 """Requests in the audit log: what `security.audit` needs to know of an exchange.
 
-The filter `filters.Audit` begins the record when the user is known; handlers and the app add the bodies; the sink ends it. What fails
-before the filter is reached, above all in authentication, has one event without a user, as in upstream.
+The filter `RecordAudit` begins the record as soon as the user is known; handlers and the app add the bodies; the sink ends
+it. What fails earlier, above all in authentication, has one event without a user, as in upstream.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def begin(log: AuditLog, exchange: Exchange, user: User) -> Record | None:
 def _complete(exchange: Exchange, record: Record) -> None:
     if record.request is None:  # the client was gone before its answer was made
         _keep_body(exchange, record)
-    found = _annotations(exchange, record)
+    annotations = _annotations(exchange, record)
     if record.status is None:
         record.status = _status_of(exchange.error)
     if is_long_running(exchange.info):  # these have the stage ResponseStarted
-        record.started(exchange.code, exchange.now(), found)
-    record.completed(exchange.code, exchange.now(), found, exchange.outcome.sent, panicked=exchange.panicked)
+        record.started(exchange.code, exchange.now(), annotations)
+    record.completed(exchange.code, exchange.now(), annotations, exchange.outcome.sent, panicked=exchange.panicked)
 
 
 def _annotations(exchange: Exchange, record: Record) -> Object:

@@ -89,9 +89,9 @@ class Unsent:
     @contextlib.contextmanager
     def held(self, client: object, parts: Sequence[Part]) -> Iterator[None]:
         """Count the bytes of an answer to the client while they are being sent."""
-        found = {id(whole): whole for whole in map(_whole, parts)}
-        self._held[client] = found
-        for identity, whole in found.items():
+        objects = {id(whole): whole for whole in map(_whole, parts)}
+        self._held[client] = objects
+        for identity, whole in objects.items():
             self._holders[identity] = holders = self._holders.get(identity, 0) + 1
             self.total += len(whole) if holders == 1 else 0
         try:

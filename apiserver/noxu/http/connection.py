@@ -610,9 +610,9 @@ class Boundaries:
         """The piece up to the next empty line, which may have begun in the last one."""
         begun = self._last[-3:]
         across = (begun + data[at : at + 3]).find(END_OF_HEAD)
-        found = data.find(END_OF_HEAD, at) if across < 0 else at + across - len(begun)
-        is_found = max(across, found) >= 0 and self._cuts <= _MAX_CHUNKED
-        piece = data[at : found + len(END_OF_HEAD)] if is_found else data[at:]
+        head_end = data.find(END_OF_HEAD, at) if across < 0 else at + across - len(begun)
+        is_found = max(across, head_end) >= 0 and self._cuts <= _MAX_CHUNKED
+        piece = data[at : head_end + len(END_OF_HEAD)] if is_found else data[at:]
         self._cuts += self._is_chunked
         self._last = (
             (begun + piece)[-len(END_OF_HEAD) :] if len(piece) < len(END_OF_HEAD) else piece[-len(END_OF_HEAD) :]

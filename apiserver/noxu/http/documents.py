@@ -1,9 +1,8 @@
-"""The documents that are served besides objects: discovery, OpenID, health, version, and the list of paths; OpenAPI by
-`openapi`.
+"""Documents besides objects: discovery, OpenID, health, version and the list of paths. OpenAPI is in `openapi`.
 
-OpenID (pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go): by these documents others verify tokens of
-service accounts. They exist if the issuer is one that OpenID Connect allows: an https URL. The server that they name as the
-place of the keys is this one, unless it is configured.
+OpenID (pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go): other programs verify tokens of service accounts
+by these documents. They exist if the issuer is an https URL, as OpenID Connect requires. They name this server as the place
+of the keys, unless another one is configured.
 """
 
 from __future__ import annotations
@@ -142,18 +141,18 @@ class Documents:
         """The aggregated document in a representation with its ETag, cached until the served resources change."""
         if self._made_from is None or served_resources is not self._made_from():
             self._made_from, self._made = ref(served_resources), {}  # what was made from older ones goes with it
-        key, made = (core, accepted), self._made
-        if key not in made:
-            if len(made) == MAX_MADE:
-                made.clear()  # clients send few representations, so their order is not kept
+        key, documents = (core, accepted), self._made
+        if key not in documents:
+            if len(documents) == MAX_MADE:
+                documents.clear()  # clients send few representations, so their order is not kept
 
             def make() -> tuple[bytes, str]:
                 document = groups.aggregated(served_resources, core=core)
                 return responses.encode(document, accepted), groups.etag(document)
 
             # into the dict of these resources, also if there are newer ones by now
-            made[key] = await offload(_weight(served_resources), make)
-        return made[key]
+            documents[key] = await offload(_weight(served_resources), make)
+        return documents[key]
 
     # -- OpenAPI
 

@@ -5,8 +5,8 @@ audit log (`outcome`), the code or the error, and the times. Metrics, an audit l
 functions that `App` calls with each exchange after its answer, also if the request was refused, timed out, failed because
 of a bug, or the client is gone (then without an error, and without a code unless the answer had started).
 
-Its methods read the request for a handler: the representation to answer with, the body, the options, the stored object. In
-which order a handler asks for them, and so what it refuses first, is upstream's and differs between verbs.
+Its methods read the request for a handler: the representation to answer with, the body, the options, the stored object. A
+handler refuses first what it asks for first: that order is upstream's, and differs between verbs.
 """
 
 from __future__ import annotations
@@ -228,11 +228,11 @@ class Exchange:
         content_type = self.request.headers.get("Content-Type", "")
         if content_type == negotiation.JSON:
             return content_type
-        known = negotiation.MEDIA_TYPES_WITH_CBOR if self.backend.features.cbor else negotiation.MEDIA_TYPES
-        media_type = negotiation.request_format(content_type, known)
+        formats = negotiation.MEDIA_TYPES_WITH_CBOR if self.backend.features.cbor else negotiation.MEDIA_TYPES
+        media_type = negotiation.request_format(content_type, formats)
         # upstream: custom resources have none
         if media_type == negotiation.PROTOBUF and self.resource.is_custom and not any_format:
-            raise errors.unsupported_media_type(known)
+            raise errors.unsupported_media_type(formats)
         return media_type
 
     def patch_type(self) -> str:

@@ -1,8 +1,8 @@
 """The filters around the handlers: a tuple (`chain`), entered in order and left in reverse order.
 
 A filter refuses a request by raising ApiError from `enter`; then the filters after it are not entered. `enter` may return an
-awaitable. What has to be done before the answer is sent, when the handler has returned or failed, a filter adds to
-`exchange.leaving`: it may add headers, and finds the code and the error in the exchange.
+awaitable. A filter adds to `exchange.leaving` what it does when the handler has returned or failed, before the answer is
+sent: that may add headers, and finds the code and the error in the exchange.
 
 An `observer` comes before all of them: in tests it records requests (`recent_requests`).
 
@@ -218,14 +218,14 @@ class Impersonate(RequestFilter):
         headers = exchange.request.headers
         if _IMPERSONATE not in "\n".join(headers).lower():  # which costs a quarter of looking at each name
             return
-        other = impersonation.wanted(headers)
-        if other is None:
+        wanted = impersonation.wanted(headers)
+        if wanted is None:
             return
-        found = impersonation.impersonate(self._authorize, attributes_of(exchange), other)
+        granted = impersonation.impersonate(self._authorize, attributes_of(exchange), wanted)
         # from here on all ask about the other user
-        exchange.impersonator, exchange.user, exchange.constraint = exchange.user, found.user, found.constraint
+        exchange.impersonator, exchange.user, exchange.constraint = exchange.user, granted.user, granted.constraint
         if exchange.record is not None:
-            exchange.record.impersonated(found.user, found.constraint)  # the record has begun with the own user
+            exchange.record.impersonated(granted.user, granted.constraint)  # the record has begun with the own user
 
 
 class RecordAudit(RequestFilter):

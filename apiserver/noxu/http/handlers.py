@@ -185,8 +185,8 @@ def _read_delete_options(resource: Resource, body: bytes, media_type: str) -> Ob
     decoded = decode(option_kinds.DELETE_OPTIONS, value)
     if decoded.error:
         raise errors.bad_request(decoded.error)
-    found: Object = decoded.value or {}  # null is DeleteOptions without fields
-    return found
+    content: Object = decoded.value or {}  # null is DeleteOptions without fields
+    return content
 
 
 _DELETE_OPTIONS: Final = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")

@@ -1,8 +1,7 @@
-"""The HTTP server: it makes the connections, and the application when the first request arrives.
+"""The HTTP server: makes the connections, and the application when the first request arrives.
 
-The application and the pipeline of writes are a third of all modules, which a server needs for requests only. A thread imports
-them meanwhile, so that the event loop is not held; the requests that have arrived wait for it. A server without requests starts
-sooner, and needs less memory.
+Only requests need the application and the pipeline of writes, a third of all modules. A thread imports them, so the event
+loop goes on; the requests that have arrived wait for it. A server without requests starts sooner, and needs less memory.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `import aiohttp.http_parser` executes the package's `__init__`, which imports the client for its names. A server needs the
 client only for webhooks. After `install`, the package has its submodules; its own names are there when the first one is
-asked for. The same could not be done to other programs: this is for a process that is a server and nothing else.
+asked for. Only a process that is a server and nothing else may do this.
 """
 
 from __future__ import annotations

@@ -149,14 +149,14 @@ class RequestMetrics:
     def _families(self) -> list[Family]:
         records = list(self._records.values())
         total = [
-            ((*one.about.labels, one.about.dry_run, str(code)), float(count))
-            for one in records
-            for code, count in one.codes.items()
+            ((*row.about.labels, row.about.dry_run, str(code)), float(count))
+            for row in records
+            for code, count in row.codes.items()
         ]
-        with_dry_run = [((*one.about.labels, one.about.dry_run), one.durations.copy()) for one in records]
-        slis = [(one.about.labels, one.slis.copy()) for one in records if not one.about.dry_run]
-        sizes = [(one.about.labels, one.sizes.copy()) for one in records if one.sizes is not None]
-        bodies = [(one.about.body, one.bodies.copy()) for one in records if one.bodies is not None and any(one.bodies)]
+        with_dry_run = [((*row.about.labels, row.about.dry_run), row.durations.copy()) for row in records]
+        slis = [(row.about.labels, row.slis.copy()) for row in records if not row.about.dry_run]
+        sizes = [(row.about.labels, row.sizes.copy()) for row in records if row.sizes is not None]
+        bodies = [(row.about.body, row.bodies.copy()) for row in records if row.bodies is not None and any(row.bodies)]
         return [
             Family(
                 "apiserver_request_total", "counter",
@@ -169,7 +169,7 @@ class RequestMetrics:
                 "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
                 "subresource, and removed_release.",
                 ("group", "version", "resource", "subresource", "removed_release"),
-                [(values, 1.0) for values in dict.fromkeys((*one.about.labels[1:5], "") for one in records if one.about.deprecated)],
+                [(values, 1.0) for values in dict.fromkeys((*row.about.labels[1:5], "") for row in records if row.about.deprecated)],
             ),
             Family(
                 "apiserver_request_duration_seconds", "histogram",
@@ -249,13 +249,13 @@ def _verb(exchange: Exchange, scope: str) -> str:
 
 def _document(path: str) -> str:
     """The path of a document without what follows it, "" if there is none."""
-    return next((known for known in _DOCUMENTS if path == known or path.startswith(f"{known}/")), "")
+    return next((document for document in _DOCUMENTS if path == document or path.startswith(f"{document}/")), "")
 
 
-def _dry_run(given: Collection[str] | None) -> str:
-    if given is None:
+def _dry_run(values: Collection[str] | None) -> str:
+    if values is None:
         return ""
-    return "All" if set(given) == {"All"} else "invalid"
+    return "All" if set(values) == {"All"} else "invalid"
 
 
 # -- authentication and authorization ----------------------------------------------------------------------------------

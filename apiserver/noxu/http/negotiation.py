@@ -160,21 +160,21 @@ def negotiate_short(accept: str, endpoint: Representations, pretty: str, user_ag
     """
     if endpoint.representations:
         require_representation(accept, endpoint.representations)
-    found = _negotiate(accept, endpoint)
-    if found is None:
+    accepted = _negotiate(accept, endpoint)
+    if accepted is None:
         raise not_acceptable(endpoint.media_types)
-    return _with_pretty(found, pretty, user_agent)
+    return _with_pretty(accepted, pretty, user_agent)
 
 
-def as_stream(found: Accepted, *, cbor: bool = False) -> Accepted:
+def as_stream(accepted: Accepted, *, cbor: bool = False) -> Accepted:
     """The representation of a watch. YAML cannot be streamed. `cbor`: the feature gate. Raises ApiError 406."""
-    if found.media_type == YAML:
+    if accepted.media_type == YAML:
         raise not_acceptable(STREAM_MEDIA_TYPES_WITH_CBOR if cbor else STREAM_MEDIA_TYPES)
-    if found.media_type == CBOR:
-        found = found._replace(content_type=CBOR_SEQUENCE)  # a stream is a sequence of documents
-    if found.media_type == PROTOBUF:
-        found = found._replace(content_type=f"{PROTOBUF};stream=watch")
-    return found._replace(pretty=False)
+    if accepted.media_type == CBOR:
+        accepted = accepted._replace(content_type=CBOR_SEQUENCE)  # a stream is a sequence of documents
+    if accepted.media_type == PROTOBUF:
+        accepted = accepted._replace(content_type=f"{PROTOBUF};stream=watch")
+    return accepted._replace(pretty=False)
 
 
 def require_representation(accept: str, representations: Sequence[str]) -> None:
@@ -202,8 +202,8 @@ def _check_length(name: str, header: str) -> None:
 def negotiate_error(accept: str, *, pretty: str = "", user_agent: str = "", cbor: bool = False) -> Accepted:
     """The representation of a Status: the requested one, or indented JSON if that is not possible."""
     accept = accept if len(accept) <= MAX_NEGOTIATED else ""
-    found = _negotiate(accept, with_cbor(DOCUMENT) if cbor else DOCUMENT)
-    return Accepted(JSON, pretty=True) if found is None else _with_pretty(found, pretty, user_agent)
+    accepted = _negotiate(accept, with_cbor(DOCUMENT) if cbor else DOCUMENT)
+    return Accepted(JSON, pretty=True) if accepted is None else _with_pretty(accepted, pretty, user_agent)
 
 
 def negotiate_aggregated_discovery(accept: str, *, cbor: bool = False) -> Accepted | None:
@@ -212,11 +212,11 @@ def negotiate_aggregated_discovery(accept: str, *, cbor: bool = False) -> Accept
     A clause that requests it wins over one that does not, regardless of `q`.
     """
     endpoint = with_cbor(AGGREGATED_DISCOVERY) if cbor else AGGREGATED_DISCOVERY  # made once, see `lru_cache`
-    found = _negotiate(accept, endpoint) if accept else None
-    if found is None:
+    accepted = _negotiate(accept, endpoint) if accept else None
+    if accepted is None:
         return None
     group, version, kind = _AGGREGATED_DISCOVERY
-    return Accepted(found.media_type, content_type=f"{found.media_type};g={group};v={version};as={kind}")
+    return Accepted(accepted.media_type, content_type=f"{accepted.media_type};g={group};v={version};as={kind}")
 
 
 def _negotiate(accept: str, endpoint: Representations) -> Accepted | None:
@@ -232,9 +232,9 @@ def _negotiate(accept: str, endpoint: Representations) -> Accepted | None:
     return None
 
 
-def _with_pretty(found: Accepted, query: str, user_agent: str) -> Accepted:
-    pretty = found.media_type == JSON and (found.pretty or is_pretty(query, user_agent))
-    return found if found.pretty == pretty else found._replace(pretty=pretty)
+def _with_pretty(accepted: Accepted, query: str, user_agent: str) -> Accepted:
+    pretty = accepted.media_type == JSON and (accepted.pretty or is_pretty(query, user_agent))
+    return accepted if accepted.pretty == pretty else accepted._replace(pretty=pretty)
 
 
 def is_pretty(query: str, user_agent: str) -> bool:

@@ -123,11 +123,11 @@ def _has_it(document: PublishedDocument, headers: Mapping[str, str]) -> bool:
 
     A header that is longer than a client needs is no condition.
     """
-    given = headers.get("If-None-Match")
-    if given is not None:
-        known = ("*", _etag(document)[1])
-        tags = given.split(",") if len(given) <= negotiation.MAX_NEGOTIATED else ()
-        return any(tag.strip().removeprefix("W/") in known for tag in tags)
+    header = headers.get("If-None-Match")
+    if header is not None:
+        matching = ("*", _etag(document)[1])
+        tags = header.split(",") if len(header) <= negotiation.MAX_NEGOTIATED else ()
+        return any(tag.strip().removeprefix("W/") in matching for tag in tags)
     date = headers.get("If-Modified-Since", "")
     try:
         since = parsedate_to_datetime(date if len(date) <= _LONGEST_DATE else "")

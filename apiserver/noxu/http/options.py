@@ -25,9 +25,9 @@ MAX_DURATION: Final = 1024  # characters; upstream adds up as many numbers as a 
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
 
-def _invalid(kind: str, found: list[FieldError]) -> None:
-    if found:
-        raise errors.invalid(Qualified("meta.k8s.io", kind), "", found)
+def _invalid(kind: str, wrong: list[FieldError]) -> None:
+    if wrong:
+        raise errors.invalid(Qualified("meta.k8s.io", kind), "", wrong)
 
 
 # -- conversion of single parameters (apimachinery's Convert_Slice_string_To_…) ---------------------------------------
@@ -76,15 +76,15 @@ def write_options(query: Query, kind: str, user_agent: str, *, apply: bool = Fal
         query.get("dryRun", []),
     )
     force = boolean(query, "force") if kind == "PatchOptions" else None
-    found: list[FieldError] = []
+    wrong: list[FieldError] = []
     if apply and not manager:
-        found.append(field.required("fieldManager", "is required for apply patch"))
+        wrong.append(field.required("fieldManager", "is required for apply patch"))
     if force is not None and not apply:
-        found.append(field.forbidden("force", "may not be specified for non-apply patch"))
-    found += meta.validate_field_manager(manager, "fieldManager") + dry_run_errors(dry_run)
+        wrong.append(field.forbidden("force", "may not be specified for non-apply patch"))
+    wrong += meta.validate_field_manager(manager, "fieldManager") + dry_run_errors(dry_run)
     if validation not in _FIELD_VALIDATION:
-        found.append(field.not_supported("fieldValidation", validation, list(_FIELD_VALIDATION)))
-    _invalid(kind, found)
+        wrong.append(field.not_supported("fieldValidation", validation, list(_FIELD_VALIDATION)))
+    _invalid(kind, wrong)
     return Options(
         dry_run=bool(dry_run),
         field_manager=manager or manager_from_user_agent(user_agent),
@@ -203,42 +203,42 @@ def list_options(resource: Resource, namespace: str | None, name: str, query: Qu
 
 def _list_errors(options: ListOptions) -> list[FieldError]:
     path, match = "resourceVersionMatch", options.match
-    found: list[FieldError] = []
+    wrong: list[FieldError] = []
     if match:
         if not options.resource_version:
-            found.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+            wrong.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
         if options.token:
-            found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+            wrong.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
-            found.append(field.not_supported(path, field.as_json(match), ["Exact", "NotOlderThan", ""]))
+            wrong.append(field.not_supported(path, field.as_json(match), ["Exact", "NotOlderThan", ""]))
         if match == "Exact" and options.resource_version == "0":
-            found.append(field.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+            wrong.append(field.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.initial_events is not None:
-        found.append(field.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    return found
+        wrong.append(field.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return wrong
 
 
 def _watch_errors(options: ListOptions) -> list[FieldError]:
     path, match = "resourceVersionMatch", options.match
-    found: list[FieldError] = []
+    wrong: list[FieldError] = []
     if options.initial_events is not None and match != "NotOlderThan":
         text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        found.append(field.forbidden(path, text))
+        wrong.append(field.forbidden(path, text))
     if match:
         if options.initial_events is None:
             text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            found.append(field.forbidden(path, text))
+            wrong.append(field.forbidden(path, text))
         if match != "NotOlderThan":
-            found.append(field.not_supported(path, field.as_json(match), ["NotOlderThan"]))
+            wrong.append(field.not_supported(path, field.as_json(match), ["NotOlderThan"]))
         if options.token:
-            found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
-    return found
+            wrong.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    return wrong
 
 
 def _check_fields(resource: Resource, selector: selectors.FieldSelector) -> None:
-    known = {*resource.metadata_labels, *resource.selectable_fields}
+    supported = {*resource.metadata_labels, *resource.selectable_fields}
     for term in selector.terms:
-        if term.field not in known:
+        if term.field not in supported:
             raise errors.bad_request(resource.codec.unknown_field_label(term.field))
 
 

@@ -139,11 +139,11 @@ class RecentRequests(RequestFilter):
         """The requests after the one with this number, in the order of their arrival, with the watches that are open."""
         # copied: another thread asks while the loop adds
         watches = [(n, exchange) for exchange, n in tuple(self._open.items()) if exchange.info.verb == "watch"]
-        found: Iterable[RecordedRequest] = (
+        requests: Iterable[RecordedRequest] = (
             *tuple(self._answered),
             *(self._record(exchange, n, 0.0) for n, exchange in watches),
         )
-        return sorted((recorded for recorded in found if recorded.number > number), key=lambda each: each.number)
+        return sorted((recorded for recorded in requests if recorded.number > number), key=lambda item: item.number)
 
     def refused(self, number: int = 0) -> list[Refusal]:
         """The refused writes after the request with this number."""

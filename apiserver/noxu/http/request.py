@@ -94,8 +94,8 @@ def answer_to_malformed(message: str) -> tuple[int, str]:
     A well-formed version is not supported if it is none of HTTP/1. Deviation: HTTP/1.2 to HTTP/1.9, which Go serves like
     HTTP/1.1, are malformed to the parser.
     """
-    found = _UNKNOWN_VERSION.search(message)
-    return (505, UNSUPPORTED_VERSION) if found is not None and found[1] != "1" else (400, "400 Bad Request")
+    version = _UNKNOWN_VERSION.search(message)
+    return (505, UNSUPPORTED_VERSION) if version is not None and version[1] != "1" else (400, "400 Bad Request")
 
 
 # -- the body

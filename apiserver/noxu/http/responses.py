@@ -1,4 +1,4 @@
-"""Answers with objects, lists and errors in the negotiated representation: JSON, YAML, protobuf, CBOR; whole, as metadata or Table.
+"""Answers with objects, lists and errors, in JSON, YAML, protobuf or CBOR: whole, as metadata, or as a Table.
 
 Plain JSON is joined from stored bytes and never decoded; Tables and metadata in JSON are joined from `Summaries`. Long lists
 are made in chunks, so that the event loop serves other requests between two of them.
@@ -56,14 +56,14 @@ def _weight(entries: Iterable[StoredObject], weigh: Callable[[int], int] | None)
 
 def columns_of(resource: Resource) -> Columns:
     """The table columns of a resource, created on first use."""
-    found = _columns.get(resource)
-    if found is None:
+    columns = _columns.get(resource)
+    if columns is None:
         if resource.is_custom:
-            found = table.custom_columns(resource.columns)
+            columns = table.custom_columns(resource.columns)
         else:
-            found = _printers().built_in_columns(resource.api_version, resource.kind)
-        _columns[resource] = found  # goes with the resource: a changed definition has another one
-    return found
+            columns = _printers().built_in_columns(resource.api_version, resource.kind)
+        _columns[resource] = columns  # goes with the resource: a changed definition has another one
+    return columns
 
 
 def scale_columns_of(resource: Resource) -> Columns:
@@ -499,14 +499,14 @@ class Summaries:
 
     def has(self, entry: StoredObject, resource: Resource) -> bool:
         """Whether the summary of an entry need not be made."""
-        found = self._kept.get(ref(entry))
-        return found is not None and found.resource is resource
+        kept = self._kept.get(ref(entry))
+        return kept is not None and kept.resource is resource
 
     def of(self, entry: StoredObject, resource: Resource, columns: Columns) -> Summary:
         """The summary of an entry at a resource's version, in its columns. Raises ApiError if it cannot be read."""
-        found = self._kept.get(ref(entry))
-        if found is not None and found.resource is resource:
-            return found.summary
+        kept = self._kept.get(ref(entry))
+        if kept is not None and kept.resource is resource:
+            return kept.summary
         summary = summarize(codec.decode_stored(body_at(entry, resource)), columns)
         budget = jsonpath.CURRENT.get()
         if budget is None or not budget.cut_short:  # another request may afford the cells that are empty in this one

@@ -74,8 +74,8 @@ class ServerMetrics:
     def _in_flight(self) -> list[Family]:
         now = asyncio.get_running_loop().time()
         # always in the chain, also without limits
-        found = next(one for one in self._app.filters if isinstance(one, InFlight))
-        reading, mutating = found.highest(now)
+        in_flight = next(request_filter for request_filter in self._app.filters if isinstance(request_filter, InFlight))
+        reading, mutating = in_flight.highest(now)
         return [
             Family(
                 "apiserver_current_inflight_requests",
@@ -159,16 +159,16 @@ class ServerMetrics:
         return [Family("leader_election_master_status", "gauge", about, ("name",), values)]
 
     def _queues(self) -> list[Family]:
-        found = [controller.queue.families(controller.name) for controller in self._plane.all_controllers]
+        queues = [controller.queue.families(controller.name) for controller in self._plane.all_controllers]
         # those of all controllers in one, by their names
-        return [merged(families) for families in zip(*found, strict=True)]
+        return [merged(families) for families in zip(*queues, strict=True)]
 
 
 def _stored(served_resources: ServedResources) -> dict[str, Resource]:
     """A resource of each collection, by its name. Events have two groups; upstream counts those of the core group."""
-    found = dict(served_resources.preferred)
-    found.update((one.collection, one) for one in served_resources.in_version("", "v1") if one.collection in found)
-    return found
+    named = dict(served_resources.preferred)
+    named.update((core.collection, core) for core in served_resources.in_version("", "v1") if core.collection in named)
+    return named
 
 
 async def _answer(families: Sequence[Family], accept: str, process: str) -> Answer:

@@ -55,9 +55,9 @@ async def update_scale(exchange: Exchange) -> Answer:
     """Set the replicas of an object."""
     accepted = exchange.accept()
     content = await exchange.read_body()
-    given = exchange.write_options("UpdateOptions")
+    options = exchange.write_options("UpdateOptions")
     media_type = exchange.body_format(any_format=True)
-    written = await exchange.write(Action.REPLACE_SCALE, Body(content, media_type), given)
+    written = await exchange.write(Action.REPLACE_SCALE, Body(content, media_type), options)
     return _scale_answer(exchange, _written_scale(exchange, written), accepted)
 
 
@@ -67,9 +67,9 @@ async def patch_scale(exchange: Exchange) -> Answer:
     is_apply = media_type in APPLY_PATCHES
     accepted = exchange.accept()
     content = await exchange.read_body()
-    given = exchange.write_options("PatchOptions", apply=is_apply)
+    options = exchange.write_options("PatchOptions", apply=is_apply)
     action = Action.APPLY_SCALE if is_apply else Action.PATCH_SCALE
-    written = await exchange.write(action, Body(content, media_type), given)
+    written = await exchange.write(action, Body(content, media_type), options)
     return _scale_answer(exchange, _written_scale(exchange, written), accepted)
 
 
@@ -110,8 +110,8 @@ async def issue_token(exchange: Exchange) -> Answer:
     check_path_name(info.name)
     media_type = exchange.body_format()
     body = await exchange.read_body()
-    given = exchange.write_options("CreateOptions")
-    strict = given.field_validation != "Ignore"
+    options = exchange.write_options("CreateOptions")
+    strict = options.field_validation != "Ignore"
     sent = await exchange.offload(decode_body, body, media_type, _TOKEN_REQUEST, strict=strict, typed=True)
     decoded = decode(TOKEN_REQUEST, sent.value)
     if decoded.error:
@@ -131,9 +131,9 @@ async def issue_token(exchange: Exchange) -> Answer:
     spec = request["spec"]
     # of the decoded body, which nobody else has
     spec["audiences"] = spec.get("audiences") or list(backend.tokens.audiences)
-    found = validate_token_request(request)
-    if found:
-        raise errors.invalid(_OF_TOKENS, info.name, found)
+    problems = validate_token_request(request)
+    if problems:
+        raise errors.invalid(_OF_TOKENS, info.name, problems)
     bound = await _bound(exchange, spec.get("boundObjectRef") or {}, namespace, info.name)
     now = exchange.now()
     token = _issue(exchange, account, spec, bound)
@@ -176,16 +176,16 @@ async def _bound(exchange: Exchange, reference: Object, namespace: str, account:
         is_webhook = kind in _WEBHOOKS and (group, version) == ("admissionregistration.k8s.io", "v1")
         gate = " (feature gate APIServerWebhookAuthenticationToken is disabled)" if is_webhook else ""
         raise errors.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}{gate}")
-    found = await _object(exchange, _BOUND[kind], "" if kind == "Node" else namespace, name)
+    stored = await _object(exchange, _BOUND[kind], "" if kind == "Node" else namespace, name)
     node_name = ""
     if kind == "Pod":
-        spec = found.get("spec") or {}
+        spec = stored.get("spec") or {}
         node_name = spec.get("nodeName", "")
         if spec.get("serviceAccountName", "") != account:
             raise errors.bad_request(
                 f"cannot bind token for serviceaccount {quote(account)} to pod running with different serviceaccount name."
             )
-    uid = found["metadata"]["uid"]
+    uid = stored["metadata"]["uid"]
     if (sent := reference.get("uid")) and sent != uid:
         raise errors.conflict(
             Qualified("", kind),
@@ -200,12 +200,12 @@ async def _bound(exchange: Exchange, reference: Object, namespace: str, account:
 async def _node(exchange: Exchange, name: str) -> Reference:
     """The node of a pod, which need not exist."""
     try:
-        found = await _object(exchange, "nodes", "", name)
+        node = await _object(exchange, "nodes", "", name)
     except errors.ApiError as error:
         if error.code != 404:
             raise
         return Reference(name, "")
-    return Reference(name, found["metadata"]["uid"])
+    return Reference(name, node["metadata"]["uid"])
 
 
 async def _object(exchange: Exchange, plural: str, namespace: str, name: str) -> Object:
@@ -273,13 +273,13 @@ async def _admitted(exchange: Exchange) -> Object:
     """The options of a connection in its query, after admission, whose operation is CONNECT. Raises ApiError."""
     struct = exchange.resource.bodies[exchange.info.subresource].codec.struct
     assert struct is not None
-    given: Object = {}
+    options: Object = {}
     for name, described in struct.fields.items():
         if name == "path":
-            given[name] = _path_below(exchange)
+            options[name] = _path_below(exchange)
         elif name in exchange.query:
-            given[name] = _PARAMETERS[described.type](exchange.query, name)
-    written = await exchange.write(Action.CONNECT, Body(given), NO_OPTIONS)
+            options[name] = _PARAMETERS[described.type](exchange.query, name)
+    written = await exchange.write(Action.CONNECT, Body(options), NO_OPTIONS)
     return written.value or {}
 
 

@@ -1,14 +1,14 @@
 """TLS in front of a connection: the handshake, and what the connection reads and writes, decrypted and encrypted.
 
-A client that does not complete the handshake within `head_deadline` is disconnected, and beyond MAX_HANDSHAKES the one that
-began first. Until then it is idle for `OpenConnections`, and what it sends counts in `Incoming`. Handshakes cost more than most requests, so that those of many
-clients at once are made in slices (`Handshakes`). A failed one is a line in the log, one a second at most.
+A client that does not complete the handshake within `head_deadline` is disconnected; beyond MAX_HANDSHAKES so is the one
+that began first. Until then `OpenConnections` counts it as idle, and `Incoming` counts what it sends. Handshakes cost more
+than most requests, so many at once are made in slices (`Handshakes`). Failed ones are logged, one a second at most.
 
 HTTP without TLS gets the answer of Go's net/http.
 
-The transports of asyncio and uvloop for TLS have buffers of their own, whose size does not include what the transport
-below them has not sent, and whose limits delay `pause_writing`. Here everything that is written is encrypted at once and
-passed on: so all limits of `connection` hold as they do without TLS. Python's `ssl.SSLObject` does the work, in memory.
+The TLS transports of asyncio and uvloop have buffers of their own. Their size leaves out what the transport below has not
+sent, and their limits delay `pause_writing`. Here Python's `ssl.SSLObject` encrypts in memory, and all that is written is
+passed on at once: so all limits of `connection` hold as they do without TLS.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _verified_chain(tls: ssl.SSLObject) -> tuple[bytes, ...]:
     if sys.version_info >= (3, 13):
         return (leaf, *tls.get_verified_chain()[1:])
     chain = tls._sslobj.get_verified_chain() or ()  # type: ignore[attr-defined]  # noqa: SLF001 - public since 3.13
-    return (leaf, *(ssl.PEM_cert_to_DER_cert(each.public_bytes()) for each in chain[1:]))
+    return (leaf, *(ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in chain[1:]))
 
 
 class TlsConnection(asyncio.Protocol):

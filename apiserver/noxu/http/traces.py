@@ -73,8 +73,8 @@ class Traces:
         raise errors.page_not_found()
 
 
-def is_requested(given: str | None) -> bool:
+def is_requested(header: str | None) -> bool:
     """Whether the header requests a trace. Raises ApiError for any value but 1."""
-    if given not in (None, "1"):
-        raise errors.bad_request(f"{HEADER}: {given!r} is not supported: send 1 to have the write traced")
-    return given == "1"
+    if header not in (None, "1"):
+        raise errors.bad_request(f"{HEADER}: {header!r} is not supported: send 1 to have the write traced")
+    return header == "1"

@@ -348,15 +348,15 @@ class Stream:
         """The events of changes: an object that enters the selection is ADDED, one that leaves it DELETED."""
         selection, event = self.selection, self.representation.event
         everything = selection.selects_all
-        found: list[bytes] = []
+        frames: list[bytes] = []
         for change in changes:
             entry, before = change.entry, change.before
             was_in = before is not None and (everything or selection.matches(before))
             if entry is not None and (everything or selection.matches(entry)):
-                found.append(event("MODIFIED" if was_in else "ADDED", entry, change))
+                frames.append(event("MODIFIED" if was_in else "ADDED", entry, change))
             elif was_in and before is not None:
-                found.append(event("DELETED", before, change))
-        return found
+                frames.append(event("DELETED", before, change))
+        return frames
 
     # -- the handler's side
 

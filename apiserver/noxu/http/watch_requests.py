@@ -145,13 +145,13 @@ def _representation(exchange: Exchange, accepted: Accepted, *, upgrade: bool) ->
     if not is_binary:
         make_later = responses.later_events(resource, accepted, include, exchange.now)
         if make_later is None:
-            found = watch.Reencoded(resource, make)
+            representation = watch.Reencoded(resource, make)
         else:
             key = None if is_table else ("metadata", resource, accepted.convert)
-            found = watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
+            representation = watch.Summarized(resource, make, make_later, responses.is_joined(include), key)
         if is_table and resource.is_custom:
-            found.weigh = responses.columns_of(resource).weigh  # cells may read the whole object
-        return found
+            representation.weigh = responses.columns_of(resource).weigh  # cells may read the whole object
+        return representation
     if upgrade:
         raise errors.not_acceptable((negotiation.JSON,))  # its messages are lines of text
     encode = functools.partial(responses.encode, accepted=accepted)

@@ -167,9 +167,9 @@ class WebhookClient:
     def _new_socket(self, address: tuple[Any, ...]) -> socket.socket:
         """A socket for an address as getaddrinfo returns it."""
         family, kind, protocol, *_ = address
-        made = socket.socket(family, kind, protocol)
-        self._sockets.add(made)
-        return made
+        sock = socket.socket(family, kind, protocol)
+        self._sockets.add(sock)
+        return sock
 
 
 @lru_cache(maxsize=200)  # as many clients as upstream keeps
@@ -264,10 +264,10 @@ async def _address(url: URL) -> str:
         ipaddress.ip_address(host)
     except ValueError:
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, ValueError):
             return f"{host}:{port}"
-        host = str(found[0][4][0])
+        host = str(addresses[0][4][0])
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

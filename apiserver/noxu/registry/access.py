@@ -1,7 +1,7 @@
 """Access: the question whether a user may do something, and the answer.
 
 Filters ask it about each request; impersonation, writes that grant permissions or create by PUT, admission and access
-reviews ask it about more. The one who answers is in `security`.
+reviews ask it about more. `security` answers.
 """
 
 from __future__ import annotations

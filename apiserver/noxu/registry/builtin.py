@@ -97,8 +97,8 @@ def _go_type(resource: Resource, claimed: GroupVersionKind) -> str:
     if claimed.api_version == "v1" and claimed.kind in _UNVERSIONED:
         return f"v1.{claimed.kind}"
     if claimed.group == types.GROUP:
-        known = claimed.version in ("v1", "v1beta1") and claimed.kind in _EXTENSIONS
-        return f"{claimed.version}.{claimed.kind}" if known and resource.group == types.GROUP else ""
+        is_known = claimed.version in ("v1", "v1beta1") and claimed.kind in _EXTENSIONS
+        return f"{claimed.version}.{claimed.kind}" if is_known and resource.group == types.GROUP else ""
     if resource.group == types.GROUP:
         return ""
     struct = struct_of(claimed.api_version, claimed.kind)
@@ -189,8 +189,8 @@ class BuiltInCodec(TypedCodec):
     def unknown_field_label(self, name: str) -> str:
         if self.kind.unknown_label:
             return self.kind.unknown_label.replace("%s", name)
-        known = ", ".join(f'"{label}"' for label in (*self.kind.metadata_labels, *self.kind.selectable))
-        return f'"{name}" is not a known field selector: only {known}'
+        labels = ", ".join(f'"{label}"' for label in (*self.kind.metadata_labels, *self.kind.selectable))
+        return f'"{name}" is not a known field selector: only {labels}'
 
 
 def resource_of(kind: Kind, codec: Codec) -> Resource:
@@ -240,10 +240,10 @@ def _body(kind: Kind, struct: Struct, part: Subresource) -> Resource:
 
 
 def _scale_paths(kind: Kind) -> ScalePaths | None:
-    found = kind.subresource("scale")
-    if found is None or found.scale is None:
+    declared = kind.subresource("scale")
+    if declared is None or declared.scale is None:
         return None
-    return ScalePaths(*(f".{found.scale[name]}" for name in ("spec", "status", "selector")))
+    return ScalePaths(*(f".{declared.scale[name]}" for name in ("spec", "status", "selector")))
 
 
 _SCALE_KIND: Final = Kind(

@@ -73,8 +73,8 @@ class Change:
 
     def frame(self, key: object, make: Callable[[], bytes]) -> bytes:
         """The encoded event of a key, which `make` encodes first. Threads that do so at the same time keep the first."""
-        made = self.frames.get(key)
-        return self.frames.setdefault(key, make()) if made is None else made  # one bytes object goes to every watcher
+        frame = self.frames.get(key)
+        return self.frames.setdefault(key, make()) if frame is None else frame  # one bytes object goes to every watcher
 
     @property
     def before(self) -> StoredObject | None:
@@ -306,7 +306,7 @@ class Collection:
         key = event.key
         if self.corrupt:
             self.corrupt.pop(key, None)  # its new value is read, or there is none
-        known = old = self.entries.get(key)
+        cached = old = self.entries.get(key)
         if old is None and event.previous is not None:
             old = StoredObject(key, event.previous.value, event.previous.revision)
         entry = None
@@ -316,10 +316,10 @@ class Collection:
                 entry, entry.revision = expected, event.revision
             else:
                 entry = StoredObject(key, event.value, event.revision)
-            if known is None:
+            if cached is None:
                 insort(self.keys, key)  # in place: `select` may have handed out this very list, see there
             self.entries[key] = entry
-        elif known is not None:
+        elif cached is not None:
             # both or none: a list never sees a key without its entry
             del self.entries[key], self.keys[bisect_left(self.keys, key)]
         change = Change(key, event.revision, entry, old)
@@ -547,9 +547,9 @@ class WatchCache:
 
     async def collection(self, name: str) -> Collection:
         """The collection of that name, loaded on first use. Raises StoreError."""
-        found = self.collections.get(name)
-        if found is not None:
-            return found
+        collection = self.collections.get(name)
+        if collection is not None:
+            return collection
         task = self._loading.get(name)
         if task is None:
             task = self._loading[name] = asyncio.ensure_future(self._load(name))

@@ -1,8 +1,8 @@
 """KeyClaims: values that must be unique, such as addresses, when several servers share a store.
 
-Each server knows which values stored objects have, and which its own writes are about to store. What a write of another
-server is about to store it learns from a claim: a key named after the value, which exists from before the object is stored
-until after. Creating it succeeds for one of two servers only.
+Each server knows which values stored objects have, and which its own writes are about to store. Claims tell it of the writes
+of other servers: keys named after the values, which exist from before the object is stored until after. Only one of two
+servers succeeds in creating a key.
 
     server A                                     server B
     create ranges/serviceips/10.0.0.5   at 7
@@ -49,20 +49,20 @@ class KeyClaims:
 
     async def claim(self, keys: Iterable[Key]) -> dict[Key, Revision]:
         """Create claims, all of them or none, and wait until the cache has what precedes them. Raises Claimed, StoreError."""
-        made: dict[Key, Revision] = {}
+        claims: dict[Key, Revision] = {}
         try:
             for key in keys:
                 # noted one by one: a conflict releases those before it
-                made[key] = await self._store.put(key, _VALUE, expected=0)
-            await self._cache.reached(max(made.values(), default=0))
+                claims[key] = await self._store.put(key, _VALUE, expected=0)
+            await self._cache.reached(max(claims.values(), default=0))
         except Conflict as conflict:
-            self.release(made)
+            self.release(claims)
             await self._until_released(conflict.key)
             raise Claimed from None
         except BaseException:
-            self.release(made)
+            self.release(claims)
             raise
-        return made
+        return claims
 
     async def _until_released(self, key: Key) -> None:
         with suppress(TimeoutError):
@@ -74,27 +74,27 @@ class KeyClaims:
                     if any(event.key == key and event.value is None for event in batch.events):
                         return
 
-    def release(self, made: dict[Key, Revision]) -> None:
+    def release(self, claims: dict[Key, Revision]) -> None:
         """Delete claims, in the background."""
-        if made:
-            task = asyncio.ensure_future(self._delete(made))
+        if claims:
+            task = asyncio.ensure_future(self._delete(claims))
             self._releases.add(task)  # else nothing would keep the task in use
             task.add_done_callback(self._releases.discard)
 
-    async def _delete(self, made: dict[Key, Revision]) -> None:
-        for key, revision in made.items():
+    async def _delete(self, claims: dict[Key, Revision]) -> None:
+        for key, revision in claims.items():
             with suppress(StoreError):  # else a sweep deletes it
                 await self._store.delete(key, expected=revision)
 
     async def sweep(self, collections: Iterable[str]) -> None:
         """Delete the claims that have not changed since the last call. Raises StoreError."""
-        found = {
+        claims = {
             state.key: state.revision
             for collection in collections
             for state in (await self._store.list(Prefix(collection))).items
         }
-        await self._delete({key: revision for key, revision in found.items() if self._seen.get(key) == revision})
-        self._seen = found  # what is the same at the next sweep belongs to nobody
+        await self._delete({key: revision for key, revision in claims.items() if self._seen.get(key) == revision})
+        self._seen = claims  # what is the same at the next sweep belongs to nobody
 
     async def close(self) -> None:
         """Finish the releases under way."""

@@ -2,8 +2,8 @@
 
 The strategy says what a write may change, and what it must satisfy (apiextensions-apiserver's registry strategy).
 
-`stored_schemas` finds the schemas of a definition in its stored bytes. They are what remains of the spec between its other parts, which are encoded again: that is faster than to encode a schema and
-to search for it, because schemas are nearly all of a definition.
+`stored_schemas` finds the schemas in the stored bytes of a definition, of which they are nearly all. It encodes the other
+parts of the spec again; the schemas are what lies between. To encode a schema and to search for it would be slower.
 
     spec   {"group":…,"versions":[{"name":"v1",…{"openAPIV3Schema":{…}}},{"name":"v2",…{"openAPIV3Schema":{…}}}],…}
     parts  ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~     ~~~~~
@@ -161,8 +161,8 @@ def _shape(resource: Resource, value: Object, *, drop_malformed: bool) -> list[s
     if value.get("kind") != resource.kind or not _is_of_group(value, resource):
         return []
     if value["apiVersion"] != resource.api_version:
-        other = resource.versions.find(value["apiVersion"])
-        return prune(value, other.schema if other else None, root=True)
+        version = resource.versions.find(value["apiVersion"])
+        return prune(value, version.schema if version else None, root=True)
     schema = resource.schema
     unknown = prune(value, schema, root=True)  # in place, as all that follows
     drop_nulls(value, schema)  # after pruning: fewer fields to look at
@@ -173,8 +173,8 @@ def _shape(resource: Resource, value: Object, *, drop_malformed: bool) -> list[s
 
 def _text_at(value: Object, path: Path) -> str:
     """The text of the scalar at a path, "" if it is absent."""
-    found = nested_field(value, path)
-    return "" if found is None else plain(found)
+    content = nested_field(value, path)
+    return "" if content is None else plain(content)
 
 
 # -- from a definition ------------------------------------------------------------------------------------------------
@@ -255,8 +255,8 @@ def _claimed(value: Object) -> Qualified:
 
 def _api_version(value: Object) -> str:
     """The apiVersion of an object, "" if it is no text, which a decoded one never is."""
-    found = value.get("apiVersion")
-    return found if isinstance(found, str) else ""
+    version = value.get("apiVersion")
+    return version if isinstance(version, str) else ""
 
 
 def _only_status(new: Object, old: Object) -> Object:
@@ -306,18 +306,18 @@ def validate(draft: Draft) -> None:
         # set again if the stage is repeated in a thread
         draft.form = _form_to_store(draft, resource) if clean else CLEAN
     is_of_type = new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version
-    found = [] if is_of_type else _type_errors(resource, new)
-    if not found:
-        found = of_metadata if clean and resource.scale is None else of_metadata + _content_errors(draft, status, clean)
+    wrong = [] if is_of_type else _type_errors(resource, new)
+    if not wrong:
+        wrong = of_metadata if clean and resource.scale is None else of_metadata + _content_errors(draft, status, clean)
     if schema is not None:
         if resource.has_embedded and not status and not clean:
-            found += embedded.validate(new, schema)
+            wrong += embedded.validate(new, schema)
         # KEP-4008: an invalid list may remain invalid
         if not clean and (old is None or not listtype.has_errors(old, schema)):
-            found += listtype.validate(new, schema)
+            wrong += listtype.validate(new, schema)
         if resource.rules is not None:
-            _apply_rules(draft, resource.rules, schema, found)
-    draft.outcome.errors += generic + found
+            _apply_rules(draft, resource.rules, schema, wrong)
+    draft.outcome.errors += generic + wrong
     if not draft.outcome.errors and not draft.request.subresource and "finalizers" in new["metadata"]:
         draft.outcome.warnings += meta.finalizer_warnings(new["metadata"], old["metadata"] if old else None)
 
@@ -363,12 +363,12 @@ def _stays_clean(draft: Draft) -> bool:
 def _content_errors(draft: Draft, status: bool, clean: bool) -> list[FieldError]:
     """The errors of the schema and of scale."""
     new, old, resource = draft.new, draft.old, draft.resource
-    found: list[FieldError] = []
+    wrong: list[FieldError] = []
     if resource.schema is not None and not clean:
-        found += _schema_errors(new, old, resource.schema, status=status, ratchet=draft.request.features.ratcheting)
+        wrong += _schema_errors(new, old, resource.schema, status=status, ratchet=draft.request.features.ratcheting)
     if resource.scale is not None:
-        found += _scale_errors(new, resource.scale, spec=not status)
-    return found
+        wrong += _scale_errors(new, resource.scale, spec=not status)
+    return wrong
 
 
 _NOT_CHECKED: Final = (
@@ -377,10 +377,10 @@ _NOT_CHECKED: Final = (
 )
 
 
-def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, found: list[FieldError]) -> None:
-    """Add the errors of x-kubernetes-validations, unless errors in `found` prevent the evaluation."""
-    if validation.blocks_rules(found):
-        found.append(field.invalid("<nil>", None, _NOT_CHECKED))
+def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, wrong: list[FieldError]) -> None:
+    """Add the errors of x-kubernetes-validations, unless errors in `wrong` prevent the evaluation."""
+    if validation.blocks_rules(wrong):
+        wrong.append(field.invalid("<nil>", None, _NOT_CHECKED))
         return
     correlation = None
     if draft.old is not None and draft.request.features.ratcheting:
@@ -389,21 +389,21 @@ def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, found: 
     began = perf_counter()
     result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
     draft.outcome.rule_seconds = perf_counter() - began
-    found += result.errors  # after those of the schema, as upstream
+    wrong += result.errors  # after those of the schema, as upstream
     draft.outcome.warnings += result.warnings
     draft.outcome.failed_rules = result.failed
 
 
 def _type_errors(resource: Resource, value: Object) -> list[FieldError]:
-    found = []
+    wrong = []
     api_version = "/".join(filter(None, parse_api_version(_api_version(value))))  # as Go prints `/v1`
-    for name, given, expected in (
+    for name, actual, expected in (
         ("kind", value.get("kind", ""), resource.kind),
         ("apiVersion", api_version, resource.api_version),
     ):
-        if given != expected:
-            found.append(field.invalid(name, given, f"must be {expected}"))
-    return found
+        if actual != expected:
+            wrong.append(field.invalid(name, actual, f"must be {expected}"))
+    return wrong
 
 
 def _schema_errors(
@@ -420,23 +420,23 @@ def _schema_errors(
 
 
 def _scale_errors(value: Object, paths: ScalePaths, *, spec: bool) -> list[FieldError]:
-    found: list[FieldError] = []
+    wrong: list[FieldError] = []
     for path in (paths.spec_replicas, paths.status_replicas) if spec else (paths.status_replicas,):
         try:
             replicas = scale.integer_at(value, path)
         except ValueError as error:
-            found.append(field.invalid(path, 0, str(error)))
+            wrong.append(field.invalid(path, 0, str(error)))
             continue
         if replicas is not None and replicas < 0:
-            found.append(field.invalid(path, replicas, "should be a non-negative integer"))
+            wrong.append(field.invalid(path, replicas, "should be a non-negative integer"))
         elif replicas is not None and replicas > MAX_REPLICAS:
-            found.append(field.invalid(path, replicas, f"should be less than or equal to {MAX_REPLICAS}"))
+            wrong.append(field.invalid(path, replicas, f"should be less than or equal to {MAX_REPLICAS}"))
     if paths.label_selector:
         try:
             scale.text_at(value, paths.label_selector)
         except ValueError as error:
-            found.append(field.invalid(paths.label_selector, "", str(error)))
-    return found
+            wrong.append(field.invalid(paths.label_selector, "", str(error)))
+    return wrong
 
 
 # -- the schemas in a stored definition -------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ def stored_schemas(stored: memoryview, spec: Object) -> dict[str, memoryview] | 
     body = bytes(stored)
     if len(others) != len(names) or not body.startswith(first):
         return None
-    found: dict[str, memoryview] = {}
+    schemas: dict[str, memoryview] = {}
     at = len(first)
     for n, name in enumerate(names):
         part = others[n]
@@ -467,9 +467,9 @@ def stored_schemas(stored: memoryview, spec: Object) -> dict[str, memoryview] | 
         end = len(body) - len(part) if is_last else body.find(part, at)
         if end < at or not body.startswith(part, end) or (not is_last and body.find(part, end + 1) >= 0):
             return None
-        found[name] = stored[at:end]  # a view of the definition's bytes
+        schemas[name] = stored[at:end]  # a view of the definition's bytes
         at = end + len(part)
-    return found
+    return schemas
 
 
 def _has_schema(version: Object) -> bool:

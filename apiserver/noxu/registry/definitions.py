@@ -56,23 +56,23 @@ def validate(draft: Draft) -> None:
 
 def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
     """The errors of a new definition. The walks of a spec that is known to be valid are skipped (`known_definitions`)."""
-    known, spec = draft.request.valid_specs, draft.new["spec"]
-    digest = digest_of_spec(spec, draft.request.features) if known is not None else ""
-    warnings = known.warnings(digest) if known is not None else None
+    specs, spec = draft.request.valid_specs, draft.new["spec"]
+    digest = digest_of_spec(spec, draft.request.features) if specs is not None else ""
+    warnings = specs.warnings(digest) if specs is not None else None
     draft.outcome.errors += validation.validate(draft.new, checkers=checkers, spec_is_valid=warnings is not None)
     if draft.outcome.errors:
         return
     if warnings is None:
         warnings = update.warnings(draft.new)
-        if known is not None and digest and digest_of_spec(spec, draft.request.features) == digest:
-            known.add(digest, warnings)  # for the next definition with an equal spec
+        if specs is not None and digest and digest_of_spec(spec, draft.request.features) == digest:
+            specs.add(digest, warnings)  # for the next definition with an equal spec
     draft.outcome.warnings += warnings
 
 
 def _spec_is_valid(draft: Draft) -> bool:
     """Whether the spec is known to be valid."""
-    known = draft.request.valid_specs
-    return known is not None and known.warnings(digest_of_spec(draft.new["spec"], draft.request.features)) is not None
+    specs = draft.request.valid_specs
+    return specs is not None and specs.warnings(digest_of_spec(draft.new["spec"], draft.request.features)) is not None
 
 
 def begin_delete(value: Object, now: str, finalizers: list[str]) -> bool:  # noqa: ARG001 - the policy has no effect here
@@ -117,10 +117,10 @@ def _timed_rule_checker(
     cpu_budget: RuleBudget | LoopBudget,
 ) -> RuleChecker:
     """A rule checker that appends to `seconds` how long it compiles the rules of each node."""
-    made = rule_checker(
+    checker = rule_checker(
         root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each, cpu_budget=cpu_budget
     )
-    return _Timed(made, seconds)
+    return _Timed(checker, seconds)
 
 
 class _Timed(NamedTuple):

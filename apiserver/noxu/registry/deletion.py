@@ -1,4 +1,4 @@
-"""Deletion: its options, and that of many objects, those of a list or all of a resource, in one namespace or in all."""
+"""Deletion: its options, and deleting many objects: those of a list, or of a resource in one namespace or in all."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def delete_body_from_object(value: Object) -> DeleteBody:
     )
 
 
-def delete_options(given: DeleteBody) -> DeleteOptions:
+def delete_options(body: DeleteBody) -> DeleteOptions:
     """Validate DeleteOptions. Raises ApiError."""
-    found: list[FieldError] = []
-    if given.orphan is not None and given.propagation is not None:
+    problems: list[FieldError] = []
+    if body.orphan is not None and body.propagation is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        found.append(field.invalid("propagationPolicy", field.as_json(given.propagation), text))
-    if given.propagation is not None and given.propagation not in _PROPAGATION:
-        propagation = field.as_json(given.propagation)
-        found.append(field.not_supported("propagationPolicy", propagation, [*_PROPAGATION, "nil"]))
-    found += dry_run_errors(given.dry_run)
-    if found:
-        raise errors.invalid(Qualified("meta.k8s.io", "DeleteOptions"), "", found)
-    chosen = given.propagation or ""
-    if given.orphan is not None:
-        chosen = "Orphan" if given.orphan else "Background"
-    preconditions = Preconditions(given.uid, given.resource_version)
-    return DeleteOptions(bool(given.dry_run), chosen, preconditions, bool(given.corrupt_too), given.grace)
+        problems.append(field.invalid("propagationPolicy", field.as_json(body.propagation), text))
+    if body.propagation is not None and body.propagation not in _PROPAGATION:
+        propagation = field.as_json(body.propagation)
+        problems.append(field.not_supported("propagationPolicy", propagation, [*_PROPAGATION, "nil"]))
+    problems += dry_run_errors(body.dry_run)
+    if problems:
+        raise errors.invalid(Qualified("meta.k8s.io", "DeleteOptions"), "", problems)
+    chosen = body.propagation or ""
+    if body.orphan is not None:
+        chosen = "Orphan" if body.orphan else "Background"
+    preconditions = Preconditions(body.uid, body.resource_version)
+    return DeleteOptions(bool(body.dry_run), chosen, preconditions, bool(body.corrupt_too), body.grace)
 
 
 def dry_run_errors(dry_run: list[str]) -> list[FieldError]:

@@ -237,15 +237,15 @@ class Outcome:
             trace=self.trace,
         )
 
-    def take(self, other: Outcome) -> None:
+    def take(self, outcome: Outcome) -> None:
         """Take over what the last attempt has found, for the caller, who knows this outcome and its lists."""
-        self.warnings[:] = other.warnings  # in place: filters hold the list
+        self.warnings[:] = outcome.warnings  # in place: filters hold the list
         self.audit_annotations.clear()  # in place, too: the record of the audit log holds the dict
-        self.audit_annotations |= other.audit_annotations
-        self.errors, self.unknown, self.complaints = other.errors, other.unknown, other.complaints
-        self.failed_rules, self.compile_seconds = other.failed_rules, other.compile_seconds
-        self.webhook_seconds, self.rule_seconds = other.webhook_seconds, other.rule_seconds
-        self.of_kind = other.of_kind
+        self.audit_annotations |= outcome.audit_annotations
+        self.errors, self.unknown, self.complaints = outcome.errors, outcome.unknown, outcome.complaints
+        self.failed_rules, self.compile_seconds = outcome.failed_rules, outcome.compile_seconds
+        self.webhook_seconds, self.rule_seconds = outcome.webhook_seconds, outcome.rule_seconds
+        self.of_kind = outcome.of_kind
 
 
 class Admission(Protocol):

@@ -3,9 +3,9 @@
 The server itself works on JSON, so objects in protobuf are converted where they enter and leave etcd. They begin with
 `k8s\\0`, which no JSON does; see `noxu.api.protobuf` for their envelope.
 
-A kind is stored in the version in which it is served, with exceptions: as long as servers of the release before have to read
-it, upstream stores it in the version before (OLDER; upstream's default storage factory). That has the same fields, or more of
-them, which are dropped when it is read.
+A kind is stored in the version that is served. Exceptions (OLDER; upstream's default storage factory) are stored in the
+version before, as long as servers of the previous release have to read them. It has the same fields, or more of them, which
+are dropped when it is read.
 
     the server    {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1",…}
     etcd          {"kind":"ClusterTrustBundle","apiVersion":"certificates.k8s.io/v1beta1",…}
@@ -79,14 +79,14 @@ def to_json(collection: str, value: bytes) -> bytes:
 def to_protobuf(collection: str, value: bytes) -> bytes:
     """A built-in object as JSON, in an envelope."""
     try:
-        found = codec.decode_stored(value)
+        decoded = codec.decode_stored(value)
     except ValueError:
         return value
-    struct = _struct_of(found)
+    struct = _struct_of(decoded)
     if struct is None:
         return value
     older = OLDER.get(collection)
-    return protobuf.encode(struct, found if older is None else {**found, "apiVersion": older.stored})
+    return protobuf.encode(struct, decoded if older is None else {**decoded, "apiVersion": older.stored})
 
 
 def from_etcd(collection: str, stored: bytes) -> bytes:
@@ -94,10 +94,10 @@ def from_etcd(collection: str, stored: bytes) -> bytes:
     older = OLDER.get(collection)
     if is_protobuf(stored):
         try:
-            (version, kind), found = protobuf.decode(stored, _lookup)
+            (version, kind), decoded = protobuf.decode(stored, _lookup)
         except ValueError:
             return stored
-        return codec.encode({**found, "apiVersion": _SERVED.get((version, kind), version)}, sort_keys=False)
+        return codec.encode({**decoded, "apiVersion": _SERVED.get((version, kind), version)}, sort_keys=False)
     value = stored.removesuffix(b"\n") if stored.startswith(b"{") else stored
     if older is None or value.startswith(older.head(older.served)):
         return value
@@ -111,22 +111,22 @@ def as_read(collection: str, value: bytes) -> bytes:
     return from_etcd(collection, to_protobuf(collection, value)) if _EMPTY_LIST in value else value
 
 
-def _with_head(value: bytes, head: bytes, other: bytes) -> bytes:
+def _with_head(value: bytes, head: bytes, new_head: bytes) -> bytes:
     # the bytes after the head are those that are stored
-    return other + value[len(head) :] if value.startswith(head) else value
+    return new_head + value[len(head) :] if value.startswith(head) else value
 
 
 def _served(value: bytes) -> bytes:
     """An object as Go reads it in the version in which it is served: in the order of declaration, without other fields."""
     try:
-        found: Json = codec.decode_stored(value)
+        stored: Json = codec.decode_stored(value)
     except ValueError:
         return value
-    struct = _struct_of(found)
-    decoded = None if struct is None else decode(struct, found)
+    struct = _struct_of(stored)
+    decoded = None if struct is None else decode(struct, stored)
     if decoded is None or decoded.error:
         return value
-    version = _SERVED.get((found["apiVersion"], found["kind"]), found["apiVersion"])
+    version = _SERVED.get((stored["apiVersion"], stored["kind"]), stored["apiVersion"])
     return codec.encode({**decoded.value, "apiVersion": version}, sort_keys=False)
 
 
@@ -134,8 +134,8 @@ def _lookup(api_version: str, kind: str) -> Struct | None:
     return scheme.struct_of(_SERVED.get((api_version, kind), api_version), kind)
 
 
-def _struct_of(found: Json) -> Struct | None:
-    if not isinstance(found, dict):
+def _struct_of(value: Json) -> Struct | None:
+    if not isinstance(value, dict):
         return None
-    version, kind = found.get("apiVersion"), found.get("kind")
+    version, kind = value.get("apiVersion"), value.get("kind")
     return _lookup(version, kind) if isinstance(version, str) and isinstance(kind, str) else None

@@ -3,8 +3,8 @@
     custom resources         PREFIX/GROUP/PLURAL/[NAMESPACE/]NAME
     built-in kinds           PREFIX/PLURAL/[NAMESPACE/]NAME, without the group; a few have a name of their own (BUILT_IN_PATHS)
 
-So custom resources with the names of a built-in kind are apart from its objects. Two built-in kinds have keys with the group,
-since they are those of servers that kube-apiserver contains. There the keys of upstream coincide, and these are apart:
+So custom resources with the names of a built-in kind are apart from its objects. Two built-in kinds have the group in their
+keys: those of the servers that kube-apiserver contains. There upstream's keys coincide, and these do not:
 
     customresourcedefinitions       PREFIX/apiextensions.k8s.io/customresourcedefinitions/NAME
     custom resources of that name   PREFIX/apiextensions.k8s.io/customresourcedefinitions.custom/[NAMESPACE/]NAME
@@ -13,10 +13,10 @@ The standalone apiextensions-apiserver has the same keys under /registry/apiexte
 ends with a newline, which Go's encoder writes; what others stored may lack it. CustomResourceDefinitions are stored in
 v1beta1, see below; built-in kinds may be stored as protobuf, see etcd_built_in.py.
 
-The watch brings every write back: a value that was changed to be stored is remembered, so that it need not be changed back.
+The watch brings every write back: a value that was converted to be stored is remembered, and not converted back.
 
-apiextensions-apiserver writes definitions as v1beta1 in JSON, whatever the media type: its codec encodes for the first version that it is given, v1beta1 (pkg/cmd/server/options), and reads both. The server
-itself knows v1 only, so definitions are converted where they enter and leave etcd:
+apiextensions-apiserver writes definitions as v1beta1 in JSON, whatever the media type, for that is the first version that
+its codec is given (pkg/cmd/server/options); it reads both. This server knows v1 only, and converts at etcd:
 
     the server    {"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",…,"spec":{…,"versions":[…]},…}
     etcd          {"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1",…,"spec":{…,"version":"v1",…},…}
@@ -65,16 +65,16 @@ def from_etcd(stored: bytes) -> bytes:
 def _decoded(value: bytes, decoders: dict[str, Callable[[Json], DecodedStruct]]) -> Object | None:
     """The definition as its struct; None if it is none of these versions or Go cannot decode it."""
     try:
-        found = codec.decode_literals(value) if codec.has_minus_zero(value) else codec.decode_stored(value)
+        definition = codec.decode_literals(value) if codec.has_minus_zero(value) else codec.decode_stored(value)
     except ValueError:
         return None
-    if not isinstance(found, dict) or found.get("kind") != types.KIND:
+    if not isinstance(definition, dict) or definition.get("kind") != types.KIND:
         return None
-    version = found.get("apiVersion")
+    version = definition.get("apiVersion")
     decode = decoders.get(version) if isinstance(version, str) else None
     if decode is None:
         return None
-    decoded = decode(found)
+    decoded = decode(definition)
     return None if decoded.error else decoded.value
 
 
@@ -120,16 +120,16 @@ class KubernetesLayout(PlainLayout):
         remembered: `/registry/pods/default/a` tells those of `/registry/pods/default/b`.
         """
         directory, _, last = key.rpartition(b"/")
-        known = self._directories.get(directory)
-        if known is not None and last.isascii() and last:
-            return Key(*known, last.decode())
-        found = self._read_key(key)
-        if found is not None and b"/" in directory.removeprefix(self.prefix) and APART not in directory:
+        place = self._directories.get(directory)
+        if place is not None and last.isascii() and last:
+            return Key(*place, last.decode())
+        parsed = self._read_key(key)
+        if parsed is not None and b"/" in directory.removeprefix(self.prefix) and APART not in directory:
             if len(self._directories) >= MAX_DIRECTORIES:
                 self._directories.clear()  # they are read anew, one key each
             # by the loop and by threads: equal keys have equal values
-            self._directories[directory] = found.collection, found.partition
-        return found
+            self._directories[directory] = parsed.collection, parsed.partition
+        return parsed
 
     def _read_key(self, key: bytes) -> Key | None:
         rest = key.removeprefix(self.prefix)
@@ -167,11 +167,11 @@ class KubernetesLayout(PlainLayout):
 
     def from_etcd(self, key: Key, value: bytes) -> bytes:
         if key.collection == COLLECTION:
-            known = self._written.get(value)
-            return from_etcd(value) if known is None else known
+            original = self._written.get(value)
+            return from_etcd(value) if original is None else original
         if key.collection in self._built_in:
-            known = self._written.get(value) if etcd_built_in.is_protobuf(value) else None
-            return etcd_built_in.from_etcd(key.collection, value) if known is None else known
+            original = self._written.get(value) if etcd_built_in.is_protobuf(value) else None
+            return etcd_built_in.from_etcd(key.collection, value) if original is None else original
         return value[:-1] if value.startswith(b"{") and value.endswith(b"\n") else value
 
     def weight(self, key: Key, value: bytes) -> int:

@@ -129,8 +129,8 @@ def _hint(resource: Resource, path: str) -> str:
     """Advice about an unknown field of an object of any kind."""
     if resource.schema is not None:
         return advice(resource.schema, path)
-    found = meant_in(resource, path)
-    return f"did you mean {found}?" if found else ""
+    field_name = meant_in(resource, path)
+    return f"did you mean {field_name}?" if field_name else ""
 
 
 def meant_in(resource: Resource, path: str) -> str:
@@ -139,15 +139,15 @@ def meant_in(resource: Resource, path: str) -> str:
         return meant(resource.schema, path)
     struct = types.CRD if resource.type is DEFINITION else None if resource.table is None else resource.table.struct
     *above, name = _STEP.findall(path) or [""]
-    found = nearest(name, _fields_of(struct, above))
-    return field_path([*above, found]) if found else ""
+    field_name = nearest(name, _fields_of(struct, above))
+    return field_path([*above, field_name]) if field_name else ""
 
 
 def _fields_of(kind: Type | None, place: Sequence[str]) -> list[str]:
     """The fields of a struct at a place in an object, none if there is no struct."""
     for name in place:
         if isinstance(kind, Union):
-            kind = next((each.type for each in kind.choices.values() if isinstance(each.type, Struct)), None)
+            kind = next((choice.type for choice in kind.choices.values() if isinstance(choice.type, Struct)), None)
         if isinstance(kind, Struct):
             kind = kind.fields[name].type if name in kind.fields else None
         else:
@@ -174,9 +174,9 @@ def _defaulted(draft: Draft, _: Object, patch: list[Object]) -> Iterator[Note]:
         return
     for change in patch:
         place = steps(change["path"])
-        found = fieldpath.declaration_at(schema, place)
-        if found is not None:
-            where = f"spec.versions[name={draft.resource.version}].schema.openAPIV3Schema.{found.where}.default"
+        declaration = fieldpath.declaration_at(schema, place)
+        if declaration is not None:
+            where = f"spec.versions[name={draft.resource.version}].schema.openAPIV3Schema.{declaration.where}.default"
             value = compact_json(change["value"])
             yield Note(field_path(place), f"filled in with its default: {value}", where)
 

@@ -89,9 +89,9 @@ def _close(result: Future[Any]) -> None:
     if result.cancelled() or result.exception() is not None:
         return
     value = result.result()
-    for each in value if isinstance(value, tuple) else (value,):
-        if asyncio.iscoroutine(each):
-            each.close()
+    for item in value if isinstance(value, tuple) else (value,):
+        if asyncio.iscoroutine(item):
+            item.close()
 
 
 async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -135,11 +135,11 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
 
 
 def _type(resource: Resource) -> Type:
-    found = _types.get(resource)
-    if found is None:
+    kind = _types.get(resource)
+    if kind is None:
         struct = resource.codec.struct
-        found = _types[resource] = of_schema(resource.schema) if struct is None else of_struct(struct)
-    return found
+        kind = _types[resource] = of_schema(resource.schema) if struct is None else of_struct(struct)
+    return kind
 
 
 def _convert(versions: Versions, value: Object, api_version: str) -> Object:
@@ -150,8 +150,8 @@ def _convert(versions: Versions, value: Object, api_version: str) -> Object:
 
 def changed_fields(resource: Resource, subresource: str) -> tuple[str, ...]:
     """The dotted paths of the only fields that a write to this subresource can change; () if that is not limited."""
-    found = resource.table.subresource(subresource) if resource.table is not None else None
-    return found.only if found is not None and not found.kept else ()
+    declared = resource.table.subresource(subresource) if resource.table is not None else None
+    return declared.only if declared is not None and not declared.kept else ()
 
 
 def _pattern(names: tuple[str, ...]) -> FieldSet:

@@ -131,14 +131,14 @@ class ObjectPatch:
         if self._media_type == JSON_PATCH:
             pointers = [(operation or {}).get(name) for operation in patch for name in ("path", "from")]
             return [pointer.split("/")[1:-1] for pointer in pointers if isinstance(pointer, str)]
-        todo, found = [([], patch)], []  # type: list[tuple[list[str], Json]], list[list[str]]
+        todo, paths = [([], patch)], []  # type: list[tuple[list[str], Json]], list[list[str]]
         for path, value in todo:  # the list grows meanwhile
             if isinstance(value, dict):
-                found.append(path)
+                paths.append(path)
                 todo += [([*path, name], child) for name, child in value.items()]
             elif isinstance(value, list):
                 todo += [([*path, str(index)], child) for index, child in enumerate(value)]
-        return found
+        return paths
 
 
 def _through_json(value: Json) -> Json:

@@ -199,8 +199,8 @@ class StoreMetrics:
     def _series(self, operation: Operation, collection: str) -> list[float]:
         if len(self._known) >= MAX_SERIES:
             self._known.clear()  # they are made again from `_durations`, which bounds them
-        found = self._known[operation, collection] = self._durations.series(_labels(operation, collection))
-        return found
+        series = self._known[operation, collection] = self._durations.series(_labels(operation, collection))
+        return series
 
     def families(self) -> list[Family]:
         durations = self._durations.family()

@@ -5,10 +5,10 @@ every page after the first, exactly that state, which comes from the store's his
 the previous page, so objects that are created in between do not shift it. The list of a single object, which a field
 selector names, has one page whatever its limit: it never has a continue token.
 
-An object whose bytes do not match their checksum is corrupt and cannot be read. All other objects are read and written as usual. A list that contains a corrupt object fails, because a list without it
-would mean that it does not exist. A corrupt object can be deleted with the option
-`ignoreStoreReadErrorWithClusterBreakingPotential`. For readable objects the option has no effect, as in the recordings of
-the reference, whose feature gate for it is off.
+An object whose bytes do not match their checksum is corrupt and cannot be read; all others are read and written as usual. A
+list with a corrupt object fails, because a list without it would mean that it does not exist. With the option
+`ignoreStoreReadErrorWithClusterBreakingPotential` a corrupt object can be deleted. For readable objects it has no effect, as
+in the recordings of the reference, whose feature gate for it is off.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class Reader:
         key = key_of(resource, namespace, name)
         if (collection := self.loaded(resource)) is not None and key not in collection.corrupt:
             return collection.entries.get(key)
-        found = await self.store.get(key)
-        return None if found is None else StoredObject(key, found.value, found.revision)
+        item = await self.store.get(key)
+        return None if item is None else StoredObject(key, item.value, item.revision)
 
     def size(self, resource: Resource, namespace: str, name: str) -> int:
         """The stored size of an object in bytes; 0 if the cache does not have it."""
@@ -344,24 +344,24 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
     shown = revision if exact and revision else reader.cache.revision
     limit = 0 if window.revision is None and not window.token else window.limit
     if single is not None:
-        found = [collection.entries[single]] if single in collection.entries else []
-        return Listing(await select(found, selection), shown)
+        selected = [collection.entries[single]] if single in collection.entries else []
+        return Listing(await select(selected, selection), shown)
     if selection.selects_all:
-        found, remaining = collection.page(selection.partition, after, limit)  # before others change the collection
-        if not _are_at(found, selection.resource):
-            found = await entries_at(found, selection.resource)
+        selected, remaining = collection.page(selection.partition, after, limit)  # before others change the collection
+        if not _are_at(selected, selection.resource):
+            selected = await entries_at(selected, selection.resource)
         if not remaining:
-            return Listing(found, shown)
-        return Listing(found, shown, _encode_token(found[-1].key, selection, shown), remaining)
+            return Listing(selected, shown)
+        return Listing(selected, shown, _encode_token(selected[-1].key, selection, shown), remaining)
     # the collection's own list, perhaps: read before this waits
     keys, name = collection.select(selection.partition, after), selection.name
     last = keys[-1] if keys else None
     # a new list: the state of one revision
     entries = [collection.entries[key] for key in keys if name is None or key.name == name]
-    found = await select(entries, selection, limit)
-    if limit and len(found) == limit and found[-1].key != last:
-        return Listing(found, shown, _encode_token(found[-1].key, selection, shown))
-    return Listing(found, shown)
+    selected = await select(entries, selection, limit)
+    if limit and len(selected) == limit and selected[-1].key != last:
+        return Listing(selected, shown, _encode_token(selected[-1].key, selection, shown))
+    return Listing(selected, shown)
 
 
 def _are_at(entries: Sequence[StoredObject], resource: Resource) -> bool:
@@ -396,7 +396,7 @@ def _select(entries: Sequence[StoredObject], selection: Selection) -> list[Store
 
 async def _history(reader: Reader, selection: Selection, limit: int, after: Key | None, revision: Revision) -> Listing:
     prefix = Prefix(selection.resource.collection, selection.partition)
-    found: list[StoredObject] = []
+    selected: list[StoredObject] = []
     while True:
         try:
             page = await reader.store.list(
@@ -414,11 +414,11 @@ async def _history(reader: Reader, selection: Selection, limit: int, after: Key 
             token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""
             entries = await entries_at(entries, selection.resource)
             return Listing(entries, revision, token, page.remaining or None)
-        found += await select(entries, selection, limit - len(found) if limit else 0)
-        if limit and len(found) == limit and (page.remaining or found[-1].key != entries[-1].key):
-            return Listing(found, revision, _encode_token(found[-1].key, selection, revision))
+        selected += await select(entries, selection, limit - len(selected) if limit else 0)
+        if limit and len(selected) == limit and (page.remaining or selected[-1].key != entries[-1].key):
+            return Listing(selected, revision, _encode_token(selected[-1].key, selection, revision))
         if not page.remaining:
-            return Listing(found, revision)
+            return Listing(selected, revision)
         after = page.items[-1].key  # the next page of the same revision
 
 

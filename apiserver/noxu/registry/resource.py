@@ -344,11 +344,11 @@ class Resource:
 
         Until Python 3.12 those of all resources have one lock, for which the event loop must not wait while a thread computes.
         """
-        found = vars(self)
+        attributes = vars(self)
         for name in _PREPARED:
-            if name not in found:
+            if name not in attributes:
                 computed: cached_property[Any] = vars(Resource)[name]
-                found[name] = computed.func(self)  # in the instance's dict, where `cached_property` looks first
+                attributes[name] = computed.func(self)  # in the instance's dict, where `cached_property` looks first
 
 
 def _of_schema(place: str) -> Any:
@@ -416,7 +416,7 @@ class Versions:
     @cached_property
     def served(self) -> Mapping[Path, Resource]:
         """The served versions by their paths."""
-        return {(found.group, found.version, found.plural): found for found in self.all if found.served}
+        return {(version.group, version.version, version.plural): version for version in self.all if version.served}
 
     @cached_property
     def group_versions(self) -> frozenset[tuple[str, str]]:

@@ -4,9 +4,9 @@ Each object gets a patch that names its uid and resourceVersion and changes noth
 sends it. It is converted, validated and admitted like every write. An object that was written or deleted since it was read is
 left alone: that write has stored it in the storage version. What is stored as it would be written is not stored again.
 
-An older release stored custom resources among the objects of a built-in kind, if both had its names. When a server starts,
-they are moved into a collection of their own (see `storage_form`), before anything reads the collection of the built-in kind. They are recognized by their apiVersion,
-which the built-in kind does not have. A move that is interrupted is completed by the next start.
+An older release stored custom resources with the names of a built-in kind among its objects. A server that starts moves them
+into a collection of their own (see `storage_form`), before anything reads that of the built-in kind. It recognizes them by
+their apiVersion, which the built-in kind does not have. The next start completes an interrupted move.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ def _mismatch(path: str, value: Json, expected: str) -> str:
 
 def integer_at(value: Object, path: str) -> int | None:
     """The integer at a path, None if it is absent. Raises ValueError with upstream's message for another type."""
-    found = _value_at(value, path)
-    if found is ABSENT:
+    replicas = _value_at(value, path)
+    if replicas is ABSENT:
         return None
-    if type(found) is not int:
-        raise ValueError(_mismatch(path.removeprefix("."), found, "int64"))
-    return found
+    if type(replicas) is not int:
+        raise ValueError(_mismatch(path.removeprefix("."), replicas, "int64"))
+    return replicas
 
 
 def _int32(number: int | None) -> int | None:
@@ -40,12 +40,12 @@ def _int32(number: int | None) -> int | None:
 
 def text_at(value: Object, path: str) -> str | None:
     """The string at a path, None if it is absent. Raises ValueError with upstream's message for another type."""
-    found = _value_at(value, path)
-    if found is ABSENT:
+    text = _value_at(value, path)
+    if text is ABSENT:
         return None
-    if not isinstance(found, str):
-        raise ValueError(_mismatch(path.removeprefix("."), found, "string"))
-    return found
+    if not isinstance(text, str):
+        raise ValueError(_mismatch(path.removeprefix("."), text, "string"))
+    return text
 
 
 UNSET: Final = -(2**31)
@@ -82,11 +82,11 @@ def _selector(value: Object, resource: Resource, path: str) -> str | None:
     """The selector as text; built-in kinds have a LabelSelector, or labels. Raises ValueError."""
     if resource.is_custom:
         return text_at(value, path)
-    found = _value_at(value, path)
-    if not isinstance(found, dict):
+    selector = _value_at(value, path)
+    if not isinstance(selector, dict):
         return ""
-    is_labels = all(isinstance(item, str) for item in found.values())
-    return selector_text({"matchLabels": found} if is_labels else found)
+    is_labels = all(isinstance(item, str) for item in selector.values())
+    return selector_text({"matchLabels": selector} if is_labels else selector)
 
 
 def put(value: Object, resource: Resource, new_scale: Object) -> None:

@@ -1,7 +1,8 @@
-"""The resources that are served, and the order of their groups. A set of them is immutable, and replaced when a definition changes.
+"""The resources that are served, an immutable set that a changed definition replaces, and the order of their groups.
 
-The priorities of the built-in group versions are the order of discovery, and what their APIServices say. Groups with a higher priority come first, those with the same one by name (k8s.io/kubernetes, pkg/controlplane/apiserver/
-aggregator.go and cmd/kube-apiserver/app/aggregator.go). The group of APIServices itself comes before all others.
+The priorities of the built-in group versions are those of their APIServices. Discovery lists the highest first, equal ones
+by name, and the group of APIServices before all others (k8s.io/kubernetes, pkg/controlplane/apiserver/aggregator.go and
+cmd/kube-apiserver/app/aggregator.go).
 """
 
 from __future__ import annotations
@@ -149,11 +150,11 @@ class ServedResources:
     @cached_property
     def groups(self) -> dict[str, list[str]]:
         """The versions of each group, best first; the groups in the order of their priorities."""
-        found: dict[str, set[str]] = {}
+        groups: dict[str, set[str]] = {}
         for resource in self.resources:
-            found.setdefault(resource.group, set()).add(resource.version)
+            groups.setdefault(resource.group, set()).add(resource.version)
         return {
-            group: sorted(found[group], key=partial(version_order, group)) for group in sorted(found, key=group_order)
+            group: sorted(groups[group], key=partial(version_order, group)) for group in sorted(groups, key=group_order)
         }
 
     def serves(self, group: str, version: str) -> bool:
@@ -162,9 +163,9 @@ class ServedResources:
 
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
         """A resource that clients can use, None if there is none. Few of them are asked often, so there is no index of all."""
-        found = self._built_in.kinds.get((api_version, kind))
-        if found is not None and (found.group, found.version) not in self._disabled:
-            return found
+        built_in = self._built_in.kinds.get((api_version, kind))
+        if built_in is not None and (built_in.group, built_in.version) not in self._disabled:
+            return built_in
         for path, resource in self._custom.items():
             if resource.kind == kind and resource.api_version == api_version and self.by_path.get(path) is resource:
                 return resource

@@ -38,11 +38,11 @@ class ServerLeases:
     async def renew(self) -> None:
         """Write the own lease. Raises StoreError."""
         for _ in range(MAX_ATTEMPTS):
-            found = await self._store.get(self._key)
-            generation = 0 if found is None else _generation(_decoded(found.value))
+            stored = await self._store.get(self._key)
+            generation = 0 if stored is None else _generation(_decoded(stored.value))
             value = codec.encode(_lease(self.address, generation + 1), sort_keys=False)
             try:
-                self._revision = await self._store.put(self._key, value, expected=found.revision if found else 0)
+                self._revision = await self._store.put(self._key, value, expected=stored.revision if stored else 0)
                 return
             except Conflict:
                 await asyncio.sleep(0)  # it expired, or a server with the same address wrote it
@@ -51,8 +51,8 @@ class ServerLeases:
     async def addresses(self) -> list[str]:
         """The addresses of the servers whose leases exist, in lexical order. Raises StoreError."""
         page = await self._store.list(Prefix(SERVER_LEASES))
-        found = {_address(_decoded(item.value)) for item in page.items}
-        return sorted(found - {""})
+        addresses = {_address(_decoded(item.value)) for item in page.items}
+        return sorted(addresses - {""})
 
     async def remove(self) -> None:
         """Remove the own lease, unless another server with the same address has written it since. Raises StoreError."""
@@ -74,24 +74,24 @@ def _lease(address: str, generation: int) -> Object:
 def _decoded(value: bytes) -> Object:
     """A lease, which another program may have written; without content if it is none."""
     try:
-        found = codec.decode_stored(value)
+        lease = codec.decode_stored(value)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return lease if isinstance(lease, dict) else {}
 
 
 def _generation(lease: Object) -> int:
     metadata: Json = lease.get("metadata")
-    found = metadata.get("generation") if isinstance(metadata, dict) else 0
-    return found if isinstance(found, int) else 0
+    generation = metadata.get("generation") if isinstance(metadata, dict) else 0
+    return generation if isinstance(generation, int) else 0
 
 
 def _address(lease: Object) -> str:
     """The first address of a lease, "" if it has none."""
-    found: Json = lease
+    part: Json = lease
     for step in ("subsets", 0, "addresses", 0, "ip"):
         try:
-            found = found[step]
+            part = part[step]
         except (KeyError, IndexError, TypeError):
             return ""
-    return found if isinstance(found, str) else ""
+    return part if isinstance(part, str) else ""

@@ -105,7 +105,7 @@ class Pool:
         with self._lock:
             own = self._owners.get(owner, NOTHING)
             taken: tuple[str | int, ...] = (*own.addresses, *own.ports)
-            return any(self._taken[each] > 1 for each in taken)
+            return any(self._taken[address] > 1 for address in taken)
 
     def owners(self) -> set[Hashable]:
         return set(self._owners)
@@ -145,16 +145,16 @@ class Pool:
         self._hold(ticket, Allocated(frozenset(spec["clusterIPs"])))  # reserved until the write ends
 
     def _refuse_families(self, new: Object) -> None:
-        spec, found = new["spec"], []
+        spec, problems = new["spec"], []
         for n, family in enumerate(spec.get("ipFamilies") or ()):
             if family == "IPv6":
                 path = field.index("spec.ipFamilies", n)
-                found.append(field.invalid(path, family, "not configured on this cluster"))
+                problems.append(field.invalid(path, family, "not configured on this cluster"))
         if spec.get("ipFamilyPolicy") == "RequireDualStack":
             rule = "this cluster is not configured for dual-stack services"
-            found = [field.invalid("spec.ipFamilyPolicy", "RequireDualStack", rule)]
-        if found:
-            raise _refused(new, found)
+            problems = [field.invalid("spec.ipFamilyPolicy", "RequireDualStack", rule)]
+        if problems:
+            raise _refused(new, problems)
 
     def _take(self, new: Object, address: str) -> None:
         why = ""
@@ -239,5 +239,5 @@ class Pool:
         yield from self.ports
 
 
-def _refused(service: Object, found: list[FieldError]) -> errors.ApiError:
-    return errors.invalid(_SERVICE, service["metadata"].get("name", ""), found)
+def _refused(service: Object, problems: list[FieldError]) -> errors.ApiError:
+    return errors.invalid(_SERVICE, service["metadata"].get("name", ""), problems)

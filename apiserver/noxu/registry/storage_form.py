@@ -6,8 +6,8 @@ does (upstream's NewCRDRESTOptionsGetter). Only the store has CBOR: everything a
 
 Decoding CBOR takes twenty times as long as JSON, so callers that read many values do it in a thread: `weight`.
 
-The name of a collection is GROUP/PLURAL, whatever the version; there are two where custom and built-in kinds meet. A definition may have the group and the plural of a built-in kind, at another version. Upstream keeps the objects of both
-apart by their prefix in etcd, except for those of two groups. Here they are always apart:
+The name of a collection is GROUP/PLURAL, whatever the version. A definition may have the group and the plural of a built-in
+kind, at another version. Upstream keeps both apart by their prefix in etcd, but for two groups; here they always are:
 
     example.com/widgets                                   custom resources
     rbac.authorization.k8s.io/clusterroles                the built-in kind
@@ -15,10 +15,10 @@ apart by their prefix in etcd, except for those of two groups. Here they are alw
 
 No plural contains a dot, so nothing else has such a name.
 
-`noxu check` says what is wrong with a stored object, as far as its value and its key show it. A stored value is an object in JSON or CBOR with an apiVersion, a kind and a uid, and its key has its name and namespace
-(apiserver's registry/generic/registry writes nothing else). Servers serve other values as far as they can: what is not an
-object makes lists of its resource fail, and what has no uid cannot be patched. Whether an object is valid is a question of
-its schema: `noxu validate --stored`.
+`noxu check` says what is wrong with a stored object, as far as its value and its key show it. The value is an object in JSON
+or CBOR with an apiVersion, a kind and a uid; the key has its name and namespace (apiserver's registry/generic/registry
+writes nothing else). Servers serve other values as far as they can: what is no object makes lists of its resource fail, and
+what has no uid cannot be patched. `noxu validate --stored` checks objects against their schemas.
 """
 
 from __future__ import annotations

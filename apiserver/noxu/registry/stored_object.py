@@ -1,4 +1,4 @@
-"""A stored object, an entry of the cache: one object at one revision, kept as the bytes that are stored, or as their JSON if they are CBOR.
+"""A stored object, an entry of the cache: one object at one revision, as its stored bytes, or as JSON if those are CBOR.
 
 The stored bytes are also the bytes that are served, except for the resourceVersion, which is not stored (as in etcd) and is
 inserted when the object is sent. If the schema of the object's version prunes or defaults what is stored, other bytes are
@@ -269,11 +269,11 @@ def _decode_sharing_owners(body: bytes, recurring: RecurringSets) -> Object | No
     while at >= 0 and (at := body.find(_FIELDS, at)) >= 0:
         at += len(_FIELDS)
         end = body.find(_MANAGER, at)
-        known = recurring.set_of(body[at:end]) if end > 0 else None
-        if known is None:
+        fields = recurring.set_of(body[at:end]) if end > 0 else None
+        if fields is None:
             return None
         pieces += body[done:at], b"%d" % len(sets)  # slices of the shared bytes, joined once at the end
-        sets.append(known)
+        sets.append(fields)
         done = at = end
     if not sets:
         return None
@@ -281,8 +281,8 @@ def _decode_sharing_owners(body: bytes, recurring: RecurringSets) -> Object | No
     owners = value["metadata"].get("managedFields") or ()
     if [owner.get("fieldsV1") for owner in owners] != [*range(len(sets))]:
         return None
-    for owner, known in zip(owners, sets, strict=True):
-        owner["fieldsV1"] = known  # shared with other objects of the kind
+    for owner, fields in zip(owners, sets, strict=True):
+        owner["fieldsV1"] = fields  # shared with other objects of the kind
     return value
 
 
@@ -409,12 +409,12 @@ def _rendered(entry: StoredObject, versions: Versions) -> tuple[Rendering, Objec
 def _as_stored(resource: Resource, offset: int, *, valid: bool = False) -> Rendering:
     """The rendering of an entry that is served as it is stored."""
     shared, key = resource.renderings, (offset, valid)
-    found = shared.get(key)
-    if found is None:
+    rendering = shared.get(key)
+    if rendering is None:
         if len(shared) >= _MAX_RENDERINGS:
             shared.clear()  # entries keep theirs; new ones are shared anew
-        found = shared[key] = Rendering(resource, None, offset, valid)  # shared by all entries with this offset
-    return found
+        rendering = shared[key] = Rendering(resource, None, offset, valid)  # shared by all entries with this offset
+    return rendering
 
 
 def served_bytes(entry: StoredObject) -> bytes:
@@ -519,10 +519,10 @@ def _encode_exact_metadata(metadata: Object, recurring: RecurringSets) -> bytes 
     if "managedFields" in metadata:
         owners = []
         for owner in metadata["managedFields"]:
-            known = recurring.json_of(owner.get("fieldsV1"))
-            if known is None:
+            text = recurring.json_of(owner.get("fieldsV1"))
+            if text is None:
                 return None
-            owners.append({**owner, "fieldsV1": codec.Encoded(known)})
+            owners.append({**owner, "fieldsV1": codec.Encoded(text)})
         metadata = {**metadata, "managedFields": owners}  # a copy: `Encoded` is for the encoder only
     return codec.encode_exact(metadata)
 

@@ -78,12 +78,12 @@ class Grace(Enum):
     """The object is already marked, and the deletion does not make its grace period shorter: it changes nothing."""
 
 
-def _of_pod(pod: Object, given: int | None) -> int:
-    """The grace period of a Pod in seconds; `given` is that of the DeleteOptions (podStrategy.CheckGracefulDelete)."""
+def _of_pod(pod: Object, requested: int | None) -> int:
+    """The grace period of a Pod in seconds; `requested`: in the DeleteOptions (podStrategy.CheckGracefulDelete)."""
     spec, phase = pod.get("spec") or {}, (pod.get("status") or {}).get("phase")
     if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0
-    return _seconds(spec.get("terminationGracePeriodSeconds") if given is None else given)
+    return _seconds(spec.get("terminationGracePeriodSeconds") if requested is None else requested)
 
 
 _PERIODS: Final[dict[str, Callable[[Object, int | None], int]]] = {"/pods": _of_pod}
@@ -95,34 +95,34 @@ def has_grace_periods(resource: Resource) -> bool:
     return resource.collection in _PERIODS
 
 
-def begin_grace(resource: Resource, value: Object, given: int | None, now: str) -> Grace:
-    """Begin or shorten the grace period of an object, in place. `given`: the seconds in the DeleteOptions, None if absent."""
+def begin_grace(resource: Resource, value: Object, requested: int | None, now: str) -> Grace:
+    """Begin or shorten the grace period of an object, in place. `requested`: seconds in the DeleteOptions, or None."""
     period_of = _PERIODS.get(resource.collection)
     if period_of is None:
         return Grace.NONE
-    if grace_is_pending(resource, value, given):
+    if grace_is_pending(resource, value, requested):
         return Grace.PENDING
     metadata = value["metadata"]
     ends = metadata.get("deletionTimestamp")
     if not ends:
-        _mark(metadata, now, period_of(value, given), 0)
+        _mark(metadata, now, period_of(value, requested), 0)
         if metadata.get("generation", 0) > 0:
             metadata["generation"] += 1  # in place, as `_mark`
         return Grace.BEGUN
     current = _seconds(metadata.get("deletionGracePeriodSeconds"))
     if not current:
         return Grace.NONE
-    _mark(metadata, ends, _seconds(given), current)
+    _mark(metadata, ends, _seconds(requested), current)
     return Grace.BEGUN
 
 
-def grace_is_pending(resource: Resource, value: Object, given: int | None) -> bool:
+def grace_is_pending(resource: Resource, value: Object, requested: int | None) -> bool:
     """Whether an object waits for the end of its grace period, which a deletion does not make shorter."""
     metadata = value["metadata"]
     if resource.collection not in _PERIODS or not metadata.get("deletionTimestamp"):
         return False
     current = _seconds(metadata.get("deletionGracePeriodSeconds"))
-    return current > 0 and (given is None or _seconds(given) >= current)
+    return current > 0 and (requested is None or _seconds(requested) >= current)
 
 
 def _seconds(period: int | None) -> int:

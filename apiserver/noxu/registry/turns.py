@@ -14,7 +14,7 @@ A client is the user who is authenticated; without one the address, and on this 
 connection. What the server does by itself is a client, too. Because of the slices, short work also waits for little if one
 person makes many connections, or one user runs many programs.
 
-Limits on the processor time of requests, because neither the size of a body nor the cost of a rule limits it.
+It also limits the processor time of requests, because neither the size of a body nor the cost of a rule limits it.
 
 In the event loop, work that takes too long raises LoopBudgetExceeded, and is repeated in a thread. In a thread, a CEL rule
 that takes too long ends with an error (RuleBudget), and the request as a whole with another one (ThreadBudget).
@@ -112,7 +112,7 @@ class Turns:
         """Run a piece when it is its turn. Raises RuntimeError at the end of the interpreter."""
         with self._lock:
             piece.order = next(self._order)
-            if all(each.client != piece.client for each in chain(self._running, self._waiting)):
+            if all(other.client != piece.client for other in chain(self._running, self._waiting)):
                 self._served[piece.client] = max(self._served.get(piece.client, 0.0), self._least)
             self._waiting.append(piece)
             starting = self._fill()
@@ -184,9 +184,9 @@ class Turns:
         return self._executor
 
     def _start(self, starting: list[Piece[Any]], executor: ThreadPoolExecutor | None) -> None:
-        for each in starting:
+        for piece in starting:
             assert executor is not None
-            executor.submit(self._run, [each])
+            executor.submit(self._run, [piece])
 
     # -- the order; called with the lock
 
@@ -205,8 +205,8 @@ class Turns:
 
     def _first(self, instead_of: Piece[Any] | None = None) -> Piece[Any] | None:
         """The piece that comes first, of those whose client has no turn already; None if there is none."""
-        busy = {each.client for each in self._running if each is not instead_of}
-        return min((each for each in self._waiting if each.client not in busy), key=self._rank, default=None)
+        busy = {piece.client for piece in self._running if piece is not instead_of}
+        return min((piece for piece in self._waiting if piece.client not in busy), key=self._rank, default=None)
 
     def _rank(self, piece: Piece[Any]) -> tuple[int, int, int]:
         """Lower ranks come first. Less than a slice makes no difference."""
@@ -220,17 +220,17 @@ class Turns:
         seconds, piece.began = now - piece.began, now
         piece.used += seconds
         self._served[piece.client] += seconds
-        active = {each.client for each in chain(self._running, self._waiting)}
+        active = {item.client for item in chain(self._running, self._waiting)}
         self._least = max(self._least, min(self._served[client] for client in active))
 
     def _forget(self, client: Hashable) -> None:
         """Forget a client without further pieces; not yet one that has been served for longer than others are."""
-        active = {each.client for each in chain(self._running, self._waiting)}
+        active = {item.client for item in chain(self._running, self._waiting)}
         if not active:
             self._served.clear()
         elif client not in active:
             least = self._least
-            self._served = {one: served for one, served in self._served.items() if one in active or served > least}
+            self._served = {key: served for key, served in self._served.items() if key in active or served > least}
 
 
 TURNS: Final = Turns()

@@ -143,10 +143,10 @@ async def entry_at(entry: StoredObject, resource: Resource) -> StoredObject:
 
 async def entries_at(entries: list[StoredObject], resource: Resource) -> list[StoredObject]:
     """The entries at a version of their resource, converted if a webhook does that. Raises ApiError."""
-    found, error = await entries_before_failure(entries, resource)
+    converted, error = await entries_before_failure(entries, resource)
     if error is not None:
         raise error
-    return found
+    return converted
 
 
 async def entries_before_failure(
@@ -165,15 +165,15 @@ async def entries_before_failure(
     entries, render_error = await offload(not_rendered, _rendered, entries, versions)
     if converter is None:
         return entries, render_error
-    found: list[StoredObject] = []
+    converted: list[StoredObject] = []
     reviews = list(_reviews(entries, resource))
     for start in range(0, len(reviews), CONCURRENCY):
         batch = reviews[start : start + CONCURRENCY]
         for done, error in await asyncio.gather(*[_converted(converter, run, resource) for run in batch]):
-            found += done
+            converted += done
             if error is not None:
-                return found, error
-    return found, render_error
+                return converted, error
+    return converted, render_error
 
 
 def _rendered(entries: list[StoredObject], versions: Versions) -> tuple[list[StoredObject], ApiError | None]:
@@ -240,11 +240,11 @@ def _converted_entries(
     entries: Sequence[StoredObject], values: Sequence[Object], resource: Resource
 ) -> list[StoredObject]:
     """Raises ApiError."""
-    found = []
+    converted = []
     for entry, value in zip(entries, values, strict=True):
         _prune(value, resource)  # in place: the value came from the reply
-        found.append(converted_entry(entry, resource, value))
-    return found
+        converted.append(converted_entry(entry, resource, value))
+    return converted
 
 
 # -- changes ----------------------------------------------------------------------------------------------------------
@@ -261,15 +261,15 @@ async def changes_before_failure(
     The old states of deleted objects are converted, and with `with_before` those of all changes.
     """
     _start_conversions(changes, resource, with_before)
-    found: list[Change] = []
+    results: list[Change] = []
     for change in changes:
         try:
             converted = await _converted_change(change, resource, with_before)
         except ApiError as error:
-            return found, error
+            return results, error
         converted.frames = change.frames  # shared: whoever encodes first does so for all
-        found.append(converted)
-    return found, None
+        results.append(converted)
+    return results, None
 
 
 async def _converted_change(change: Change, resource: Resource, with_before: bool) -> Change:
@@ -323,8 +323,8 @@ def _start_conversions(changes: Sequence[Change], resource: Resource, with_befor
 
 async def _convert_all(entries: list[StoredObject], resource: Resource) -> list[StoredObject | ApiError | None]:
     """The result for each entry: the converted entry, its error, or None for entries after an error."""
-    found, error = await entries_before_failure(entries, resource)
-    results: list[StoredObject | ApiError | None] = [*found]
+    converted, error = await entries_before_failure(entries, resource)
+    results: list[StoredObject | ApiError | None] = [*converted]
     if error is not None:
-        results += [error, *[None] * (len(entries) - len(found) - 1)]
+        results += [error, *[None] * (len(entries) - len(converted) - 1)]
     return results

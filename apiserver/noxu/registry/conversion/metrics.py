@@ -66,4 +66,4 @@ class ConversionMetrics:
             self._request_seconds.observe(result, seconds)
 
     def families(self) -> list[Family]:
-        return [one.family() for one in (self._conversions, self._requests, self._request_seconds)]
+        return [metric.family() for metric in (self._conversions, self._requests, self._request_seconds)]

@@ -5,7 +5,8 @@ namespace and uid. Only labels and annotations in their metadata may change; all
 (apiextensions-apiserver's pkg/apiserver/conversion). In v1beta1 neither the uid nor the kind of the response is checked.
 The errors are upstream's for reviews of one object, because it sends no others.
 
-A review is sent to the webhook of a definition, or to a function in this process. Each read sends a new review, as in upstream, because the webhook may have changed.
+The webhook of a definition, or a function in this process, gets a new review for each read, as in upstream, because the
+webhook may have changed.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ class ConversionFailed(Exception):
 
 def version_of(accepted: Sequence[str]) -> str:
     """The version of the review: the first accepted one that is supported. Raises ConversionFailed."""
-    found = next((version for version in accepted if version in REVIEWS), None)
-    if found is None:
+    chosen = next((version for version in accepted if version in REVIEWS), None)
+    if chosen is None:
         raise ConversionFailed("no supported conversion review versions")
-    return found
+    return chosen
 
 
 def new_request(uid: str, api_version: str, objects: Sequence[Object]) -> Object:
@@ -90,15 +91,15 @@ def read(body: bytes, review: Object, version: str, request: Object) -> list[Obj
     api_version = request["desiredAPIVersion"]
     source = source_of(originals[0])
     try:
-        found = _converted_objects(review, version, request["uid"])
+        objects = _converted_objects(review, version, request["uid"])
     except ConversionFailed as failed:
         raise ConversionFailed(f"{source} failed: {failed}") from None
-    if len(found) != len(originals):
-        raise ConversionFailed(f"{source} returned {len(found)} objects, expected {len(originals)}")
-    for n, (original, value) in enumerate(zip(originals, found, strict=True)):
+    if len(objects) != len(originals):
+        raise ConversionFailed(f"{source} returned {len(objects)} objects, expected {len(originals)}")
+    for n, (original, value) in enumerate(zip(originals, objects, strict=True)):
         _check_type(value, body, n)
         _accept(original, value, api_version, n)
-    return found
+    return objects
 
 
 def source_of(value: Object) -> str:
@@ -225,7 +226,7 @@ def _slice(text: str, path: Sequence[str | int]) -> str:
 
 def _enter(text: str, at: int, step: str | int) -> int:
     """The offset of the value of a key or index in the container at `at`; the last one of equal keys."""
-    found = -1
+    last = -1
     n = 0
     at = _skip(text, at + 1)
     while text[at] not in "]}":
@@ -234,14 +235,14 @@ def _enter(text: str, at: int, step: str | int) -> int:
             key, at = _decoder.raw_decode(text, at)
             at = _skip(text, _skip(text, at) + 1)
         if key == step:
-            found = at
+            last = at
         at = _skip(text, _decoder.raw_decode(text, at)[1])
         if text[at] == ",":
             at = _skip(text, at + 1)
         n += 1
-    if found < 0:
+    if last < 0:
         raise LookupError(step)
-    return found
+    return last
 
 
 def _skip(text: str, at: int) -> int:

@@ -24,9 +24,9 @@ def check(draft: Draft) -> None:
     """Validate a Binding. Raises ApiError; upstream's error for an invalid one is a plain one."""
     if draft.request.subresource and draft.new["metadata"].get("name", "") != draft.request.name:
         raise errors.bad_request("name in URL does not match name in Binding object")
-    found = [str(error) for error in _errors(draft.new.get("target") or {})]
-    if found:
-        raise errors.plain_error(errors.aggregate(found))
+    problems = [str(error) for error in _errors(draft.new.get("target") or {})]
+    if problems:
+        raise errors.plain_error(errors.aggregate(problems))
 
 
 def _errors(target: Object) -> Iterator[FieldError]:

@@ -66,8 +66,8 @@ class Place(NamedTuple):
 
     async def _get(self, resource: Resource, name: str) -> Object:
         namespace = self.namespace if resource.namespaced else ""
-        found: Object = object_at(await self.reader.get(resource, namespace, name), resource)
-        return found
+        value: Object = object_at(await self.reader.get(resource, namespace, name), resource)
+        return value
 
 
 # -- Pods -------------------------------------------------------------------------------------------------------------
@@ -75,9 +75,9 @@ class Place(NamedTuple):
 
 async def log(place: Place, name: str, options: LogOptions) -> None:
     """Return if the log is empty, because the Pod is on no node. Raises ApiError."""
-    found = list(_log_errors(options))
-    if found:
-        raise errors.invalid(Qualified("", "PodLogOptions"), name, found)
+    problems = list(_log_errors(options))
+    if problems:
+        raise errors.invalid(Qualified("", "PodLogOptions"), name, problems)
     pod = await place.get("pods", name)
     _check_container(pod, options.container)
     if not _node_of(pod):
@@ -117,7 +117,7 @@ def _check_container(pod: Object, name: str) -> None:
     """Raises ApiError unless the name is that of a container, or absent and there is only one."""
     spec, pod_name = pod["spec"], pod["metadata"]["name"]
     if name:
-        if not any(each.get("name") == name for part in _CONTAINERS for each in spec.get(part) or ()):
+        if not any(container.get("name") == name for part in _CONTAINERS for container in spec.get(part) or ()):
             raise errors.bad_request(f"container {name} is not valid for pod {pod_name}")
         return
     containers, initial = (_names(spec.get(part) or ()) for part in _CONTAINERS[:2])
@@ -131,7 +131,7 @@ def _check_container(pod: Object, name: str) -> None:
 
 
 def _names(containers: Iterable[Object]) -> str:
-    return " ".join(each.get("name", "") for each in containers)
+    return " ".join(container.get("name", "") for container in containers)
 
 
 # -- nodes ------------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ async def proxy_service(place: Place, target: str) -> None:
     endpoints = await place.get("endpoints", name)
     subsets = endpoints.get("subsets") or ()
     ready = [subset.get("ports") or () for subset in subsets if subset.get("addresses")]
-    if not any(each.get("name", "") == port for ports in ready for each in ports):
+    if not any(entry.get("name", "") == port for ports in ready for entry in ports):
         asked = target if subsets else name
         raise service_unavailable(f"no endpoints available for service {quote(asked)}")
 

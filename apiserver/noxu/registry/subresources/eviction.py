@@ -1,7 +1,7 @@
 """Evictions: a POST of pods/eviction deletes a Pod unless that disrupts too much (pkg/registry/core/pod/storage.EvictionREST).
 
-A PodDisruptionBudget that selects the Pod has to allow a disruption, of which its status has the number: the eviction takes
-one. A Pod that does not run, or is being deleted, needs none; nor does one that is not ready, if enough others are.
+A PodDisruptionBudget that selects the Pod has to allow a disruption. Its status has their number: the eviction takes one. A
+Pod that does not run, or is being deleted, needs none; nor does one that is not ready, if enough others are.
 """
 
 from __future__ import annotations
@@ -56,35 +56,35 @@ def check(draft: Draft) -> None:
 
 async def evict(draft: Draft) -> Object:
     """Delete the Pod if its budget allows it. Raises ApiError."""
-    name, given, writer = draft.request.name, _options(draft), Writer(draft.environment)
+    name, requested, writer = draft.request.name, _options(draft), Writer(draft.environment)
     pod = await pods.get(draft, name)
     for attempt in range(1, ATTEMPTS + 1):
         if not _needs_no_budget(pod):
             break
-        options = given if _is_over(pod) else _at_version_of(pod, given)
+        options = requested if _is_over(pod) else _at_version_of(pod, requested)
         try:
             await _delete(draft, writer, options)
         except ApiError as error:
-            if error.reason != "Conflict" or _has_version(given) or attempt == ATTEMPTS:
+            if error.reason != "Conflict" or _has_version(requested) or attempt == ATTEMPTS:
                 raise
             pod = await pods.get(draft, name)
         else:
             return dict(SUCCESS)
-    found = await _budgets(draft, pod)
-    if len(found) > 1:
+    budgets = await _budgets(draft, pod)
+    if len(budgets) > 1:
         return dict(_SEVERAL_BUDGETS)
-    options = given
-    if found:
-        [budget] = found
+    options = requested
+    if budgets:
+        [budget] = budgets
         if _is_spare(pod, budget):
-            options = _at_version_of(pod, given)
+            options = _at_version_of(pod, requested)
         else:
-            await _take(draft, writer, budget, dry_run=given.dry_run)
+            await _take(draft, writer, budget, dry_run=requested.dry_run)
     try:
         await _delete(draft, writer, options)
     except ApiError as error:
-        if error.reason == "Conflict" and options is not given:
-            raise _still_processed(found[0]["metadata"]["name"]) from None
+        if error.reason == "Conflict" and options is not requested:
+            raise _still_processed(budgets[0]["metadata"]["name"]) from None
         raise
     return dict(SUCCESS)
 
@@ -111,7 +111,7 @@ def _needs_no_budget(pod: Object) -> bool:
 
 def _is_ready(pod: Object) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
 def _has_version(options: DeleteOptions) -> bool:
@@ -165,9 +165,9 @@ def _check_preconditions(metadata: Object, expected: Preconditions) -> None:
 
 
 def _resource(draft: Draft) -> Resource:
-    found = draft.environment.served_resources.current.find("policy", "v1", "poddisruptionbudgets")
-    assert found is not None
-    return found
+    resource = draft.environment.served_resources.current.find("policy", "v1", "poddisruptionbudgets")
+    assert resource is not None
+    return resource
 
 
 async def _budgets(draft: Draft, pod: Object) -> list[Object]:
@@ -251,10 +251,10 @@ def _set_condition(status: Object, now: str) -> None:
     conditions = status.get("conditions") or []
     new = {"type": "DisruptionAllowed", "status": "False", "observedGeneration": status.get("observedGeneration", 0)}
     new |= {"lastTransitionTime": now, "reason": "InsufficientPods", "message": ""}
-    old = next((each for each in conditions if each.get("type") == new["type"]), None)
+    old = next((condition for condition in conditions if condition.get("type") == new["type"]), None)
     if old is not None and old.get("status") == new["status"]:
         new["lastTransitionTime"] = old.get("lastTransitionTime")
-    status["conditions"] = [new if each is old else each for each in conditions] + ([] if old else [new])
+    status["conditions"] = [new if condition is old else condition for condition in conditions] + ([] if old else [new])
 
 
 def _still_processed(budget: str) -> ApiError:

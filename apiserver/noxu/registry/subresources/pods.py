@@ -19,9 +19,9 @@ NO_NAME: Final = "Name parameter required."
 
 def resource_of(draft: Draft) -> Resource:
     """The resource of Pods."""
-    found = draft.environment.served_resources.current.find("", "v1", "pods")
-    assert found is not None
-    return found
+    resource = draft.environment.served_resources.current.find("", "v1", "pods")
+    assert resource is not None
+    return resource
 
 
 def check_name(name: str) -> None:
@@ -35,8 +35,8 @@ async def get(draft: Draft, name: str) -> Object:
     """The newest state of a Pod in the namespace of the request. Raises ApiError NotFound."""
     resource = resource_of(draft)
     check_name(name)
-    found: Object = object_at(await draft.environment.reader.get(resource, draft.request.namespace, name), resource)
-    return found
+    pod: Object = object_at(await draft.environment.reader.get(resource, draft.request.namespace, name), resource)
+    return pod
 
 
 async def update(draft: Draft, name: str, change: Callable[[Object], None], *, dry_run: bool) -> Object:
@@ -48,14 +48,14 @@ async def update(draft: Draft, name: str, change: Callable[[Object], None], *, d
     check_name(name)
     attempts = 1
     while True:
-        found = await environment.reader.find(resource, draft.request.namespace, name)
-        old = object_at(found, resource)
+        current = await environment.reader.find(resource, draft.request.namespace, name)
+        old = object_at(current, resource)
         pod: Object = copy(old)
         change(pod)
         if dry_run or equal(pod, old):
             return pod
-        entry = new_entry(found.key, resource, pod, as_protobuf=environment.persistence.as_protobuf)
-        if await environment.persistence.replace(found, entry):
+        entry = new_entry(current.key, resource, pod, as_protobuf=environment.persistence.as_protobuf)
+        if await environment.persistence.replace(current, entry):
             stored: Object = object_at(entry, resource)
             return stored
         attempts = await attempt_again(attempts, resource.group_resource, name)

@@ -497,9 +497,9 @@ def check_namespace(metadata: Object, namespace: str) -> None:
 
 def check_name(metadata: Object, name: str) -> None:
     """Raises ApiError unless the object has the name of the URL."""
-    given = metadata.get("name")
-    if not given:
+    own_name = metadata.get("name")
+    if not own_name:
         text = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         raise errors.bad_request(text)
-    if given != name:
-        raise errors.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if own_name != name:
+        raise errors.bad_request(f"the name of the object ({own_name}) does not match the name on the URL ({name})")

@@ -1,6 +1,6 @@
 """The first phase of a write to /scale, which writes the replicas of an object as an autoscaling/v1 Scale.
 
-They replace decoding: their result is the stored object with new replicas and their owners. The stages after them are
+Its stages replace decoding: their result is the stored object with new replicas and their owners. The stages after them are
 those of an update.
 """
 
@@ -83,12 +83,12 @@ def check_scale(draft: Draft) -> None:
         return
     shown = scale.scale_of(draft.new, draft.resource)
     new = draft.sent.value if isinstance(draft.sent, NewScale) else shown
-    found = meta.validate_object_meta(new["metadata"], namespaced=draft.resource.namespaced, name_rule=subdomain_name)
+    wrong = meta.validate_object_meta(new["metadata"], namespaced=draft.resource.namespaced, name_rule=subdomain_name)
     replicas = shown["spec"].get("replicas", 0)
     if replicas < 0:
-        found.append(field.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
-    if found:
-        raise errors.invalid(errors.Qualified("autoscaling", "Scale"), draft.request.name, found)
+        wrong.append(field.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    if wrong:
+        raise errors.invalid(errors.Qualified("autoscaling", "Scale"), draft.request.name, wrong)
 
 
 def _is_scale(value: Object) -> bool:
