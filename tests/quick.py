@@ -4,7 +4,7 @@
     @pytest.mark.slow(every=40)    of the tests with this mark, each 40th runs, beginning with the first
 
 The mark stands at the test, or is that of its folder (`pytest_itemcollected` in its conftest.py); that at the test counts.
-Of the other tests of a folder with many, each second or third runs (`FOLDERS`). A table of `tests.rows` is one test.
+Of the other tests of a folder with many, each second to fourth runs (`FOLDERS`). A table of `tests.rows` is one test.
 Hypothesis tries few examples then (profile `quick`, see conftest.py). To find what is slow: `pytest --quick --durations 50`.
 """
 
@@ -16,15 +16,19 @@ from typing import Final
 import pytest
 
 FOLDERS: Final = {
-    "admission": 2,
-    "cli": 3,
-    "controllers": 2,
-    "envtest": 2,
-    "http": 2,
-    "kinds": 2,
-    "packaging": 2,
-    "security": 2,
-    "testing": 2,
+    "admission": 3,
+    "cli": 4,
+    "conformance": 2,
+    "controllers": 3,
+    "discovery": 3,
+    "envtest": 4,
+    "http": 3,
+    "kinds": 3,
+    "manifests": 2,
+    "observability": 2,
+    "packaging": 3,
+    "security": 3,
+    "testing": 3,
 }
 """Of the tests in tests/FOLDER without a mark, each n-th runs."""
 

@@ -20,6 +20,8 @@ from noxu_storage.store import Store
 from tests.definitions import version, widgets
 from tests.etcd_server import EtcdServer
 
+pytestmark = pytest.mark.slow(every=5)
+
 LAG = 0.15  # seconds by which the second server learns later what happens in etcd
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"

@@ -176,6 +176,7 @@ def test_a_changed_object_has_a_new_row(things: Noxu, client: Client) -> None:
 @pytest.mark.parametrize(
     ("kind", "query"), [("Table", ""), ("Table", "&includeObject=Object"), ("PartialObjectMetadata", "")]
 )
+@pytest.mark.slow(every=3)
 def test_events_after_the_first_show_what_the_first_would(things: Noxu, client: Client, kind: str, query: str) -> None:
     """The first event is made from the whole object, the others from summaries: so each object is once the first one."""
     selected = [events(client, f"{THINGS}?watch=1&timeoutSeconds=1&labelSelector=n={n}{query}", kind) for n in range(3)]

@@ -48,6 +48,7 @@ COMPRESSED: list[tuple[str, str, dict[str, str], bool]] = [
 @pytest.mark.parametrize(
     ("query", "headers", "compressed"), [row[1:] for row in COMPRESSED], ids=[row[0] for row in COMPRESSED]
 )
+@pytest.mark.slow(every=6)
 def test_a_watch_of(target: Target, query: str, headers: dict[str, str], compressed: bool) -> None:
     reply = watched(target, query, headers)
     assert reply.status == 200

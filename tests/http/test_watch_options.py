@@ -74,6 +74,7 @@ def test_a_watch_without_timeout_lasts_for_a_random_time_and_leaves_the_random_m
         ("&resourceVersion={revision}", []),
     ],
 )
+@pytest.mark.slow(every=4)
 def test_a_short_watch_has_a_second_bookmark_only_after_initial_events(
     things: Things, query: str, types: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
