@@ -185,7 +185,7 @@ MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("
 BOUNDS: Final[dict[str, float]] = {
     "product files": 465,
     "files under 40 lines": 4,
-    "product lines": 109_825,
+    "product lines": 109_814,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,
@@ -210,7 +210,7 @@ BOUNDS: Final[dict[str, float]] = {
     "files for one call only, GET": 3,
     "changes of file, LIST": 31,
     "files, LIST": 20,
-    "files for one call only, LIST": 5,
+    "files for one call only, LIST": 4,
 }
 
 

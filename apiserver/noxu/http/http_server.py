@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
+from noxu import garbage
 from noxu.http.clients import Clients
 from noxu.http.connection import Connection
 from noxu.http.request import Received
@@ -33,7 +33,7 @@ class HttpServer:
         self.clients = clients
         self.made: App | None = None
         self._make = make
-        self._importing = _uncollected if own_process else contextlib.nullcontext
+        self._importing = garbage.uncollected if own_process else contextlib.nullcontext
         self._handle: Callable[[Received], Awaitable[None]] = self.handle
 
     @property
@@ -64,14 +64,3 @@ class HttpServer:
         # a list: connections leave the register while others are awaited
         connections = [peer for peer in self.clients.connections if isinstance(peer, Connection)]
         await asyncio.gather(*[connection.shutdown(seconds) for connection in connections])
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collections meanwhile, nor later of what is made meanwhile: modules live until the end."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
