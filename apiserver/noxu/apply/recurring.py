@@ -77,5 +77,5 @@ class RecurringSets:
         return recurring if recurring is not None and self.json_of(recurring) == text else None
 
     def kept(self) -> dict[bytes, FieldSet]:
-        """The sets that are kept, by the JSON that each is read from and, unless somebody has changed it in place, is."""
+        """The sets that are kept, by the JSON that each is read from and, unless it was changed in place, is."""
         return dict(self._sets)

@@ -22,7 +22,7 @@ class Answer:
     `content_type` is "" if there is no body. `compress` makes the body with gzip, in a thread; None: as of any body.
     """
 
-    body: bytes | tuple[Part, ...] | AsyncIterable[bytes]  # bytes that other answers may share: nobody changes them
+    body: bytes | tuple[Part, ...] | AsyncIterable[bytes]  # bytes that other answers may share: they do not change
     status: int = 200
     content_type: str = JSON
     headers: Headers = NOT_CACHED

@@ -2,7 +2,7 @@
 
 aiohttp's exported parser (`aiohttp.http.HttpRequestParser`, llhttp) reads heads and bodies; `Boundaries` gives it a connection's
 bytes in pieces that end where a head ends. Requests are answered one after the other in the task of the connection. An answer
-is written by whoever makes it, with the methods of `outgoing`: `sending`, `watch_requests`, `websocket`.
+is written where it is made, with the methods of `outgoing`: `sending`, `watch_requests`, `websocket`.
 
 What aiohttp's own server (`web_protocol.RequestHandler`) does is done here, or left out for a reason:
 
@@ -451,7 +451,7 @@ class Connection(Outgoing):
             self._update_reading()
 
     def _update_reading(self) -> None:
-        """Read from the socket unless something is full: a body, the queue, or what nobody reads yet after an upgrade.
+        """Read from the socket unless something is full: a body, the queue, or what is not read yet after an upgrade.
 
         A WebSocket whose client does not read is not read either: its pings are answered.
         """

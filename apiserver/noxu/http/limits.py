@@ -37,7 +37,7 @@ class Limits:
     trailer: int = 16 * 1024
     """Of a body's framing without content: of trailers, and of extensions of a chunk."""
     read_ahead: int = 256 * 1024
-    """Of a body that nobody reads yet: half of what makes the connection stop reading. And of what follows an upgrade."""
+    """Of a body that is not read yet: half of what makes the connection stop reading. And of what follows an upgrade."""
     pipelined: int = 32
     """Requests of one connection that wait for the one before."""
     frames: int = 8 * 1024

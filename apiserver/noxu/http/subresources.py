@@ -129,7 +129,7 @@ async def issue_token(exchange: Exchange) -> Answer:
     _check_uid(metadata, account, info.name)
     default_token_request(request)  # in place, as upstream before validation
     spec = request["spec"]
-    # of the decoded body, which nobody else has
+    # of the decoded body, which is not shared
     spec["audiences"] = spec.get("audiences") or list(backend.tokens.audiences)
     problems = validate_token_request(request)
     if problems:

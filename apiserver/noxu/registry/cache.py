@@ -102,7 +102,7 @@ class Delivery(list[Change]):
         """Keep what was derived, unless there is no room for so many bytes: then each stream derives its own."""
         if size <= self._room:
             self._room -= size  # no lock: only the loop shares
-            self.shared[view] = derived  # from now on other streams read it: nobody changes it
+            self.shared[view] = derived  # from now on other streams read it: it does not change
 
 
 # -- fanout -----------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Fanout:
 
     def add(self, stream: ChangeStream) -> None:
         """Register a stream: it is notified of the end, and of changes once it follows."""
-        self._streams[stream] = None  # a dict, not a set: streams are told in the order in which they came
+        self._streams[stream] = None  # a dict, not a set: streams are served in the order in which they came
 
     def remove(self, stream: ChangeStream) -> None:
         self._streams.pop(stream, None)
@@ -162,7 +162,7 @@ class Fanout:
     def follow(self, stream: ChangeStream) -> None:
         """Deliver future changes to a stream, which has all changes until now."""
         if self._round is None and not self._followers:
-            self._delivered = self._history.changed  # nobody has missed what came before the first follower
+            self._delivered = self._history.changed  # no follower has missed what came before the first one
         # a round under way has its own list of deliveries
         self._followers.setdefault(stream.partition, {})[stream] = None
 
@@ -248,7 +248,7 @@ class Fanout:
         if streams is not None:
             streams.pop(stream, None)
             if not streams:
-                del self._followers[stream.partition]  # so that changes of other partitions are not sorted for nobody
+                del self._followers[stream.partition]  # so that changes of other partitions are not sorted in vain
 
 
 # -- the collections --------------------------------------------------------------------------------------------------
@@ -474,7 +474,7 @@ class WatchCache:
         self._resets += 1
         for collection in self.collections.values():
             self._end(collection)
-        self.collections.clear()  # whoever holds one keeps its last state
+        self.collections.clear()  # a reader that holds one keeps its last state
         watchers, self.watchers = list(self.watchers), {}  # a watcher that starts again registers in the new one
         for watcher in watchers:
             with Contained("a watcher of the log"):
@@ -490,7 +490,7 @@ class WatchCache:
                 changed.setdefault(collection, []).append(collection.apply(event, expected))
             elif (pending := self._pending.get(event.key.collection)) is not None:
                 pending.append(event)  # applied by `_load`, which has the page of an earlier revision
-        self.revision = batch.revision  # only now: whoever sees this revision finds its objects
+        self.revision = batch.revision  # only now: a reader that sees this revision finds its objects
         for collection, changes in changed.items():
             for watcher in list(collection.watchers):  # a copy: a watcher may end itself
                 self._deliver(collection, watcher, changes)

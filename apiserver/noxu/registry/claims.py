@@ -94,7 +94,7 @@ class KeyClaims:
             for state in (await self._store.list(Prefix(collection))).items
         }
         await self._delete({key: revision for key, revision in claims.items() if self._seen.get(key) == revision})
-        self._seen = claims  # what is the same at the next sweep belongs to nobody
+        self._seen = claims  # what is the same at the next sweep has no writer
 
     async def close(self) -> None:
         """Finish the releases under way."""

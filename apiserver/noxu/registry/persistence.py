@@ -99,7 +99,7 @@ class Persistence:
             stored = entry.stored if entry.cbor is None else entry.cbor
             put = self._store.put(entry.key, stored, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
-            if entry.revision > self._cache.revision:  # else the cache was told meanwhile, as in memory
+            if entry.revision > self._cache.revision:  # else the cache has it already, as in memory
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
             raise unknown_outcome() from None

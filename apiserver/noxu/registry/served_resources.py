@@ -117,7 +117,7 @@ class ServedResources:
             {path: resource for path, resource in self.by_path.items() if path[:2] in disabled} if disabled else {}
         )
         for path in self._own:
-            del self.by_path[path]  # of the new dict, before anybody else has it
+            del self.by_path[path]  # of the new dict, before it is shared
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """A resource of the server, None if there is none. Clients use `by_path`."""

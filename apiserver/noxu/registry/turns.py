@@ -81,7 +81,7 @@ class Piece(Generic[T]):
         self.turn, self.began = threading.Event(), thread_time()
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001 - whoever awaits the result raises it
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             self.result.set_exception(error)
             del self  # to which the frames of the error refer
         else:

@@ -215,7 +215,7 @@ class Channel:
         return self._closing
 
     async def _end(self) -> None:
-        """Close the connection, and wait until grpcio has told the loop about all calls: it must not tell a closed loop.
+        """Close the connection, and wait until grpcio has delivered the ends of all calls: its thread must not call a closed loop.
 
         Its thread ends when nothing refers to a channel any more.
         """
@@ -223,10 +223,10 @@ class Channel:
         self._methods.clear()
         for stream in list(self._streams):
             stream.cancel()
-        told = self._loop.create_task(channel.wait_for_state_change(channel.get_state()))
+        delivered = self._loop.create_task(channel.wait_for_state_change(channel.get_state()))
         await asyncio.sleep(0)  # it waits now
         await channel.close()
-        await asyncio.wait([told, *filter(None, [self._connecting])], timeout=CLOSE_WITHIN)
+        await asyncio.wait([delivered, *filter(None, [self._connecting])], timeout=CLOSE_WITHIN)
 
 
 def _reason(text: str, *, secure: bool) -> str:

@@ -189,7 +189,7 @@ class EtcdClient:
 
         async def ask(number: int) -> Any:
             channel = self._channel(number)
-            self._keep(channel)  # whoever asks may be cancelled
+            self._keep(channel)  # the caller may be cancelled
             try:
                 return await _answer(channel, method, request, within, self._token)
             except (CallRefused, CallLost) as error:

@@ -267,7 +267,7 @@ async def changes_before_failure(
             converted = await _converted_change(change, resource, with_before)
         except ApiError as error:
             return results, error
-        converted.frames = change.frames  # shared: whoever encodes first does so for all
+        converted.frames = change.frames  # shared: the first stream that encodes does so for all
         results.append(converted)
     return results, None
 

@@ -188,7 +188,7 @@ def _restored(original: Json, sent: Json) -> Object:
                 raise ConversionFailed(f"metadata.{name}[{key}] {why}")
         if texts != (restored.get(name) or {}) and (invalid := _metadata_errors(name, texts)):
             raise ConversionFailed(aggregate(str(error) for error in invalid))
-        restored[name] = texts  # shared with the reply, which nobody else has
+        restored[name] = texts  # shared with the reply, which is not used again
     return restored
 
 
