@@ -113,8 +113,8 @@ class ControlPlane:
         self.conversions.in_process.pop(definition, None)
         if convert is not None:
             self.conversions.in_process[definition] = convert
-        versions = self.served_resources.current.defined.get(definition)
-        if versions is not None:
+        if definition in self.served_resources.current.defined:
+            versions = self.served_resources.own(definition)
             versions.converter = self.conversions.of(definition)
             self.cache.end_watches(versions.collection)
 

@@ -7,7 +7,7 @@ a claim changes, and every five minutes. Creations are not followed: the admissi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from noxu.api import codec
 from noxu.api.errors import Qualified
@@ -63,6 +63,10 @@ class ResourceQuotaController(Reconciler[Key]):
             self.queue.add(key)
         self.reader.cache.watchers[self] = None
         self._set_synchronised()
+
+    def _take_over(self, idle: Self) -> None:
+        self._in_namespaces = {partition: quotas.copy() for partition, quotas in idle._in_namespaces.items()}
+        self.reader.cache.watchers[self] = None
 
     def deliver(self, events: Sequence[Event], revision: Revision) -> None:
         quotas = self._in_namespaces
