@@ -136,9 +136,13 @@ class MemoryStore:
     def compacted(self) -> Revision:
         return self._log.compacted
 
-    async def get(self, key: Key) -> KeyValue | None:
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
         self._log.require_open()
-        return self._current(key)
+        history = self._history_of(key)
+        if not revision:
+            return None if history is None else _shown(_states(history)[-1])
+        revision = self._log.read_revision(revision)
+        return None if history is None else _at(history, revision)
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         self._log.require_open()
@@ -217,9 +221,12 @@ class MemoryStore:
         self._log.reopen()
         self._compacting, self._turn = asyncio.Lock(), Turn()
 
-    def _current(self, key: Key) -> KeyValue | None:
+    def _history_of(self, key: Key) -> _History | None:
         collection = self._collections.get(key.collection)
-        history = collection.histories.get(key) if collection is not None else None
+        return collection.histories.get(key) if collection is not None else None
+
+    def _current(self, key: Key) -> KeyValue | None:
+        history = self._history_of(key)
         return None if history is None else _shown(_states(history)[-1])
 
     def _states(self, prefix: Prefix, revision: Revision, after: Key | None) -> Iterator[KeyValue]:

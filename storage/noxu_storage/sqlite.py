@@ -139,8 +139,15 @@ class SqliteStore:
     def compacted(self) -> Revision:
         return self._log.compacted
 
-    async def get(self, key: Key) -> KeyValue | None:
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
         self._require_open()
+        if not revision:
+            return await self._current(key)
+        state = await self._state(key, self._log.read_revision(revision))
+        self._log.read_revision(revision)  # compaction may have begun to remove what was being read
+        return state
+
+    async def _current(self, key: Key) -> KeyValue | None:
         if (keys := self._keys.get(key.collection)) is not None:
             newest = keys.get(key, 0)
             event = self._log.find(newest)
@@ -148,9 +155,13 @@ class SqliteStore:
                 return KeyValue(key, event.value, newest)
             if not newest:
                 return None
-        parameters = [*key, self._log.revision]
+        return await self._state(key, self._log.revision)
+
+    async def _state(self, key: Key, at: Revision) -> KeyValue | None:
+        """The state at a published revision, from the file."""
+        parameters = [*key, at]
         try:
-            rows = await self._fetch(database.SELECT_CURRENT, parameters)
+            rows = await self._fetch(database.SELECT_STATE, parameters)
         except Corrupt:
             rows = await self._one_by_one(database.KEY_CONDITION, parameters, 1)
         if not rows:

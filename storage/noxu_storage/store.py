@@ -11,8 +11,8 @@
    happen.
 4. **Visible when answered.** After a write has returned, `get`, `list` and `watch` of this store show it. They never
    show what is not durable yet.
-5. **History.** `list(revision=N)` shows the exact state at N, and `watch(after=N)` delivers every later event exactly
-   once, in order, with its previous value, unless N has been compacted: then both raise `Compacted`. Compaction removes
+5. **History.** `get` and `list` with `revision=N` show the exact state at N, and `watch(after=N)` delivers every later event exactly
+   once, in order, with its previous value, unless N has been compacted: then all raise `Compacted`. Compaction removes
    what was superseded at or before the revision that it names. It never removes a current value, or an event after that
    revision. It stops at the oldest pin (pins.py), whoever asks for it.
 6. **Watches** are filterable, ordered, unique, atomic (all events of one transaction are in one batch), resumable from
@@ -51,8 +51,8 @@ class Store(Protocol):
         """History up to and including this revision may be gone; a watch starts at or after it. 0: nothing is gone."""
         ...
 
-    async def get(self, key: Key) -> KeyValue | None:
-        """The current state. Raises Corrupt, Unavailable."""
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
+        """The state at `revision` (0: now). Raises Compacted or FutureRevision, Corrupt, Unavailable."""
         ...
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:

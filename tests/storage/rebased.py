@@ -75,8 +75,9 @@ class RebasedStore:
     def compacted(self) -> Revision:
         return self._shown(self.store.compacted)
 
-    async def get(self, key: Key) -> KeyValue | None:
-        return self._state(await self.store.get(key))  # type: ignore[no-any-return]
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
+        with self._translated():
+            return self._state(await self.store.get(key, revision=revision and revision + self._offset))  # type: ignore[no-any-return]
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         with self._translated():

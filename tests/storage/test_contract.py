@@ -269,6 +269,15 @@ async def test_a_list_at_an_old_revision_shows_the_state_at_that_revision(store:
         )  # fmt: skip
 
 
+async def test_a_get_at_an_old_revision_shows_the_state_at_that_revision(store: Store) -> None:
+    events = await written(store, *HISTORY)
+    keys = {event.key for event in events} | {D}
+    for revision in range(1, store.revision + 1):
+        then = states(events, revision)
+        for key in keys:
+            assert await store.get(key, revision=revision) == then.get(key)
+
+
 async def test_a_list_without_a_revision_shows_the_newest_state(store: Store) -> None:
     events = await written(store, *HISTORY)
     page = await store.list(EVERYTHING, revision=0)
@@ -393,11 +402,12 @@ async def test_a_value_may_be_as_large_as_a_request(store: Store) -> None:
     assert await store.get(A) == KeyValue(A, value, 2)
 
 
-async def test_a_future_revision_cannot_be_listed(store: Store) -> None:
+async def test_a_future_revision_cannot_be_read(store: Store) -> None:
     await store.put(A, b"1", expected=0)
-    with pytest.raises(FutureRevision) as refused:
-        await store.list(EVERYTHING, revision=3)
-    assert refused.value.current == 2
+    for read in (store.list(EVERYTHING, revision=3), store.get(A, revision=3)):
+        with pytest.raises(FutureRevision) as refused:
+            await read
+        assert refused.value.current == 2
 
 
 # 5. Compaction.
@@ -414,12 +424,14 @@ async def test_compaction_at_any_revision_keeps_that_state_and_everything_after_
         for revision in range(compacted, newest + 1):
             page = await store.list(EVERYTHING, revision=revision)
             assert list(page.items) == list(states(events, revision).values())
+            assert await store.get(B, revision=revision) == states(events, revision).get(B)
         if compacted < newest:
             assert await collect(store, after=compacted, upto=newest) == events[compacted - 1 :]
         for revision in range(1, compacted):
-            with pytest.raises(Compacted) as gone:
-                await store.list(EVERYTHING, revision=revision)
-            assert gone.value.revision == compacted
+            for read in (store.list(EVERYTHING, revision=revision), store.get(B, revision=revision)):
+                with pytest.raises(Compacted) as gone:
+                    await read
+                assert gone.value.revision == compacted
     for key, state in states(events, newest).items():
         assert await store.get(key) == state
 

@@ -185,6 +185,15 @@ class Machine(RuleBasedStateMachine):
         cut = limit or len(whole)
         assert (list_of(page.items), page.revision, page.remaining) == (whole[:cut], at, len(whole[cut:]))
 
+    @rule(key=keys, age=back)
+    def get(self, key: Key, age: int) -> None:
+        at = max(self.revision - age, 1)
+        if at < self.compacted:
+            with pytest.raises(Compacted):
+                self.run(self.store.get(key, revision=at))
+        else:
+            assert self.run(self.store.get(key, revision=at)) == self.state(at).get(key)
+
     @rule(prefix=prefixes)
     def count(self, prefix: Prefix) -> None:
         assert self.run(self.store.count(prefix)) == sum(map(prefix.covers, self.state(self.revision)))

@@ -244,9 +244,12 @@ class EtcdStore:
 
     # Reading.
 
-    async def get(self, key: Key) -> KeyValue | None:
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
         self._require_open()
-        return self._states.get(key)
+        if self._log.read_revision(revision) == self._log.revision:
+            return self._states.get(key)
+        with self._learning():
+            return await self._past.state(key, revision)
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         self._require_open()
