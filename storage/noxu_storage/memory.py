@@ -124,7 +124,6 @@ class _Collection:
 
 
 NO_EVENTS: Final[Mapping[Key, Event]] = {}
-NO_VALUES: Final[Mapping[Key, bytes]] = {}
 
 
 class Base(NamedTuple):
@@ -150,17 +149,16 @@ class MemoryStore:
     shared = False
     groups_writes = False
 
-    def __init__(self, base: Base | None = None, replaced: Mapping[Key, bytes] = NO_VALUES) -> None:
-        """`base` is what the store begins with. `replaced` are values that some of its keys have here, at their revisions."""
+    def __init__(self, base: Base | None = None) -> None:
+        """`base` is what the store begins with."""
         self._base = NO_BASE if base is None else base
         self._log = Log() if base is None else Log(base.revision, inherited=self._inherited)
         self._collections: dict[str, _Collection] = {}  # those of the base when they are written
-        self._replaced = replaced
+        self._replaced: dict[Key, bytes] = {}
         self._compacting = asyncio.Lock()
         self._turn = Turn()
         self._keys = self._base.keys  # that exist
         self._bytes = self._base.bytes  # of their values
-        self._replace(replaced)
 
     @property
     def revision(self) -> Revision:
@@ -268,7 +266,7 @@ class MemoryStore:
         size = sum(len(state.value) for state in newest)
         return Base(self._log.revision, sorted(events, key=_revision), collections, len(events), size)
 
-    def _names(self) -> list[str]:
+    def _names(self) -> Sequence[str]:
         """The collections, in order."""
         return sorted({*self._collections, *self._base.collections})
 
@@ -284,9 +282,10 @@ class MemoryStore:
             own = self._collections[name] = _Collection(self._base.collections.get(name, NO_EVENTS))
         return own
 
-    def _replace(self, replaced: Mapping[Key, bytes]) -> None:
-        """Give keys of the base other values here, as if they had been created with them."""
-        for key, value in replaced.items():
+    def replace(self, values: Mapping[Key, bytes]) -> None:
+        """Give keys of the base other values here, as if they had been created with them. Only while the store is unused."""
+        self._replaced.update(values)
+        for key, value in values.items():
             shared = self._base.collections[key.collection][key]
             self._own(key.collection).histories[key] = shared._replace(value=value)
             self._bytes += len(value) - len(shared.value or b"")

@@ -105,7 +105,8 @@ async def test_values_that_are_replaced_are_there_from_the_beginning(
     collect: Callable[..., Coroutine[Any, Any, list[Event]]],
 ) -> None:
     base = await made()
-    store = MemoryStore(base, {GADGET: b"own"})
+    store = MemoryStore(base)
+    store.replace({GADGET: b"own"})
     assert await states(store) == [("g", b"own", 3), BEGIN[1]]
     assert await states(store, revision=3) == [("g", b"own", 3)]
     assert (await store.status()).bytes == len(b"ownsecond")

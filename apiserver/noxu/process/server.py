@@ -36,6 +36,7 @@ from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Revision, Unavailable
 
 if TYPE_CHECKING:
+    from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
@@ -67,7 +68,7 @@ class Server:
     takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
-    functions it has, and its objects if they were in memory.
+    functions it has, and its objects if they were in memory. `template`: what it begins with instead of documents.
     """
 
     plane: ControlPlane
@@ -87,6 +88,7 @@ class Server:
         *,
         own_process: bool = False,
         after: Server | None = None,
+        template: Template | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -105,6 +107,7 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
+        self._template = template
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
         self.control = Control(self)
@@ -151,6 +154,10 @@ class Server:
 
     async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
+        if self._template is not None and after is None:
+            self.claimed()
+            self.secured = configured.secured(self.config, on_loopback=self.listeners.on_loopback)
+            return self._template.begin(self.config, self._seams(caller))
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()

@@ -97,7 +97,7 @@ class Pool:
 
     def hold_all(self, other: Pool) -> None:
         """Have what the owners in another pool have."""
-        self._owners, self._taken = other._owners.copy(), other._taken.copy()  # noqa: SLF001 - a pool, too
+        self._owners, self._taken = other._owners.copy(), other._taken.copy()
 
     def held_by(self, owner: Hashable) -> Allocated:
         """What an owner has."""
