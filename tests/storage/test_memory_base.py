@@ -10,7 +10,12 @@ import pytest
 from noxu_storage.memory import Base, MemoryStore
 from noxu_storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix
 
-WIDGET, GADGET, GONE, NEW = Key("widgets", "a/", "w"), Key("gadgets", "", "g"), Key("gadgets", "", "x"), Key("new", "", "n")
+WIDGET, GADGET, GONE, NEW = (
+    Key("widgets", "a/", "w"),
+    Key("gadgets", "", "g"),
+    Key("gadgets", "", "x"),
+    Key("new", "", "n"),
+)
 
 
 async def made() -> Base:
