@@ -44,13 +44,3 @@ def test_the_oldest_revision_that_is_needed(seconds: float, newest: list[int], n
         retention.end_round(revision)
         found.append(retention.oldest_needed())
     assert found[: len(needed)] == needed
-
-
-def test_a_pin_holds_what_is_newer_until_it_is_removed() -> None:
-    retention = Retention()
-    retention.pins["snapshot a"] = 12
-    retention.pins["snapshot b"] = 30
-    retention.end_round(25)
-    assert retention.oldest_needed() == 12
-    del retention.pins["snapshot a"]
-    assert retention.oldest_needed() == 25

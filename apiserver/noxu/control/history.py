@@ -56,7 +56,8 @@ class WriteHistory:
     def __init__(self, store: Store, journal: Journal, before: WriteHistory | None = None) -> None:
         self.journal = journal
         self._store = store
-        self._writes: dict[Revision, RecordedWrite] = {} if before is None else before._writes
+        self.known: dict[Revision, RecordedWrite] = {} if before is None else before.known
+        """By their revisions, those that have been taken."""
         self._revisions: list[Revision] | None = None  # of `_writes`, in order; None: to be made
         self._reads: dict[ClientId, dict[Key | WatchScope, Revision]] = {}  # that no write has been connected with
         self._taking: asyncio.Task[None] | None = None
@@ -70,12 +71,12 @@ class WriteHistory:
     async def of(self, revision: Revision) -> RecordedWrite | None:
         """Who wrote a revision; None if that is not known, or it does not exist."""
         await self.take()
-        return self._writes.get(revision)
+        return self.known.get(revision)
 
     async def between(self, after: Revision, upto: Revision) -> list[RecordedWrite]:
         """The writes after a revision and up to another one whose authors are known, in order."""
         await self.take()
-        writes, revisions = self._writes, self._in_order()
+        writes, revisions = self.known, self._in_order()
         return [
             writes[revision] for revision in revisions[bisect_right(revisions, after) : bisect_right(revisions, upto)]
         ]
@@ -88,7 +89,7 @@ class WriteHistory:
         await self.take()
         # no bisection: a clock that is set back breaks the order of times
         for revision in reversed(self._in_order()):
-            if self._writes[revision].seconds <= seconds:
+            if self.known[revision].seconds <= seconds:
                 return revision
         return 0
 
@@ -100,7 +101,7 @@ class WriteHistory:
 
     def _take_portion(self) -> None:
         """Take the oldest notes of writes, in the order in which their requests arrived, and the reads before them."""
-        writes, reads, known = self.journal.writes, self.journal.reads, self._writes
+        writes, reads, known = self.journal.writes, self.journal.reads, self.known
         portion = [writes.popleft() for _ in range(min(len(writes), PORTION))]
         for revision, seconds, author in sorted(portion, key=_arrived):
             while reads and reads[0][0] < author.arrived:
@@ -143,7 +144,7 @@ class WriteHistory:
 
     def _in_order(self) -> Sequence[Revision]:
         if self._revisions is None:
-            self._revisions = sorted(self._writes)
+            self._revisions = sorted(self.known)
         return self._revisions
 
 

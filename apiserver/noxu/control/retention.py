@@ -1,13 +1,13 @@
-"""How much of the past is kept: compaction removes what was superseded before the oldest revision that is needed.
+"""How long history lasts: compaction removes what was superseded before the oldest revision that is needed.
 
 Every COMPACT_EVERY seconds the newest revision is remembered. The oldest one that is needed is that of so many rounds ago as
-the history has to last, or the oldest pin, whichever is older. For a history of ten minutes, two rounds:
+the history has to last. For a history of ten minutes, two rounds:
 
     round       0     1     2     3
     newest     10    25    25    40
-    needed      0     0    10    25      nothing is removed before there are two rounds
-    pins             12
-    needed      0     0    10    12      what holds the pin at 12 can be read until the pin is removed
+    needed      0     0    10    25      nothing is removed before there have been two rounds
+
+Pins (`noxu_storage.pins`) hold compaction at single revisions, whatever this says.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ def history_of(text: str) -> float:
 
 
 class Retention:
-    """`pins` are revisions whose states have to stay, by what needs them. Others add and remove them."""
+    """The rounds of one server."""
 
     def __init__(self, seconds: float = COMPACT_EVERY) -> None:
         """`seconds`: how long history lasts at least; infinite: nothing is removed."""
-        self.pins: dict[object, Revision] = {}
         self._lasts = seconds
         rounds = 1 if math.isinf(seconds) else max(math.ceil(seconds / COMPACT_EVERY), 1)
         self._rounds: deque[Revision] = deque(maxlen=rounds)
@@ -51,7 +50,7 @@ class Retention:
         """The revision up to which history may be removed; 0: none of it."""
         if math.isinf(self._lasts) or len(self._rounds) < (self._rounds.maxlen or 1):
             return 0
-        return min([self._rounds[0], *self.pins.values()])
+        return self._rounds[0]
 
     def end_round(self, newest: Revision) -> None:
         """A round ends with this revision as the newest one."""
