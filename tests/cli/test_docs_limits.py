@@ -219,6 +219,7 @@ PAGE: Final = {
     "bytes of the objects of a conversion review": "noxu.registry.conversion.converters:MAX_BYTES",
     "conversion reviews of a list at the same time": "noxu.registry.conversion.converters:CONCURRENCY",
     "events that a running watch may be behind, whatever is compacted": "noxu_storage.log:TAIL_EVENTS",
+    "bytes of those events": "noxu_storage.log:TAIL_BYTES",
     "writes of which it is kept in memory who made them; about 1 KB each": "noxu.registry.authors:MAX_WRITES",
     "reads that no write of their client has followed yet": "noxu.registry.authors:MAX_READS",
     "the same of one client": "noxu.control.history:MAX_READS_OF_CLIENT",
@@ -227,7 +228,6 @@ PAGE: Final = {
     "ended watches of a client that are remembered": "noxu.registry.authors:MAX_ENDED",
     "characters of a user agent or a `traceparent` that are kept with a write": "noxu.registry.authors:MAX_TEXT",
     "characters of a selector that are kept": "noxu.registry.authors:MAX_SELECTOR",
-    "bytes of those events": "noxu_storage.log:TAIL_BYTES",
     "writes under way to etcd": "noxu_storage.etcd.writes:MAX_WRITES",
     "the time in which a read or a write waits for an etcd that does not answer": "noxu_storage.etcd.writes:RESOLVE_WITHIN",
 }
