@@ -458,8 +458,10 @@ async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> Non
     own = [candidate for candidate in plane.all_controllers if candidate not in elected]
     if is_new:
         await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
-    closing.push_async_callback(_stop, own)
+    started: list[Reconciler[Any]] = []
+    closing.push_async_callback(_stop, started)
     for controller in own:
+        started.append(controller)  # before it starts: one that fails has to be stopped, too
         if is_new or controller in plane.controllers:
             await controller.start()
         else:

@@ -369,7 +369,7 @@ async def test_objects_that_are_refused_are_errors_as_for_a_server() -> None:
         await made(definition("widgets", scope="Nowhere"))
 
 
-POSSIBLE = {
+POSSIBLE: dict[str, tuple[Config, dict[str, Any], bool]] = {
     "in memory": (CONFIG, {}, True),
     "over TLS": (Config(tls=TlsOptions()), {}, True),
     "in a file": (Config(data=Path("data")), {}, False),

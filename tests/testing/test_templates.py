@@ -15,11 +15,11 @@ from noxu import LoadError, Noxu, StartError
 from noxu.control import templates as control_templates
 from noxu.control.templates import Template
 from noxu.testing import sources, templates
-from noxu.testing.sources import digest_of
+from noxu.testing.sources import Source, digest_of
 from tests.clocks import ManualClock
 from tests.testing.widgets import DEFINITION, widget
 
-OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+OBJECT: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 TEXT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 
@@ -191,7 +191,8 @@ def test_a_file_that_was_just_written_is_read_again(tmp_path: Path, monkeypatch:
 
 
 def test_texts_and_objects_have_digests_of_their_content() -> None:
-    digests = [digest_of(given) for given in ([OBJECT], [TEXT], [OBJECT, TEXT], [TEXT, OBJECT], [{**OBJECT, "a": 1}])]
+    given: list[list[Source]] = [[OBJECT], [TEXT], [OBJECT, TEXT], [TEXT, OBJECT], [{**OBJECT, "a": 1}]]
+    digests = [digest_of(each) for each in given]
     assert len({*digests}) == len(digests)
     assert digest_of([dict(OBJECT)]) == digests[0]
     assert digest_of(["\n    apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: a}\n"]) == digest_of(
