@@ -138,9 +138,7 @@ async def test_an_advance_that_is_refused(seconds: float) -> None:
         (lambda clock: clock.freeze(), "frozen", minutes(60)),
     ],
 )
-async def test_an_advance_in_each_mode(
-    change: Callable[[AdjustableClock], object], mode: str, now: datetime
-) -> None:
+async def test_an_advance_in_each_mode(change: Callable[[AdjustableClock], object], mode: str, now: datetime) -> None:
     clock, _ = await made()
     change(clock)
     await clock.advance(HOUR)

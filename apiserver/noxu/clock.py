@@ -72,7 +72,6 @@ Mode = Literal["real", "offset", "speed", "frozen"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 MAX_SPEED: Final = 1e6
 REST_WITHIN: Final = 10.0  # seconds of process time for what a sleeper does; if it takes longer, time goes on
-POLL: Final = 0.0002  # seconds of process time
 
 
 class ClockError(ValueError):
@@ -112,30 +111,30 @@ class AdjustableClock:
     """The clock of one server, for one event loop. Other threads may read the time."""
 
     def __init__(self, system: Clock = SYSTEM_CLOCK) -> None:
-        self._system = system
+        self.system = system
         self._offset = timedelta()  # beside the system's time of day, in the modes real and offset
         self._jumped = 0.0  # seconds by which it was advanced, in the modes real and offset
         self._rate: _Rate | None = None  # None: time passes as the system's does
         self._sleepers: list[_Sleeper] = []  # a heap
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
-        self._asleep: set[asyncio.Task[Any]] = set()
+        self._busy: dict[asyncio.Task[Any], asyncio.Future[None]] = {}  # woken by `advance`: done when they are at rest
         self._advancing = asyncio.Lock()
 
     # -- reading
 
     def now(self) -> datetime:
         if self._rate is None:
-            return self._system.now() + self._offset
+            return self.system.now() + self._offset
         return self._rate.day + timedelta(seconds=self._passed(self._rate))
 
     def monotonic(self) -> float:
         if self._rate is None:
-            return self._system.monotonic() + self._jumped
+            return self.system.monotonic() + self._jumped
         return self._rate.elapsed + self._passed(self._rate)
 
     def _passed(self, rate: _Rate) -> float:
-        return (self._system.monotonic() - rate.since) * rate.speed
+        return (self.system.monotonic() - rate.since) * rate.speed
 
     @property
     def state(self) -> ClockState:
@@ -146,7 +145,7 @@ class AdjustableClock:
         if self._rate is None:
             mode: Mode = "offset" if self._offset else "real"
             return ClockState(mode, now, self._offset.total_seconds(), 1.0, number, when)
-        offset = (now - self._system.now()).total_seconds()
+        offset = (now - self.system.now()).total_seconds()
         return ClockState(self._rate.mode, now, offset, self._rate.speed, number, when)
 
     async def sleep(self, seconds: float) -> None:
@@ -154,13 +153,11 @@ class AdjustableClock:
         heapq.heappush(self._sleepers, _Sleeper(self.monotonic() + max(seconds, 0.0), next(self._order), woken, task))
         self._set_timer()
         if task is not None:
-            self._asleep.add(task)
+            self._is_at_rest(task)
         try:
             await woken
         finally:
             woken.cancel()  # if it was not woken: it leaves the heap when its time comes
-            if task is not None:
-                self._asleep.discard(task)
 
     # -- setting
 
@@ -185,9 +182,9 @@ class AdjustableClock:
     def start_at(self, at: datetime) -> None:
         """Have a time before any object has one: it may be in the past. Time passes as it did."""
         if self._rate is None:
-            self._offset = at - self._system.now()
+            self._offset = at - self.system.now()
         else:
-            self._rate = self._rate._replace(day=at, elapsed=self.monotonic(), since=self._system.monotonic())
+            self._rate = self._rate._replace(day=at, elapsed=self.monotonic(), since=self.system.monotonic())
 
     def tick(self, seconds: float) -> None:
         """Let time pass, and wake those whose time has come."""
@@ -197,11 +194,11 @@ class AdjustableClock:
     def _follow_system(self, offset: timedelta, mode: Mode) -> None:
         now, elapsed = self.now(), self.monotonic()
         try:
-            ahead = self._system.now() + offset
+            ahead = self.system.now() + offset
         except OverflowError:
             raise ClockError(f"an offset of {offset.total_seconds():g} s is beyond the year 9999") from None
         self._refuse_past(ahead, now, mode)
-        self._jumped = elapsed - self._system.monotonic()
+        self._jumped = elapsed - self.system.monotonic()
         self._offset, self._rate = offset, None
         self._set_timer()
 
@@ -209,7 +206,7 @@ class AdjustableClock:
         now, elapsed = self.now(), self.monotonic()
         if at is not None:
             self._refuse_past(at, now, mode)
-        self._rate = _Rate(mode, speed, self._system.monotonic(), elapsed, at or now)
+        self._rate = _Rate(mode, speed, self.system.monotonic(), elapsed, at or now)
         self._set_timer()
 
     def _refuse_past(self, at: datetime, now: datetime, mode: Mode) -> None:
@@ -251,7 +248,7 @@ class AdjustableClock:
             rate = self._rate
             day = rate.day + timedelta(seconds=self._passed(rate) + seconds)
             elapsed = rate.elapsed + self._passed(rate) + seconds
-            self._rate = rate._replace(since=self._system.monotonic(), elapsed=elapsed, day=day)
+            self._rate = rate._replace(since=self.system.monotonic(), elapsed=elapsed, day=day)
         self._set_timer()
 
     def _next_due(self) -> float | None:
@@ -265,13 +262,19 @@ class AdjustableClock:
     async def _wake_due(self, due: float) -> int:
         """Wake the sleepers that are due, and wait until each of their tasks has ended or sleeps again."""
         woken = self._ring(due)
-        tasks = [sleeper.task for sleeper in woken if sleeper.task is not None]
-        time_of_process = asyncio.get_running_loop().time
-        give_up = time_of_process() + REST_WITHIN
-        await asyncio.sleep(0)
-        while not all(task.done() or task in self._asleep for task in tasks) and time_of_process() < give_up:
-            await asyncio.sleep(POLL)
+        for sleeper in woken:
+            if sleeper.task is not None and not sleeper.task.done():
+                self._busy[sleeper.task] = asyncio.get_running_loop().create_future()
+                sleeper.task.add_done_callback(self._is_at_rest)
+        if self._busy:
+            await asyncio.wait(self._busy.values(), timeout=REST_WITHIN)
+            self._busy.clear()
         return len(woken)
+
+    def _is_at_rest(self, task: asyncio.Task[Any]) -> None:
+        rest = self._busy.get(task)
+        if rest is not None and not rest.done():
+            rest.set_result(None)
 
     def _ring(self, due: float) -> list[_Sleeper]:
         """Wake those whose time has come, in the order of their times, and of their sleep."""
@@ -281,8 +284,6 @@ class AdjustableClock:
             if not sleeper.woken.done():
                 sleeper.woken.set_result(None)
                 woken.append(sleeper)
-                if sleeper.task is not None:
-                    self._asleep.discard(sleeper.task)  # before it runs: from now on it is asleep only if it sleeps again
         self._set_timer()
         return woken
 
@@ -300,6 +301,11 @@ class AdjustableClock:
     def _time_has_come(self) -> None:
         self._timer = None
         self._ring(self.monotonic())
+
+
+def process_clock(clock: Clock) -> Clock:
+    """The clock for pauses that a server makes for its own sake, such as between two looks at something: they do not stop with object time."""
+    return clock.system if isinstance(clock, AdjustableClock) else clock
 
 
 def _later(now: datetime, seconds: float) -> datetime:

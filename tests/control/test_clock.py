@@ -59,9 +59,8 @@ async def test_an_event_is_deleted_at_its_own_time(plane: ControlPlane) -> None:
 
     class Deletions:
         def deliver(self, events: Any, revision: int) -> None:
-            for change in events:
-                if change.key.collection == "/events" and change.value is None:
-                    deleted.append((change.key.name, format_time(plane.clock.now())))
+            gone = [change.key for change in events if change.key.collection == "/events" and change.value is None]
+            deleted.extend((key.name, format_time(plane.clock.now())) for key in gone)
 
         def end(self) -> None: ...
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from noxu.api.errors import ApiError, bad_request
 from noxu.clock import MODES, AdjustableClock, Clock, ClockError
-from noxu.control.settling import retry_early, settled
+from noxu.control.settling import hasten, settled
 from noxu.controllers.controller import Reconciler
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
@@ -70,13 +70,15 @@ async def advance(clock: Clock, controllers: Sequence[Reconciler[Any]], by: Mapp
     """Move ahead; what becomes due has happened when this returns. The state, and how many sleepers have woken. Raises ApiError."""
     own = _adjustable(clock)
     if len(by) != 1 or not by.keys() <= {"by", "to"}:
-        raise bad_request('write how far the clock is advanced, {"by": "1h"}, or to which time, {"to": "2030-01-01T00:00:00Z"}')
+        raise bad_request(
+            'write how far the clock is advanced, {"by": "1h"}, or to which time, {"to": "2030-01-01T00:00:00Z"}'
+        )
     seconds = duration(by["by"]) if "by" in by else (time(by["to"]) - own.now()).total_seconds()
-    retry_early(controllers, seconds)
     try:
         woken = await own.advance(seconds, partial(settled, controllers))
     except ClockError as error:
         raise bad_request(str(error)) from None
+    hasten(controllers, seconds)
     await settled(controllers)
     return {**state(own), "woken": woken}
 
@@ -100,8 +102,8 @@ def begin(clock: AdjustableClock, text: str) -> None:
     if wanted["mode"] == "offset" and str(wanted.get("offset", "")).startswith("-"):
         clock.start_at(clock.now() - timedelta(seconds=duration(str(wanted["offset"])[1:])))
     elif wanted["mode"] == "frozen" and "at" in wanted:
-        clock.start_at(time(wanted["at"]))
         clock.freeze()
+        clock.start_at(time(wanted["at"]))
     else:
         set_clock(clock, wanted)
 
@@ -121,12 +123,13 @@ def duration(value: Json) -> float:
 def time(value: Json) -> datetime:
     """A time in RFC 3339. Raises ApiError."""
     try:
-        parsed = datetime.fromisoformat(value if isinstance(value, str) else "")
+        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
+        has_zone = moment.tzinfo is not None
     except ValueError:
-        parsed = datetime.min
-    if parsed.tzinfo is None:
+        has_zone = False
+    if not has_zone:
         raise bad_request(f"{value!r} is not a time, such as 2030-01-01T00:00:00Z")
-    return parsed.astimezone(UTC)
+    return moment.astimezone(UTC)
 
 
 def _optional_time(wanted: Mapping[str, Json]) -> datetime | None:

@@ -32,7 +32,9 @@ async def settled(controllers: Sequence[Reconciler[Any]]) -> None:
                 await controller.queue.processed(key)
 
 
-def retry_early(controllers: Iterable[Reconciler[Any]], seconds: float) -> None:
-    """Retry now what is to be retried within so many seconds."""
+def hasten(controllers: Iterable[Reconciler[Any]], seconds: float) -> None:
+    """Do now, once, what the controllers would do of their own accord within so many seconds: retry, look again."""
     for controller in controllers:
         controller.queue.retry_early(seconds)
+        if controller.on_process_time:
+            controller.queue.begin_early(seconds)

@@ -38,6 +38,7 @@ class ResourceQuotaController(Reconciler[Key]):
     """Follows all collections; keys are those of quotas."""
 
     name = "resourcequota-controller"
+    on_process_time = True
 
     def __init__(
         self, reader: Reader, persistence: Persistence, served_resources: LiveResources, quotas: Resource, clock: Clock

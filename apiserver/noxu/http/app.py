@@ -64,11 +64,13 @@ class App:
         any_host: bool = False,
         limits: Requests = DEFAULT_REQUESTS,
         observer: RequestFilter | None = None,
+        last: Sequence[RequestFilter] = (),
         clients: Clients | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
-        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters.
+        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters,
+        those in `last` after them.
 
         Each sink is called with every exchange, after its answer.
         """
@@ -92,6 +94,7 @@ class App:
             limits=limits,
             shares_store=backend.reader.store.shared,
             observer=observer,
+            last=last,
         )
         self._enter = [filter_.enter for filter_ in self.filters]
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)

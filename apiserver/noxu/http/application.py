@@ -31,6 +31,7 @@ def application(
     sinks: Sequence[Sink],
     audit_log: AuditLog | None,
     observer: RequestFilter | None,
+    last: Sequence[RequestFilter],
 ) -> App:
     """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
     documents = Documents(
@@ -66,6 +67,7 @@ def application(
         any_host=scheme == "https",
         limits=config.requests,
         observer=observer,
+        last=last,
         clients=clients,
     )
     scraping.install(app, plane)

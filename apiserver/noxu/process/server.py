@@ -89,8 +89,8 @@ class Server:
     ) -> None:
         self.config = config
         self.documents = documents
-        self.clock = clock
-        self.identifiers = identifiers
+        self.clock = configured.clock(config, clock) if after is None else after.clock
+        self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
@@ -106,6 +106,7 @@ class Server:
         self._after = after
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
+        self._last_filters: list[RequestFilter] = []
         self._closing = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -140,6 +141,7 @@ class Server:
         plane = await self._assemble(outgoing, after)
         async with _compiled(plane, self.compiling):
             self.plane = await self._closing.enter_async_context(running(plane))
+        await self._begin_determinism()
         loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store), "compaction")
         await self._serve()
@@ -164,6 +166,16 @@ class Server:
         if after is not None:
             plane.inherit(after.plane)
         return plane
+
+    async def _begin_determinism(self) -> None:
+        """From now on time passes with writes, and a request begins when the controllers have settled."""
+        if self.config.deterministic is None:
+            return
+        from noxu.control import determinism  # few servers are deterministic
+        from noxu.http.filters import AwaitTurn
+
+        await determinism.begin(self.plane)
+        self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
@@ -226,6 +238,7 @@ class Server:
             sinks=sinks,
             audit_log=audit_log,
             observer=self.observer,
+            last=self._last_filters,
         )
 
     async def _listen(self, http: HttpServer) -> list[asyncio.Server]:

@@ -84,6 +84,7 @@ class Noxu(Registration, Verbs):
         data: str | os.PathLike[str] | None = None,
         users: Users = (),
         strict: bool = False,
+        deterministic: int | None = None,
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -92,11 +93,14 @@ class Noxu(Registration, Verbs):
         gates. `data` is a directory for the objects; None: they are in memory. `users` are names, or names with their groups.
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
+        `deterministic` is the seed of a server whose objects repeat from run to run, byte for byte.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
         """
         controllers = None if controllers is None else names(controllers)
+        if deterministic is not None and (data is not None or clock is not SYSTEM_CLOCK):
+            raise ValueError("deterministic: objects are in memory, and the clock is the server's own")
         try:
             manager.check_profile(profile)
             manager.check_controllers(controllers or ())
@@ -114,6 +118,7 @@ class Noxu(Registration, Verbs):
                 authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
                 tls=TlsOptions() if tls else None,
                 data=None if data is None else Path(data),
+                deterministic=deterministic,
             )
             loaded = documents(*several(manifests))
         except (ValueError, LoadError) as error:
@@ -388,6 +393,7 @@ class MakeNoxu(Protocol):
         authorization_modes: Iterable[str] | None = None,
         directory: str | os.PathLike[str] | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        deterministic: int | None = None,
     ) -> AwaitableNoxu: ...
 
 
