@@ -53,6 +53,10 @@ def run(seed: int) -> list[Any]:
         return json.loads(json.dumps(listed).replace(f": {port}", ": 0"))
 
 
+def times(objects: list[Object]) -> list[str]:
+    return sorted(value["metadata"]["creationTimestamp"] for value in objects)
+
+
 def test_two_runs_with_one_seed_are_equal() -> None:
     assert json.dumps(run(7)) == json.dumps(run(7))
 
@@ -60,16 +64,14 @@ def test_two_runs_with_one_seed_are_equal() -> None:
 def test_another_seed_gives_other_identifiers() -> None:
     one, other = run(7)[1], run(8)[1]
     assert {value["metadata"]["uid"] for value in one}.isdisjoint(value["metadata"]["uid"] for value in other)
-    assert [value["metadata"]["creationTimestamp"] for value in one] == [
-        value["metadata"]["creationTimestamp"] for value in other
-    ]
+    assert times(one) == times(other)
 
 
 def test_later_objects_are_younger() -> None:
     widgets = sorted(run(7)[1], key=lambda value: int(value["metadata"]["resourceVersion"]))
-    times = [value["metadata"]["creationTimestamp"] for value in widgets]
-    assert times == sorted(set(times))
-    assert times[0].startswith("2024-01-01T00:")
+    created = [value["metadata"]["creationTimestamp"] for value in widgets]
+    assert created == sorted(set(created))
+    assert created[0].startswith("2024-01-01T00:")
 
 
 def test_data_that_exists_has_a_time_of_its_own(tmp_path: Any) -> None:

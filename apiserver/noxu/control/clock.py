@@ -1,79 +1,94 @@
 """The object time of a running server: read it, set it, move it ahead.
 
-    {"mode": "frozen"}                        stand still from now on
-    {"mode": "frozen", "at": "2030-01-01T00:00:00Z"}
-    {"mode": "offset", "offset": "1h"}        an hour beside the time of the system
-    {"mode": "speed", "speed": 60}            an hour passes in a minute
-    {"mode": "real"}                          the time of the system
-    advance {"by": "36h"} or {"to": "2030-01-01T00:00:00Z"}
+    GET  /_noxu/clock
+    PUT  /_noxu/clock           {"mode": "frozen"}                        stand still from now on
+                                {"mode": "frozen", "at": "2030-01-01T00:00:00Z"}
+                                {"mode": "offset", "offset": "1h"}        an hour beside the time of the system
+                                {"mode": "speed", "speed": 60}            an hour passes in a minute
+                                {"mode": "real"}                          the time of the system
+    POST /_noxu/clock/advance   {"by": "36h"} or {"to": "2030-01-01T00:00:00Z"}
 
 The answer is the state: `{"mode": "frozen", "now": "…", "offset": seconds, "speed": 0.0, "sleepers": 3, "due": "…"}`. Times
-are RFC 3339, durations are Go's, with days: `365d`, `1d12h`, `90s`. A clock that a program has given to its server is that
-program's: it is read, but neither set nor advanced.
+are RFC 3339. A clock that a program has given to its server is that program's: it is read, but neither set nor advanced.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
 from noxu.api.errors import ApiError, bad_request
 from noxu.clock import MODES, AdjustableClock, Clock, ClockError
+from noxu.control.arguments import DURATION, NUMBER, TIME, Argument, duration, one_of, time
+from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.settling import hasten, settled
 from noxu.controllers.controller import Reconciler
-from noxu.expressions import expression
-from noxu.features import listed_names, meant
-from noxu.go.time import SECOND, format_time, parse_duration
-from noxu.values import Json, Object
+from noxu.features import meant
+from noxu.go.time import format_time
+from noxu.values import Object
 
-_DAYS: Final = expression(r"(?P<days>[0-9]+)d(?P<rest>.*)")
-SECONDS_A_DAY: Final = 86_400.0
-_FIELDS: Final[Mapping[str, frozenset[str]]] = {
-    "real": frozenset(),
-    "frozen": frozenset({"at"}),
-    "offset": frozenset({"offset"}),
-    "speed": frozenset({"speed", "at"}),
+_FIELDS: Final[Mapping[str, Sequence[str]]] = {
+    "real": (),
+    "frozen": ("at",),
+    "offset": ("offset",),
+    "speed": ("speed", "at"),
 }
+_SETTERS: Final[Mapping[str, Callable[[AdjustableClock, Mapping[str, Any]], None]]] = {
+    "real": lambda clock, _: clock.set_real(),
+    "frozen": lambda clock, wanted: clock.freeze(wanted.get("at")),
+    "offset": lambda clock, wanted: clock.set_offset(wanted["offset"]),
+    "speed": lambda clock, wanted: clock.set_speed(wanted["speed"], wanted.get("at")),
+}
+_REQUIRED: Final = ("offset", "speed")
 
 
 def state(clock: Clock) -> Object:
     """How the clock is set; of a clock that a program has given: what it shows."""
     if not isinstance(clock, AdjustableClock):
-        return {"mode": "given", "now": _text(clock.now())}
+        return {"mode": "given", "now": format_time(clock.now())}
     current = clock.state
     shown: Object = {
         "mode": current.mode,
-        "now": _text(current.now),
+        "now": format_time(current.now),
         "offset": round(current.offset, 6),
         "speed": current.speed,
         "sleepers": current.sleepers,
     }
-    return shown if current.due is None else {**shown, "due": _text(current.due)}
+    return shown if current.due is None else {**shown, "due": format_time(current.due)}
 
 
-def set_clock(clock: Clock, wanted: Mapping[str, Json]) -> Object:
-    """Set the mode, and return the new state. Raises ApiError."""
-    own = _adjustable(clock)
-    mode = wanted.get("mode")
-    if not isinstance(mode, str) or mode not in MODES:
-        raise bad_request(f'"mode" must be one of {listed_names(MODES)}{meant(str(mode or ""), MODES)}')
-    fields = _FIELDS[mode]
-    for name in wanted.keys() - {"mode", *fields}:
-        raise bad_request(f'mode {mode} has no "{name}": it has {listed_names(sorted(fields)) or "no further fields"}')
-    _attempt(partial(_SETTERS[mode], own, wanted))
+def set_clock(clock: Clock, wanted: Mapping[str, Any]) -> Object:
+    """Set the mode, and return the new state. Fields that are None are absent. Raises ApiError."""
+    own, mode = _adjustable(clock), str(wanted["mode"])
+    fields = {name: value for name, value in wanted.items() if value is not None and name != "mode"}
+    for name in fields:
+        if name not in _FIELDS[mode]:
+            has = f"it has {', '.join(_FIELDS[mode])}" if _FIELDS[mode] else "it has no further fields"
+            raise bad_request(f'the mode {mode} has no "{name}": {has}')
+    for name in _REQUIRED:
+        if name in _FIELDS[mode] and name not in fields:
+            raise bad_request(f'the mode {mode} needs "{name}"')
+    try:
+        _SETTERS[mode](own, fields)
+    except ClockError as error:
+        raise bad_request(str(error)) from None
     return state(own)
 
 
-async def advance(clock: Clock, controllers: Sequence[Reconciler[Any]], by: Mapping[str, Json]) -> Object:
-    """Move ahead; what becomes due has happened when this returns. The state, and how many sleepers have woken. Raises ApiError."""
+async def advance(
+    clock: Clock, controllers: Sequence[Reconciler[Any]], *, by: float | None = None, to: datetime | None = None
+) -> Object:
+    """Move ahead by seconds, or to a time. What becomes due has happened when this returns. Raises ApiError.
+
+    The state, and in `woken` how many sleepers have woken.
+    """
     own = _adjustable(clock)
-    if len(by) != 1 or not by.keys() <= {"by", "to"}:
-        raise bad_request(
-            'write how far the clock is advanced, {"by": "1h"}, or to which time, {"to": "2030-01-01T00:00:00Z"}'
-        )
-    seconds = duration(by["by"]) if "by" in by else (time(by["to"]) - own.now()).total_seconds()
+    if (by is None) == (to is None):
+        raise bad_request('write how far, {"by": "1h"}, or to which time, {"to": "2030-01-01T00:00:00Z"}')
+    seconds = by if by is not None else (to - own.now()).total_seconds() if to is not None else 0.0
     try:
         woken = await own.advance(seconds, partial(settled, controllers))
     except ClockError as error:
@@ -83,86 +98,85 @@ async def advance(clock: Clock, controllers: Sequence[Reconciler[Any]], by: Mapp
     return {**state(own), "woken": woken}
 
 
-def parsed(text: str) -> Object:
-    """What `--clock` sets: `real`, `frozen`, `frozen=TIME`, `offset=1h`, `offset=-1h`, `speed=60`. Raises ApiError."""
-    mode, _, value = text.partition("=")
-    if not value:
-        return {"mode": mode}
-    if mode == "speed":
-        try:
-            return {"mode": mode, "speed": float(value)}
-        except ValueError:
-            raise bad_request(f"speed={value} is not a number, such as speed=60") from None
-    return {"mode": mode, "at" if mode == "frozen" else "offset": value}
-
-
-def begin(clock: AdjustableClock, text: str) -> None:
-    """Set the clock of a server that has no objects in memory yet: it may begin in the past. Raises ApiError."""
-    wanted = parsed(text)
-    if wanted["mode"] == "offset" and str(wanted.get("offset", "")).startswith("-"):
-        clock.start_at(clock.now() - timedelta(seconds=duration(str(wanted["offset"])[1:])))
-    elif wanted["mode"] == "frozen" and "at" in wanted:
-        clock.freeze()
-        clock.start_at(time(wanted["at"]))
-    else:
-        set_clock(clock, wanted)
-
-
-def duration(value: Json) -> float:
-    """Seconds of a duration such as `365d`, `1d12h`, `90s`. Raises ApiError."""
-    text = value if isinstance(value, str) else ""
-    days = _DAYS.fullmatch(text)
-    try:
-        rest = days["rest"] if days else text
-        seconds = parse_duration(rest) / SECOND if rest or not days else 0.0
-    except ValueError:
-        raise bad_request(f"{value!r} is not a duration, such as 365d, 1h30m or 90s") from None
-    return seconds + (int(days["days"]) * SECONDS_A_DAY if days else 0.0)
-
-
-def time(value: Json) -> datetime:
-    """A time in RFC 3339. Raises ApiError."""
-    try:
-        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
-        has_zone = moment.tzinfo is not None
-    except ValueError:
-        has_zone = False
-    if not has_zone:
-        raise bad_request(f"{value!r} is not a time, such as 2030-01-01T00:00:00Z")
-    return moment.astimezone(UTC)
-
-
-def _optional_time(wanted: Mapping[str, Json]) -> datetime | None:
-    return time(wanted["at"]) if "at" in wanted else None
-
-
-def _speed(wanted: Mapping[str, Json]) -> float:
-    factor = wanted.get("speed")
-    if isinstance(factor, bool) or not isinstance(factor, int | float):
-        raise bad_request('"speed" must be a number, such as 60: an hour passes in a minute')
-    return factor
-
-
-_SETTERS: Final[Mapping[str, Callable[[AdjustableClock, Mapping[str, Json]], None]]] = {
-    "real": lambda clock, _: clock.set_real(),
-    "frozen": lambda clock, wanted: clock.freeze(_optional_time(wanted)),
-    "offset": lambda clock, wanted: clock.set_offset(duration(wanted.get("offset"))),
-    "speed": lambda clock, wanted: clock.set_speed(_speed(wanted), _optional_time(wanted)),
-}
-
-
 def _adjustable(clock: Clock) -> AdjustableClock:
     if not isinstance(clock, AdjustableClock):
         raise ApiError(409, "the clock of this server is that of the program that started it: set it there", "Conflict")
     return clock
 
 
-def _attempt(change: Callable[[], None]) -> None:
-    try:
-        change()
-    except ClockError as error:
-        raise bad_request(str(error)) from None
+# -- texts of the command line ----------------------------------------------------------------------------------------
 
 
-def _text(when: datetime) -> str:
-    return format_time(when)
+def parsed(text: str) -> dict[str, Any]:
+    """What `--clock` sets: `real`, `frozen`, `frozen=TIME`, `offset=1h`, `offset=-1h`, `speed=60`. Raises ValueError."""
+    mode, _, value = text.partition("=")
+    if mode not in MODES:
+        raise ValueError(f"{mode} is none of {', '.join(MODES)}{meant(mode, MODES)}")
+    if not value:
+        return {"mode": mode}
+    if mode == "speed":
+        try:
+            return {"mode": mode, "speed": float(value)}
+        except ValueError:
+            raise ValueError(f"{value} is not a number, such as speed=60") from None
+    if mode == "offset":
+        sign = -1.0 if value.startswith("-") else 1.0
+        return {"mode": mode, "offset": sign * duration(value.removeprefix("-"))}
+    return {"mode": mode, "at": time(value)}
+
+
+def begin(clock: AdjustableClock, text: str) -> None:
+    """Set the clock of a server that starts: it may begin in the past. Raises ValueError, ApiError."""
+    wanted = parsed(text)
+    if wanted["mode"] == "offset" and "offset" in wanted:
+        clock.start_at(clock.now() + timedelta(seconds=wanted["offset"]))
+    elif wanted["mode"] == "frozen" and "at" in wanted:
+        clock.freeze()
+        clock.start_at(wanted["at"])
+    else:
+        set_clock(clock, wanted)
+
+
+# -- routes -----------------------------------------------------------------------------------------------------------
+
+
+async def _read(call: ControlCall) -> Object:
+    return state(call.plane.clock)
+
+
+async def _set(call: ControlCall) -> Object:
+    return set_clock(call.plane.clock, call.body)
+
+
+async def _advance(call: ControlCall) -> Object:
+    # in a task of its own: it comes to its end even if the client does not wait for it
+    moved = asyncio.ensure_future(advance(call.plane.clock, call.plane.all_controllers, **call.body))
+    return await asyncio.shield(moved)
+
+
+PATH: Final = "/_noxu/clock"
+ROUTES: Final = (
+    ControlRoute("GET", PATH, _read, "Show how the clock is set."),
+    ControlRoute(
+        "PUT",
+        PATH,
+        _set,
+        "Set the clock, not to an earlier time.",
+        body={
+            "mode": Argument(one_of(*MODES), "how object time passes", required=True),
+            "at": Argument(TIME, "where it begins, in the modes frozen and speed (default: now)"),
+            "offset": Argument(DURATION, "how far it is ahead, in the mode offset"),
+            "speed": Argument(NUMBER, "how fast it passes, in the mode speed"),
+        },
+    ),
+    ControlRoute(
+        "POST",
+        f"{PATH}/advance",
+        _advance,
+        "Move the clock ahead; what becomes due has happened when the answer comes.",
+        body={
+            "by": Argument(DURATION, "how far"),
+            "to": Argument(TIME, "to which time"),
+        },
+    ),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from noxu.config import Config
+from noxu.control.running import Control
 from noxu.control_plane import ControlPlane
 from noxu.http import scraping
 from noxu.http.app import App
@@ -32,8 +33,12 @@ def application(
     audit_log: AuditLog | None,
     observer: RequestFilter | None,
     last: Sequence[RequestFilter],
+    control: Callable[[], Control],
 ) -> App:
-    """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
+    """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do.
+
+    `control` is that of `App`.
+    """
     documents = Documents(
         lambda: plane.served_resources.current,
         authority,
@@ -69,6 +74,7 @@ def application(
         observer=observer,
         last=last,
         clients=clients,
+        control=control,
     )
     scraping.install(app, plane)
     return app

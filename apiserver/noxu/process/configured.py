@@ -48,8 +48,8 @@ def clock(config: Config, given: Clock) -> Clock:
 
         try:
             clock.begin(own, config.clock or determinism.CLOCK)
-        except ApiError as error:
-            raise StartError(f"--clock {config.clock}: {error.message}") from None
+        except (ValueError, ApiError) as error:
+            raise StartError(f"--clock {config.clock}: {error}") from None
     return own
 
 

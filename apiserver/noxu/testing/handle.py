@@ -24,12 +24,14 @@ from noxu.files import write_whole
 from noxu.http.recent_requests import RecentRequests, RecordedRequest
 from noxu.manifests.documents import LoadError
 from noxu.process import limits as process_limits
-from noxu.process.kubeconfig import Access, write_kubeconfig
+from noxu.process.kubeconfig import write_kubeconfig
 from noxu.process.server import Server
+from noxu.security.kubeconfig import Access
 from noxu.testing import addresses, calls, users
 from noxu.testing.addresses import Address
 from noxu.testing.calls import AnsweredCall
 from noxu.testing.client import USER_AGENT, UserClient
+from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
@@ -139,6 +141,11 @@ class Noxu(Registration, Verbs):
         self._clients: list[UserClient] = []
         self._session = self._session_of(Access(""))  # until it is started
         self.users = {}
+
+    @property
+    def clock(self) -> ServerClock:
+        """The object time of the server: freeze it, advance it."""
+        return ServerClock(self._runner)
 
     def __repr__(self) -> str:
         return f"<Noxu {self.url}>" if self._runner.is_running else "<Noxu, which does not run>"
