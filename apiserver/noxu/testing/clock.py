@@ -96,8 +96,11 @@ class ServerClock:
 
 
 def _answered(state: dict[str, Any]) -> AnsweredCall[ServerTime]:
-    times = {name: arguments.time(state[name]) for name in ("now", "due") if name in state}
-    return AnsweredCall(ServerTime(**(state | times)))
+    shown: dict[str, Any] = {**state}
+    for name in ("now", "due"):
+        if name in shown:
+            shown[name] = arguments.time(shown[name])
+    return AnsweredCall(ServerTime(**shown))
 
 
 def _seconds(duration: str | float | timedelta) -> float:
