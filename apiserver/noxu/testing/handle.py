@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
+from noxu.control.retention import history_of
 from noxu.controllers import manager
 from noxu.features import Features, modes
 from noxu.files import write_whole
@@ -87,6 +88,7 @@ class Noxu(Registration, Verbs):
         users: Users = (),
         strict: bool = False,
         deterministic: int | None = None,
+        history: str = "5m",
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -96,6 +98,7 @@ class Noxu(Registration, Verbs):
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
         `deterministic` is the seed of a server whose objects repeat from run to run, byte for byte.
+        `history` is that of `noxu serve`: a duration, `all` or `off`.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
@@ -121,6 +124,7 @@ class Noxu(Registration, Verbs):
                 tls=TlsOptions() if tls else None,
                 data=None if data is None else Path(data),
                 deterministic=deterministic,
+                history=history_of(history),
             )
             loaded = documents(*several(manifests))
         except (ValueError, LoadError) as error:
@@ -401,6 +405,7 @@ class MakeNoxu(Protocol):
         directory: str | os.PathLike[str] | None = None,
         clock: Clock = SYSTEM_CLOCK,
         deterministic: int | None = None,
+        history: str = "5m",
     ) -> AwaitableNoxu: ...
 
 
