@@ -170,7 +170,18 @@ class Server:
         if self._template is not None and after is None:
             self.claimed()
             self.secured = configured.secured(self.config, on_loopback=self.listeners.on_loopback)
-            return self._template.begin(self.config, self._seams(caller))
+            plane = self._template.begin(self.config, self._seams(caller))
+        else:
+            plane = await self._assemble_whole(caller, after)
+        if self.config.history:
+            plane.persistence.journal = journal = Journal(self._seconds)
+            is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
+            before = after.history if after is not None and is_same else None
+            self.history = WriteHistory(plane.store, journal, before)
+        return plane
+
+    async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+        """The same without a template. Raises StartError."""
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
@@ -186,10 +197,6 @@ class Server:
         plane = assemble(self.config, store, seams)
         if after is not None:
             plane.inherit(after.plane)
-        if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds)
-            is_same = after is not None and after.plane.store is store  # it was in memory, and still is
-            self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
 
     async def _begin_determinism(self) -> None:
