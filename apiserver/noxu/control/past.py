@@ -24,6 +24,8 @@ from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from noxu.api import errors
+from noxu.control.moments import Moments
+from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, resource_of
 from noxu.controllers.api_services import GroupVersion, elsewhere
 from noxu.controllers.definitions import ReadDefinition, read_definition, served_versions
@@ -59,6 +61,20 @@ class View(NamedTuple):
         )
 
 
+class Past:
+    """The past of one server: its moments, and its views."""
+
+    def __init__(self, control: Control) -> None:
+        plane = control.server.plane
+        self.moments = Moments(plane.store, plane.clock)
+        self.views = PastViews(plane)
+
+    async def at(self, text: str) -> View:
+        """The view at a moment. Raises ApiError, StoreError."""
+        moment = await self.moments.find(text)
+        return await self.views.view(moment.revision)
+
+
 class PastViews:
     """The views of one server."""
 
@@ -74,44 +90,45 @@ class PastViews:
 
     async def view(self, revision: Revision) -> View:
         """The view at a revision, which is neither in the future nor compacted. Raises ApiError, StoreError."""
+        plane = self._plane
+        definitions = await plane.reader.collection(self._definitions)
+        if definitions.changed <= revision and self._are_unchanged(self._api_services, revision):
+            return self._view(revision, plane.served_resources.current, {})
         view = self._views.get(revision)
-        if view is None or not view.is_current(self._plane):
+        if view is None or not view.is_current(plane):
             async with self._making:  # one at a time: clients ask for several documents at once
                 view = self._views.get(revision)
-                if view is None or not view.is_current(self._plane):
-                    view = await self._make(revision)
+                if view is None or not view.is_current(plane):
+                    view = self._view(revision, *await self._served_at(revision))
         self._views[revision] = view
         self._views.move_to_end(revision)
         while len(self._views) > MAX_VIEWS:
             self._views.popitem(last=False)
         return view
 
-    async def _make(self, revision: Revision) -> View:
+    def _view(self, revision: Revision, served: ServedResources, terminating: Mapping[Versions, bool]) -> View:
         plane = self._plane
         reader = PastReader(plane.store, plane.cache, revision)
-        served, terminating = await self._served_at(revision)
         return View(revision, served, reader, terminating, dict(plane.conversions.in_process))
+
+    def _are_unchanged(self, resource: Resource, revision: Revision) -> bool:
+        """Whether no object of a resource has changed since. Where nothing has loaded them, nothing depends on them."""
+        collection = self._plane.reader.loaded(resource)
+        return collection is None or collection.changed <= revision
 
     async def _served_at(self, revision: Revision) -> tuple[ServedResources, Mapping[Versions, bool]]:
         """(What was served, whether its definitions were being deleted)."""
-        now = self._plane.served_resources.current  # read once: it may change while this waits
-        stored_now = await self._plane.reader.collection(self._definitions)
-        names = {key.name for key in stored_now.keys}
-        if stored_now.changed <= revision:
-            then = dict.fromkeys(now.defined)
-            served = now
-            found = {name: now.defined[name] for name in then}
-        else:
-            found = {
-                entry.key.name: versions
-                for entry in await self._entries_at(self._definitions, revision)
-                if (versions := await self._versions_of(entry, now)) is not None
-            }
-            served = _with(now, names, found)
-        others = await self._elsewhere_at(revision)
-        if others != served.elsewhere:
-            served = served.with_elsewhere(others)
-        return served, {versions: versions.deletes_instances for versions in found.values()}
+        served = self._plane.served_resources.current  # read once: it may change while this waits
+        found = {
+            entry.key.name: versions
+            for entry in await self._entries_at(self._definitions, revision)
+            if (versions := await self._versions_of(entry, served)) is not None
+        }
+        if not self._are_unchanged(self._api_services, revision):
+            entries = await self._entries_at(self._api_services, revision)
+            others = [elsewhere(entry, self._api_services) for entry in entries]
+            served = served.with_elsewhere(frozenset([group_version for group_version in others if group_version]))
+        return _with(served, found), {versions: versions.deletes_instances for versions in found.values()}
 
     async def _versions_of(self, entry: StoredObject, now: ServedResources) -> Versions | None:
         """What a definition served, shared if possible; None if it served nothing."""
@@ -141,16 +158,6 @@ class PastViews:
         versions.converter = conversions.define(entry.key.name, read.crd["spec"])
         return versions
 
-    async def _elsewhere_at(self, revision: Revision) -> frozenset[GroupVersion]:
-        """The group versions that other servers were registered for."""
-        now = self._plane.served_resources.current.elsewhere
-        stored_now = self._plane.reader.loaded(self._api_services)
-        if stored_now is not None and stored_now.changed <= revision:
-            return now
-        entries = await self._entries_at(self._api_services, revision)
-        found = [elsewhere(entry, self._api_services) for entry in entries]
-        return frozenset(group_version for group_version in found if group_version is not None)
-
     async def _entries_at(self, resource: Resource, revision: Revision) -> Sequence[StoredObject]:
         """The objects of a resource at a revision; those that cannot be read are left out."""
         try:
@@ -164,11 +171,11 @@ class PastViews:
         return await entries_of(page.items)
 
 
-def _with(now: ServedResources, stored_now: set[str], found: Mapping[str, Versions]) -> ServedResources:
-    """What was served: of now only what is not stored (foreign kinds), and what was found in the past."""
+def _with(now: ServedResources, found: Mapping[str, Versions]) -> ServedResources:
+    """What was served: of now what is not stored (built-in and foreign kinds), and what was found in the past."""
     served = now
-    for name in now.defined:
-        if name in stored_now and name not in found:
+    for name, versions in now.defined.items():
+        if name not in found and versions.digest is not None:
             served = served.with_definition(name, None)
     for name, versions in found.items():
         if served.defined.get(name) is not versions:

@@ -316,7 +316,10 @@ class DefinitionController(Controller[str]):
             self.served_resources.replace(self.served_resources.current.with_definition(name, versions))
             self.reader.cache.end_watches(versions.collection)
         current = self.served_resources.current.defined[name]
-        current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
+        if current.deletes_instances != (terminates := conditions.is_true(crd, conditions.TERMINATING)):
+            current.deletes_instances = terminates
+            # documents are kept until other resources are served: those of now have other verbs
+            self.served_resources.replace(self.served_resources.current.with_definition(name, current))
         current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
 
     def _set_names(self, name: str, names: tuple[str, Object] | None) -> None:
