@@ -24,13 +24,15 @@ from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from noxu.api import errors
-from noxu.control.moments import Moments
+from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.moments import FORMS, Moments
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, resource_of
 from noxu.controllers.api_services import GroupVersion, elsewhere
 from noxu.controllers.definitions import ReadDefinition, read_definition, served_versions
 from noxu.crd import conditions
 from noxu.crd import types as crd
+from noxu.go.time import MICRO, format_time
 from noxu.registry.cache import entries_of
 from noxu.registry.conversion.converters import Conversions, InProcess
 from noxu.registry.offload import offload
@@ -38,7 +40,8 @@ from noxu.registry.reader import PastReader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.served_resources import AGGREGATOR, ServedResources
 from noxu.registry.stored_object import StoredObject
-from noxu_storage.types import Compacted, Corrupt, Prefix, Revision
+from noxu.values import Object
+from noxu_storage.types import FIRST, Compacted, Corrupt, Prefix, Revision
 
 MAX_VIEWS: Final = 8
 """Views that are kept. One with definitions that are not served now has their bytes, and what is compiled for those in use."""
@@ -73,6 +76,26 @@ class Past:
         """The view at a moment. Raises ApiError, StoreError."""
         moment = await self.moments.find(text)
         return await self.views.view(moment.revision)
+
+
+async def moment_of(call: ControlCall) -> Object:
+    """Which revision a moment is, and since when the past is kept."""
+    moment = await call.control.part(Past).moments.find(call.path["moment"])
+    time = None if moment.time is None else format_time(moment.time, MICRO)
+    return {"revision": moment.revision, "time": time, "first": max(call.plane.store.compacted, FIRST)}
+
+
+ROUTES: Final = (
+    ControlRoute(
+        "GET",
+        "/_noxu/at/{moment}",
+        moment_of,
+        f"Find the revision of a moment: {FORMS}. Followed by a path of the API, read what it served then.",
+    ),
+)
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
 
 
 class PastViews:
