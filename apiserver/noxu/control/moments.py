@@ -11,7 +11,7 @@ The past goes back to the revision to which the store is compacted: that one can
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
 from noxu.api import errors
@@ -20,7 +20,7 @@ from noxu.clock import Clock
 from noxu.expressions import expression
 from noxu.features import meant
 from noxu.go.text import quote
-from noxu.go.time import MICRO, format_time, parse_duration, parse_time
+from noxu.go.time import MICRO, format_time, parse_duration, unix_nanos
 from noxu_storage.store import Store
 from noxu_storage.types import FIRST, Revision
 
@@ -29,6 +29,7 @@ MAX_TEXT: Final = 256
 KEEP_MORE: Final = "`noxu serve --history` keeps more of the past"
 _REVISION: Final = expression(r"[0-9]{1,19}")
 _TIME: Final = expression(r"[0-9]{4}-[0-9]{2}-.*")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES: Final = 20  # of snapshots in a message
 
 
@@ -132,8 +133,8 @@ def _ago(text: str) -> timedelta:
 
 def _time(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(parse_time(text, MICRO))
-    except ValueError:
+        return _EPOCH + timedelta(microseconds=unix_nanos(text) // 1000)
+    except (ValueError, OverflowError):
         raise errors.bad_request(f"{quote(text)} is no time of RFC 3339 such as 2026-03-01T12:00:00Z") from None
 
 
