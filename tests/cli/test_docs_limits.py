@@ -220,6 +220,7 @@ PAGE: Final = {
     "conversion reviews of a list at the same time": "noxu.registry.conversion.converters:CONCURRENCY",
     "events that a running watch may be behind, whatever is compacted": "noxu_storage.log:TAIL_EVENTS",
     "bytes of those events": "noxu_storage.log:TAIL_BYTES",
+    "views of the past that are kept, with their definitions and what is compiled for those in use": "noxu.control.past:MAX_VIEWS",
     "writes under way to etcd": "noxu_storage.etcd.writes:MAX_WRITES",
     "the time in which a read or a write waits for an etcd that does not answer": "noxu_storage.etcd.writes:RESOLVE_WITHIN",
 }

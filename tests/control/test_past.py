@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -13,10 +12,13 @@ from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.crd import types as crd
 from noxu.registry.draft import Action, Body, WriteRequest
 from noxu.registry.resource import Versions
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
+from noxu_storage.types import Key
 from tests import definitions
 from tests.control_planes import assemble
+from tests.timing import eventually_async
 
 NAME = "widgets.example.com"
 
@@ -52,8 +54,6 @@ class Past:
     async def annotate(self) -> int:
         stored = await self.plane.reader.stored(self.resource, "", NAME)
         assert stored is not None
-        from noxu.registry.stored_object import object_at
-
         value = object_at(stored, self.resource)
         value["metadata"]["annotations"] = {"revision": str(self.revision)}
         return await self.write(Action.REPLACE, value)
@@ -77,16 +77,10 @@ async def past() -> AsyncIterator[Past]:
 async def test_a_view_after_the_last_change_of_definitions_serves_what_is_served_now(past: Past) -> None:
     revision = await past.define(a="string")
     for _ in range(3):
-        await past.plane.store.put(past_key(past), b"{}", expected=0)
+        await past.plane.store.put(Key("things", "", str(past.revision)), b"{}", expected=0)
     view = await past.views.view(revision)
     assert view.served is past.plane.served_resources.current
     assert past.views.compiled == 0
-
-
-def past_key(past: Past) -> Any:
-    from noxu_storage.types import Key
-
-    return Key("things", "", str(past.revision))
 
 
 async def test_a_definition_that_serves_what_it_serves_now_is_shared(past: Past) -> None:
@@ -111,7 +105,8 @@ async def test_a_definition_that_came_later_or_is_gone(past: Past) -> None:
     before = past.revision
     there = await past.define(a="string")
     await past.write(Action.DELETE, None)
-    assert [await past.served(before), past.live] == [None, None]
+    await eventually_async(lambda: past.live is None)
+    assert await past.served(before) is None
     assert (await past.served(there)) is not None
 
 

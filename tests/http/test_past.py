@@ -88,7 +88,9 @@ PARAMETERS: Final = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "code", "shown"), [row[1:] for row in PARAMETERS], ids=[row[0] for row in PARAMETERS])
+@pytest.mark.parametrize(
+    ("query", "code", "shown"), [row[1:] for row in PARAMETERS], ids=[row[0] for row in PARAMETERS]
+)
 def test_a_resource_version_means_what_it_meant_then(
     server: Noxu, then: int, query: str, code: int, shown: list[str] | str
 ) -> None:
@@ -201,7 +203,12 @@ def test_users_may_read_of_the_past_what_they_may_read_now(make_noxu: MakeNoxu) 
     assert [code(at + SECRETS), code(f"{at}{SECRETS}/s"), code(at + "/api/v1/secrets"), code(at)] == [403] * 4
     assert [code(f"{at}{MAPS}/a", "DELETE"), code(at + MAPS + "?watch=1")] == [403] * 2
     # however the path is written
-    for path in (f"{at}//{SECRETS}", f"{at}%2Fapi/v1/secrets", f"/_noxu/at//{revision}{SECRETS}", f"{at}/../{revision}{SECRETS}"):
+    for path in (
+        f"{at}//{SECRETS}",
+        f"{at}%2Fapi/v1/secrets",
+        f"/_noxu/at//{revision}{SECRETS}",
+        f"{at}/../{revision}{SECRETS}",
+    ):
         assert code(path) == 403
         assert b"Opaque" not in send(noxu.url, "GET", path, noxu.users["dev"].headers).body
     assert code(f"{at}{SECRETS}/s", user="root") == code(at, user="root") == 200

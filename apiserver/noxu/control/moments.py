@@ -40,7 +40,7 @@ class Moment(NamedTuple):
     time: datetime | None = None
 
 
-class Write(Protocol):
+class TimedWrite(Protocol):
     """What is known of a revision."""
 
     @property
@@ -54,7 +54,7 @@ class Times(Protocol):
         """The newest revision at a time (seconds since 1970); 0 if that is not known."""
         ...
 
-    async def of(self, revision: Revision, /) -> Write | None:
+    async def of(self, revision: Revision, /) -> TimedWrite | None:
         """A write, None if nothing is known of it."""
         ...
 
@@ -115,7 +115,9 @@ class Moments:
             )
         revision = await self._times.revision_at(time.timestamp())
         if not revision:
-            raise errors.expired(f"which revision was the newest at {shown} is not known: that is too long ago; {KEEP_MORE}")
+            raise errors.expired(
+                f"which revision was the newest at {shown} is not known: that is too long ago; {KEEP_MORE}"
+            )
         self.require_kept(revision)
         return Moment(revision, time)
 

@@ -28,8 +28,8 @@ from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.moments import FORMS, Moments
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, resource_of
-from noxu.controllers.api_services import GroupVersion, elsewhere
-from noxu.controllers.definitions import ReadDefinition, read_definition, served_versions
+from noxu.controllers.api_services import elsewhere
+from noxu.controllers.definitions import read_definition, served_versions
 from noxu.crd import conditions
 from noxu.crd import types as crd
 from noxu.go.time import MICRO, format_time
@@ -37,7 +37,7 @@ from noxu.registry.cache import entries_of
 from noxu.registry.conversion.converters import Conversions, InProcess
 from noxu.registry.offload import offload
 from noxu.registry.reader import PastReader
-from noxu.registry.resource import Resource, Versions
+from noxu.registry.resource import Converter, Resource, Versions
 from noxu.registry.served_resources import AGGREGATOR, ServedResources
 from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
@@ -64,7 +64,7 @@ class View(NamedTuple):
         )
 
 
-class Past:
+class TimeTravel:
     """The past of one server: its moments, and its views."""
 
     def __init__(self, control: Control) -> None:
@@ -80,7 +80,7 @@ class Past:
 
 async def moment_of(call: ControlCall) -> Object:
     """Which revision a moment is, and since when the past is kept."""
-    moment = await call.control.part(Past).moments.find(call.path["moment"])
+    moment = await call.control.part(TimeTravel).moments.find(call.path["moment"])
     time = None if moment.time is None else format_time(moment.time, MICRO)
     return {"revision": moment.revision, "time": time, "first": max(call.plane.store.compacted, FIRST)}
 
@@ -163,23 +163,20 @@ class PastViews:
         live = now.defined.get(entry.key.name)
         if live is not None and (live.digest, live.deletes_instances) == key:
             return live
-        shared = self._versions.get(key)
-        if shared is not None and shared.deletes_instances == terminates:
-            return shared
-        versions = self._versions[key] = await self._compile(read, entry)
+        versions = self._versions.get(key)
+        if versions is None:
+            versions = await offload(len(entry.stored), served_versions, read, entry, self._plane.features)
+            self.compiled += 1
+        self._versions[key] = versions
         versions.deletes_instances = terminates
+        # also if it is shared: the functions that convert may be others since
+        versions.converter = self._converter(entry.key.name, read.crd["spec"])
         return versions
 
-    async def _compile(self, read: ReadDefinition, entry: StoredObject) -> Versions:
-        plane = self._plane
-        versions = await offload(len(entry.stored), served_versions, read, entry, plane.features)
-        self.compiled += 1
-        # a copy of the live one, whose webhooks remain those of the newest definition
-        conversions = Conversions(
-            plane.conversions.call, plane.conversions.timeout, in_process=plane.conversions.in_process
-        )
-        versions.converter = conversions.define(entry.key.name, read.crd["spec"])
-        return versions
+    def _converter(self, name: str, spec: Object) -> Converter | None:
+        """What converts the objects of a definition of the past; the live `Conversions` remember the newest definition."""
+        live = self._plane.conversions
+        return Conversions(live.call, live.timeout, in_process=live.in_process).define(name, spec)
 
     async def _entries_at(self, resource: Resource, revision: Revision) -> Sequence[StoredObject]:
         """The objects of a resource at a revision; those that cannot be read are left out."""

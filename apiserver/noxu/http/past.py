@@ -22,7 +22,7 @@ from urllib.parse import quote
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.clock import SystemClock
-from noxu.control.past import MAX_VIEWS, Past
+from noxu.control.past import MAX_VIEWS, TimeTravel
 from noxu.control.running import Control
 from noxu.http.answer import Answer
 from noxu.http.documents import Documents
@@ -61,6 +61,7 @@ class _PastDocuments:
 
     def of(self, served: ServedResources, live: Documents) -> Documents:
         """`live` are the documents of the present."""
+        # those of the present change with it, and are made already
         if served is self._control.server.plane.served_resources.current:
             return live
         if served not in self._of:
@@ -74,19 +75,18 @@ class _PastDocuments:
 async def enter(exchange: Exchange, control: Control, documents: Documents) -> None:
     """Give a request the backend of its moment. `documents` are those of the present. Raises ApiError, StoreError."""
     _refuse_more_than_reading(exchange)
-    past = control.part(Past)
-    moment = await past.moments.find(exchange.moment)
-    view = await past.views.view(moment.revision)
+    travel = control.part(TimeTravel)
+    moment = await travel.moments.find(exchange.moment)
+    view = await travel.views.view(moment.revision)
     present = exchange.backend
     shown = {
         "reader": view.reader,
         "served_resources": LiveResources(view.served),
         "clock": present.clock if moment.time is None else StoppedClock(moment.time),
     }
+    # a new backend: that of the app is shared by all requests
     parts = {field.name: getattr(present, field.name) for field in fields(Backend)}
-    exchange.backend = PastBackend(
-        **parts | shown, documents=control.part(_PastDocuments).of(view.served, documents)
-    )
+    exchange.backend = PastBackend(**parts | shown, documents=control.part(_PastDocuments).of(view.served, documents))
 
 
 def _refuse_more_than_reading(exchange: Exchange) -> None:
@@ -111,7 +111,8 @@ async def document(exchange: Exchange) -> Answer:
     if exchange.path.split("/")[1] not in _DOCUMENTS:
         raise errors.page_not_found()
     answer = await backend.documents.answer(exchange.path, exchange.query, exchange.request.headers)
-    if answer.status == 301:  # noqa: PLR2004 - to the document of newer resources, of the same moment
+    if answer.status == 301:  # of another hash: the document of newer resources, at the same moment
         prefix = f"{PAST}{quote(exchange.moment)}"
+        # of this answer: its body is shared
         answer.headers = tuple([(name, prefix + text if name == "Location" else text) for name, text in answer.headers])
     return answer

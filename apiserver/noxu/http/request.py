@@ -218,7 +218,8 @@ def parse_target(method: str, target: str) -> Target:
     info = info_of(method, path, watch)
     if not info.is_resource and path.startswith(PAST):
         moment, slash, inner = path.removeprefix(PAST).partition("/")
-        if moment and inner:
+        if moment and inner:  # else it is a call of /_noxu/ itself
+            # from here on the path is the inner one: filters, handlers and sinks see no other
             return Target(slash + inner, query, host, info_of(method, slash + inner, watch), moment)
     return Target(path, query, host, info)
 

@@ -190,7 +190,7 @@ class PastReader(Reader):
             raise errors.expired("The requested revision is too old.") from None
         if item is None:
             raise _absent(resource, name)
-        [entry] = await entries_of([item])
+        [entry] = await entries_of([item])  # an entry of its own, which no other request sees
         return entry if resource.versions.converter is None else await entry_at(entry, resource)
 
     def size(self, resource: Resource, namespace: str, name: str) -> int:
@@ -368,7 +368,7 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
     elif single is not None:
         window = window._replace(limit=0)
-    if reader.newest:
+    if reader.newest:  # nothing of the past is in the cache
         await reader.reached(revision or 0)
         limit = 0 if window.revision is None and not window.token else window.limit
         return await _history(reader, selection, limit, after, revision if exact and revision else reader.newest)
@@ -438,7 +438,7 @@ async def _history(reader: Reader, selection: Selection, limit: int, after: Key 
     selected: list[StoredObject] = []
     while True:
         try:
-            if single is not None:
+            if single is not None:  # one key, instead of all in which it is looked for
                 item = await reader.store.get(single, revision=revision)
                 page = Page([item] if item else [], revision, 0)
             else:
