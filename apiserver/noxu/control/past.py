@@ -69,7 +69,7 @@ class TimeTravel:
 
     def __init__(self, control: Control) -> None:
         plane = control.server.plane
-        self.moments = Moments(plane.store, plane.clock)
+        self.moments = Moments(plane.store, plane.clock, control.server.history)
         self.views = PastViews(plane)
 
     async def at(self, text: str) -> View:
