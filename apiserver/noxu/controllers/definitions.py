@@ -94,6 +94,7 @@ class ApprovalController(Controller[str]):
     """Keeps the condition up to date. Keys are names."""
 
     name = "crd-api-approval-controller"
+    on_process_time = True
 
     def __init__(self, reader: Reader, persistence: Persistence, resource: Resource, clock: Clock) -> None:
         super().__init__(reader, resource, clock)

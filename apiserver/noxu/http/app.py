@@ -69,13 +69,14 @@ class App:
         any_host: bool = False,
         limits: Requests = DEFAULT_REQUESTS,
         observer: RequestFilter | None = None,
+        last: Sequence[RequestFilter] = (),
         clients: Clients | None = None,
         control: Callable[[], Control] | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
-        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters.
-        `control` returns what `/_noxu/` is about; None: there is no such path.
+        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters, those in `last`
+        after them. `control` returns what `/_noxu/` is about; None: there is no such path.
 
         Each sink is called with every exchange, after its answer.
         """
@@ -100,6 +101,7 @@ class App:
             limits=limits,
             shares_store=backend.reader.store.shared,
             observer=observer,
+            last=last,
         )
         self._enter = [filter_.enter for filter_ in self.filters]
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
