@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import clock, users
+from noxu.control import clock, past, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -24,6 +24,7 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     ControlRoute("GET", ROOT, index, "List what stands here."),
     *clock.ROUTES,
     *users.ROUTES,
+    *past.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
 

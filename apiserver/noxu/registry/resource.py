@@ -391,13 +391,15 @@ class Versions:
     Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
     version through a webhook; None if the codecs convert. `is_prepared`: what requests use is compiled; `preparing` does so.
     `is_shared`: several servers have them, and add only what is compiled (`LiveResources.own` gives a copy).
-    `recurring` are the sets of owned fields that its objects share.
+    `recurring` are the sets of owned fields that its objects share. `digest` is that of the definition that they come from,
+    None for built-in kinds: those with the same digest serve the same.
     """
 
     converter: Converter | None = None
     is_prepared = False
     is_shared = False
     preparing: asyncio.Task[None] | None = None
+    digest: bytes | None = None
 
     def __init__(self, resources: Sequence[Resource], storage: Resource, since: int = 0) -> None:
         self.storage = storage
@@ -433,7 +435,7 @@ class Versions:
             resource.trackers, resource.renderings = {}, {}  # these refer to the resource itself
         versions = Versions(list(copies.values()), copies[self.storage], self.since)
         versions.terminating, versions.deletes_instances = self.terminating, self.deletes_instances
-        versions.converter, versions.is_prepared = self.converter, self.is_prepared
+        versions.converter, versions.is_prepared, versions.digest = self.converter, self.is_prepared, self.digest
         return versions
 
     def has(self, resource: Resource | None) -> bool:
