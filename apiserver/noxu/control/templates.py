@@ -168,7 +168,7 @@ async def _made(
             loaded = await served_files.load(plane, config, documents, None)
             served_files.check_loaded(config, loaded.errors)
         await _idle(plane)
-        base, due = store.base(), [controller.queue.due() for controller in plane.all_controllers]
+        base, due = store.base(), [controller.due for controller in plane.all_controllers]
     if store.revision != base.revision:
         return None
     for versions in plane.served_resources.current.defined.values():
@@ -193,7 +193,7 @@ async def _idle(plane: ControlPlane) -> None:
 
 
 def _is_idle(controller: Any) -> bool:
-    return controller.is_idle and min(controller.queue.due().values(), default=_SOON) >= _SOON
+    return controller.is_idle and min(controller.due.values(), default=_SOON) >= _SOON
 
 
 def has_tokens(template: Template) -> bool:

@@ -30,13 +30,14 @@ from noxu.clock import Clock, process_clock
 from noxu.containment import Contained
 from noxu.controllers.default_objects import APISERVER_MANAGER as APISERVER_MANAGER
 from noxu.controllers.default_objects import FirstObject
-from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
+from noxu.controllers.queue import LONGEST_DELAY, Flag, WorkQueue
 from noxu.registry.access import User
 from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.turns import own_context
+from noxu.values import cached_property
 from noxu_storage.types import Revision, StoreError
 
 APISERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
@@ -92,20 +93,39 @@ class Reconciler(ABC, Generic[K]):
         self.reader = reader
         self.clock = clock
         self.followed = followed
-        self.queue: WorkQueue[K] = WorkQueue(process_clock(clock) if self.on_process_time else clock, self._work_on)
         self.fresh: dict[K, float | None] = {}
         """Keys whose objects were stored before the start; after so many seconds they are reconciled (None: after a change)."""
         self.stands_by = False
         """Another server runs it, or will: it does nothing here, which is no fault."""
         self._starting = False
-        self._synchronised = asyncio.Event()
-        self._out_of_sync = asyncio.Event()
+        self._synchronised = Flag()
+        self._out_of_sync = Flag()
         self._sync_failure = ""
         self._failures: dict[K, _Failure] = {}
         self._is_started = False
+        self._has_ended = False
         self._tasks: list[asyncio.Task[None]] = []
         self._is_working = False  # there are workers among the tasks
         self._synchronises = False  # there is a task that synchronises again
+
+    @cached_property
+    def queue(self) -> WorkQueue[K]:
+        """Made with the first key: in most servers most controllers never have one, and 20 queues take 50 KB."""
+        queue: WorkQueue[K] = WorkQueue(
+            process_clock(self.clock) if self.on_process_time else self.clock, self._work_on
+        )
+        queue.is_stopped = self._has_ended
+        return queue
+
+    @property
+    def _has_queue(self) -> bool:
+        return "queue" in vars(self)
+
+    def _reopen_queue(self) -> None:
+        """Take keys again after `stop`."""
+        self._has_ended = False
+        if self._has_queue:
+            self.queue.is_stopped = False
 
     # -- what a controller defines
 
@@ -129,7 +149,7 @@ class Reconciler(ABC, Generic[K]):
 
     async def start(self) -> None:
         """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
-        self.queue.restart()
+        self._reopen_queue()
         await self._synchronise()
         keys = self.queue.ready
         self._run()
@@ -142,7 +162,7 @@ class Reconciler(ABC, Generic[K]):
         `idle` does not run any more; what it knows is copied, or shared until it changes. `due`: by key, the seconds of object
         time after which to reconcile it again.
         """
-        self.queue.restart()
+        self._reopen_queue()
         self._is_started = True
         for key, seconds in due.items():
             self.queue.add_after(key, seconds)
@@ -161,11 +181,11 @@ class Reconciler(ABC, Generic[K]):
 
     def _run(self) -> None:
         """Start the tasks for which there is work. The others start when there is some (`_work_on`, `_recover`)."""
-        self.queue.restart()
+        self._reopen_queue()
         self._is_started = True
         if self._out_of_sync.is_set():
             self._recover()
-        if self.queue.ready:
+        if self._has_queue and self.queue.ready:
             self._work_on()
 
     def _work_on(self) -> None:
@@ -185,7 +205,9 @@ class Reconciler(ABC, Generic[K]):
         self._is_started = self._is_working = self._synchronises = False
         for task in self._tasks:
             task.cancel()
-        await self.queue.stop()
+        self._has_ended = True
+        if self._has_queue:
+            await self.queue.stop()
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._tasks.clear()
@@ -215,7 +237,12 @@ class Reconciler(ABC, Generic[K]):
     @property
     def is_idle(self) -> bool:
         """Whether it has missed no change, and reconciled everything that is due."""
-        return self._synchronised.is_set() and not self.queue.depth
+        return self._synchronised.is_set() and not (self._has_queue and self.queue.depth)
+
+    @property
+    def due(self) -> dict[K, float]:
+        """The keys that it reconciles again later, and the seconds of object time until then."""
+        return self.queue.due() if self._has_queue else {}
 
     @property
     def is_synchronised(self) -> bool:
@@ -342,15 +369,17 @@ class Reconciler(ABC, Generic[K]):
 class Controller(Reconciler[K]):
     """A controller of one or several collections; a `Watcher` of the cache, and a `Follower` of the registry."""
 
+    collection: Collection
+    """The current state of the collection, from the first synchronisation on. A reset of the cache replaces it."""
+
     def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
         """`others` are resources whose collections it follows, too."""
         super().__init__(reader, clock, " and ".join(followed.collection for followed in (resource, *others)))
         self.resource = resource
-        self.collection = Collection(resource.collection)
-        """The current state of the collection. A reset of the cache replaces it."""
-        self.others = [Collection(followed.collection) for followed in others]
+        self.others: list[Collection] = []
         """Likewise, of the other resources, in their order."""
         self._other_resources = others
+        self._followed: list[Collection] = []
 
     @abstractmethod
     def observe(self, change: Change) -> Iterable[K]:
@@ -374,29 +403,30 @@ class Controller(Reconciler[K]):
         super().end()
 
     def _take_over(self, idle: Self) -> None:
-        self.collection, *self.others = (
-            self.reader.cache.collections[followed.name] for followed in (idle.collection, *idle.others)
-        )
-        for collection in (self.collection, *self.others):
+        loaded = self.reader.cache.collections
+        self.collection, *self.others = self._followed = [loaded[collection.name] for collection in idle._followed]
+        self._receive_changes()
+
+    def _receive_changes(self) -> None:
+        for collection in self._followed:
             collection.watchers[self] = None
 
     def _unfollow(self) -> None:
-        for collection in (self.collection, *self.others):
+        for collection in self._followed:
             collection.watchers.pop(self, None)
 
     async def _synchronise(self) -> None:
         collections = await self._load()
         while list(map(id, newest := await self._load())) != list(map(id, collections)):
             collections = newest  # the cache was reset between loading the collections and this task's turn
-        self.collection, *self.others = collections
+        self.collection, *self.others = self._followed = collections
         fresh, self.fresh = self.fresh, {}
         for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
             if key not in fresh:
                 self.queue.add(key)
             elif (seconds := fresh[key]) is not None:
                 self.queue.add_after(key, seconds)
-        for collection in collections:
-            collection.watchers[self] = None
+        self._receive_changes()
         self._set_synchronised()
 
     async def _load(self) -> list[Collection]:
