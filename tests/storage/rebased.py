@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from noxu_storage.store import Store
+from noxu_storage.transactions import Decide, StagedWrite
 from noxu_storage.types import (
     EVERYTHING,
     FIRST,
@@ -104,6 +105,15 @@ class RebasedStore:
         with self._translated():
             expected = expected and expected + self._offset
             return self._shown(await self.store.delete(key, expected=expected, replaced=replaced))
+
+    async def transact(self, decide: Decide) -> Revision:
+        async def translated() -> Sequence[StagedWrite]:
+            return [
+                write._replace(expected=write.expected and write.expected + self._offset) for write in await decide()
+            ]
+
+        with self._translated():
+            return self._shown(await self.store.transact(translated))
 
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
         with self._translated():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from noxu.arguments import controllers, etcd, security, values
 from noxu.config import (
+    COMPACT_EVERY,
     DEFAULT_CONTEXT,
     DEFAULT_DATA,
     DEFAULT_EVENT_TTL,
@@ -139,6 +140,14 @@ def _data(command: argparse.ArgumentParser) -> None:
         help="the time for which Events are retained after their last write; 0 retains them (default: 1h0m0s)",
     )
     group.add_argument(
+        "--history",
+        type=values.history,
+        default=COMPACT_EVERY,
+        metavar="DURATION",
+        help="the time for which older states and who wrote them are kept: a duration, all, or off, which keeps who wrote nothing "
+        "(default: 5m0s)",
+    )
+    group.add_argument(
         "--annotate-invalid",
         action="store_true",
         help="annotate stored objects that are invalid since their CRD was changed",
@@ -208,6 +217,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
+        history=options.history,
         profile=options.profile,
         controllers=list_of_controllers,
         leader_election=controllers.leader_election(options),

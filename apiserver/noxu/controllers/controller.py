@@ -30,6 +30,7 @@ from noxu.controllers.default_objects import APISERVER_MANAGER as APISERVER_MANA
 from noxu.controllers.default_objects import FirstObject
 from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
 from noxu.registry.access import User
+from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
 from noxu.registry.draft import Writer
 from noxu.registry.persistence import Persistence
@@ -208,7 +209,9 @@ class Reconciler(ABC, Generic[K]):
                 await asyncio.sleep(RESYNC_DELAY)
 
         name = f"{self.name}: {work.__name__}"
-        return asyncio.get_running_loop().create_task(run(), name=name, context=own_context())
+        context = own_context()
+        context.run(AUTHOR.set, of_controller(self.name))  # whatever the task writes is the controller's
+        return asyncio.get_running_loop().create_task(run(), name=name, context=context)
 
     # -- synchronising
 

@@ -31,6 +31,7 @@ from noxu.config import JITTER, LeaderElection
 from noxu.containment import Contained
 from noxu.controllers.controller import CONTROLLER_MANAGER, KUBE_CONTROLLER_MANAGER, Reconciler
 from noxu.go.time import MICRO, format_time
+from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
@@ -106,6 +107,7 @@ class Election:
                 await self._release()
 
     async def _run(self) -> None:
+        AUTHOR.set(of_controller("leader-election"))  # in the context of its own task
         while True:
             with Contained("the leader election") as contained:
                 if not self.is_leader:

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
+from noxu.control.retention import history_of
 from noxu.controllers import manager
 from noxu.features import Features, modes
 from noxu.files import write_whole
@@ -85,6 +86,7 @@ class Noxu(Registration, Verbs):
         data: str | os.PathLike[str] | None = None,
         users: Users = (),
         strict: bool = False,
+        history: str = "5m",
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -93,6 +95,7 @@ class Noxu(Registration, Verbs):
         gates. `data` is a directory for the objects; None: they are in memory. `users` are names, or names with their groups.
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
+        `history` is that of `noxu serve`: a duration, `all` or `off`.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
@@ -115,6 +118,7 @@ class Noxu(Registration, Verbs):
                 authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
                 tls=TlsOptions() if tls else None,
                 data=None if data is None else Path(data),
+                history=history_of(history),
             )
             loaded = documents(*several(manifests))
         except (ValueError, LoadError) as error:
@@ -389,6 +393,7 @@ class MakeNoxu(Protocol):
         authorization_modes: Iterable[str] | None = None,
         directory: str | os.PathLike[str] | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        history: str = "5m",
     ) -> AwaitableNoxu: ...
 
 
