@@ -7,7 +7,7 @@ a claim changes, and every five minutes. Creations are not followed: the admissi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from noxu.api import codec
 from noxu.api.errors import Qualified
@@ -36,6 +36,7 @@ class ResourceQuotaController(Controller[Key]):
 
     name = "resourcequota-controller"
     follows = (("", "resourcequotas"),)
+    on_process_time = True
 
     def __init__(self, parts: ControllerParts) -> None:
         super().__init__(parts)
@@ -50,6 +51,10 @@ class ResourceQuotaController(Controller[Key]):
         entry, before = change.entry, change.before
         if entry is not None and (before is None or _spec(entry.stored) != _spec(before.stored)):
             yield change.key
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._follow_objects()
 
     def resync(self) -> Iterable[Key]:
         self._follow_objects()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from types import TracebackType
@@ -40,6 +39,7 @@ from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
+    from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
@@ -71,11 +71,13 @@ class Server:
     takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
-    functions it has, and its objects if they were in memory.
+    functions it has, and its objects if they were in memory. `template`: what it begins with instead of documents.
     """
 
     plane: ControlPlane
     listeners: Listeners
+    clock: Clock
+    identifiers: Identifiers
 
     def __init__(
         self,
@@ -91,11 +93,12 @@ class Server:
         *,
         own_process: bool = False,
         after: Server | None = None,
+        template: Template | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
-        self.clock = clock
-        self.identifiers = identifiers
+        self.clock = configured.clock(config, clock) if after is None else after.clock
+        self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
@@ -112,8 +115,10 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
+        self._template = template
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
+        self._last_filters: list[RequestFilter] = []
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -151,6 +156,7 @@ class Server:
         async with _compiled(plane, self.compiling):
             with writing_as(BOOTSTRAP):
                 self.plane = await self._closing.enter_async_context(running(plane))
+        await self._begin_determinism()
         with writing_as(FILES):
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
@@ -161,6 +167,21 @@ class Server:
 
     async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
+        if self._template is not None and after is None:
+            self.claimed()
+            self.secured = configured.secured(self.config, on_loopback=self.listeners.on_loopback)
+            plane = self._template.begin(self.config, self._seams(caller))
+        else:
+            plane = await self._assemble_whole(caller, after)
+        if self.config.history:
+            plane.persistence.journal = journal = Journal(self._seconds)
+            is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
+            before = after.history if after is not None and is_same else None
+            self.history = WriteHistory(plane.store, journal, before)
+        return plane
+
+    async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+        """The same without a template. Raises StartError."""
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
@@ -176,16 +197,21 @@ class Server:
         plane = assemble(self.config, store, seams)
         if after is not None:
             plane.inherit(after.plane)
-        if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds())
-            is_same = after is not None and after.plane.store is store  # it was in memory, and still is
-            self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
 
-    def _seconds(self) -> Callable[[], float]:
-        """Object time in seconds since 1970; of the system's clock without a call of ours."""
-        now = self.clock.now
-        return time.time if self.clock is SYSTEM_CLOCK else lambda: now().timestamp()
+    async def _begin_determinism(self) -> None:
+        """From now on time passes with writes, and a request begins when the controllers have settled."""
+        if self.config.deterministic is None:
+            return
+        from noxu.control import determinism  # few servers are deterministic
+        from noxu.http.filters import AwaitTurn
+
+        await determinism.begin(self.plane)
+        self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
+
+    def _seconds(self) -> float:
+        """Object time in seconds since 1970."""
+        return self.clock.now().timestamp()
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
@@ -248,6 +274,7 @@ class Server:
             sinks=sinks,
             audit_log=audit_log,
             observer=self.observer,
+            last=self._last_filters,
             control=lambda: self.control,
         )
 
