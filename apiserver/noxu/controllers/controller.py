@@ -23,7 +23,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar, Final, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock, process_clock
@@ -34,11 +34,17 @@ from noxu.controllers.queue import LONGEST_DELAY, Flag, WorkQueue
 from noxu.registry.access import User
 from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
+from noxu.registry.draft import Writer
+from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.turns import own_context
-from noxu.values import cached_property
+from noxu.values import Object, cached_property
 from noxu_storage.types import Revision, StoreError
+
+if TYPE_CHECKING:
+    from noxu.controllers.certificate_issuing import SigningCA
 
 APISERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
 """kube-apiserver's loopback client."""
@@ -79,6 +85,29 @@ class _Failure(NamedTuple):
     is_internal: bool
 
 
+class ControllerParts(NamedTuple):
+    """What controllers are made of.
+
+    `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
+    for certificates. `sign_token` makes the token of a service account for a Secret of that name.
+    """
+
+    reader: Reader
+    writer: Writer
+    persistence: Persistence
+    served_resources: LiveResources
+    clock: Clock
+    root_ca: str
+    signing_ca: Callable[[], SigningCA]
+    sign_token: Callable[[Object, str], str] | None = None
+
+    def resource(self, group: str, plural: str) -> Resource:
+        """A built-in resource."""
+        resource = self.served_resources.current.find(group, "v1", plural)
+        assert resource is not None
+        return resource
+
+
 class Reconciler(ABC, Generic[K]):
     """Keys, and the workers that reconcile them."""
 
@@ -88,10 +117,10 @@ class Reconciler(ABC, Generic[K]):
     on_process_time: ClassVar[bool] = False
     """Whether its delays are its own pauses, and not times of objects."""
 
-    def __init__(self, reader: Reader, clock: Clock, followed: str) -> None:
+    def __init__(self, parts: ControllerParts, followed: str) -> None:
         """`followed` names in messages what is followed."""
-        self.reader = reader
-        self.clock = clock
+        self.reader, self.writer, self.persistence = parts.reader, parts.writer, parts.persistence
+        self.served_resources, self.clock = parts.served_resources, parts.clock
         self.followed = followed
         self.fresh: dict[K, float | None] = {}
         """Keys whose objects were stored before the start; after so many seconds they are reconciled (None: after a change)."""
@@ -369,16 +398,18 @@ class Reconciler(ABC, Generic[K]):
 class Controller(Reconciler[K]):
     """A controller of one or several collections; a `Watcher` of the cache, and a `Follower` of the registry."""
 
+    follows: ClassVar[Sequence[tuple[str, str]]] = ()
+    """The group and the plural of the built-in resources whose collections it follows."""
     collection: Collection
-    """The current state of the collection, from the first synchronisation on. A reset of the cache replaces it."""
+    """The current state of the first of them, from the first synchronisation on. A reset of the cache replaces it."""
 
-    def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
-        """`others` are resources whose collections it follows, too."""
-        super().__init__(reader, clock, " and ".join(followed.collection for followed in (resource, *others)))
-        self.resource = resource
+    def __init__(self, parts: ControllerParts, *resources: Resource) -> None:
+        """`resources` are those whose collections it follows, if they are not `follows`."""
+        followed = resources or [parts.resource(*names) for names in self.follows]
+        super().__init__(parts, " and ".join(resource.collection for resource in followed))
+        self.resource, *self.other_resources = followed
         self.others: list[Collection] = []
         """Likewise, of the other resources, in their order."""
-        self._other_resources = others
         self._followed: list[Collection] = []
 
     @abstractmethod
@@ -430,7 +461,7 @@ class Controller(Reconciler[K]):
         self._set_synchronised()
 
     async def _load(self) -> list[Collection]:
-        return [await self.reader.collection(resource) for resource in (self.resource, *self._other_resources)]
+        return [await self.reader.collection(resource) for resource in (self.resource, *self.other_resources)]
 
 
 def _text(key: Hashable) -> str:
