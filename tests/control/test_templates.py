@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import re
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -362,6 +364,25 @@ async def test_revisions_go_on_and_the_past_is_the_creation_of_what_is_there(tem
 
 
 # -- limits and errors
+
+
+@pytest.mark.parametrize("count", [1, 40], ids=["one definition", "forty definitions"])
+async def test_a_server_takes_less_than_100_kb_whatever_its_template_holds(count: int) -> None:
+    template = await made("\n---\n".join([*(definition(f"k{n}s") for n in range(count)), CONVERTED]))
+    servers = 10
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(3):
+            await stack.enter_async_context(started(template))
+        gc.collect()
+        tracemalloc.start()
+        try:
+            for _ in range(servers):
+                await stack.enter_async_context(started(template))
+            gc.collect()
+            size, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert size / servers < 100_000
 
 
 async def test_objects_that_are_refused_are_errors_as_for_a_server() -> None:
