@@ -23,6 +23,7 @@ from noxu.values import Object
 if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
+    from noxu.control.faults.armed import Armed
     from noxu.control_plane import ControlPlane
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
@@ -37,6 +38,9 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+
+    def hit_requests(self, armed: Armed | None) -> None:
+        """Let the rules of faults hit requests from now on; None: there are none."""
 
     def access(self) -> Access:
         """What its administrator needs to use it."""
