@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from noxu.api.errors import ApiError
+from noxu.config import StartError
 from noxu.control.arguments import INTEGER, OBJECTS, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.faults import rules
+from noxu.control.faults import plans, rules
 from noxu.control.faults.armed import Armed
 from noxu.control.faults.rules import Rule
 from noxu.control.faults.store import FaultyWrites
@@ -85,6 +86,23 @@ class Faults:
         server.hit_requests(self.armed or None)
         needs_store = any(rule.effect.kind == "store" for rule in self.armed.rules)
         server.plane.persistence.writes = FaultyWrites(server.plane.store) if needs_store else server.plane.store
+
+
+def begin(control: Control) -> None:
+    """Have the faults of the configuration. Raises StartError."""
+    config = control.server.config
+    try:
+        text = config.faults.read_text("utf-8") if config.faults else "{}"
+        plan = plans.read(text)
+        rules_ = [plans.latency(config.latency), *plan.rules] if config.latency else plan.rules
+        control.part(Faults).replace(rules_, plan.seed)
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(
+            f"--faults {config.faults} cannot be read: {getattr(error, 'strerror', '') or error}"
+        ) from None
+    except ApiError as error:
+        option = f"--faults {config.faults}" if config.faults else f"--latency {config.latency}"
+        raise StartError(f"{option}: {error.message}") from None
 
 
 # -- routes -----------------------------------------------------------------------------------------------------------

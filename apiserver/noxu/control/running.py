@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
+    from noxu.control.history import WriteHistory
     from noxu.control_plane import ControlPlane
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
@@ -38,6 +39,8 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+    history: WriteHistory | None
+    """None: the server keeps none."""
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests from now on; None: there are none."""

@@ -88,7 +88,8 @@ class ParseTarget(RequestFilter):
             request.version = HttpVersion11  # of the answer, like Go's, whatever version the request has
             exchange.headers.append(("Connection", "close"))
             raise refused
-        exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
+        target = parse_target(request.method, request.raw_path)
+        exchange.path, exchange.query, host, exchange.info, exchange.moment = target
         exchange.is_long_running = is_long_running(exchange.info)
         exchange.host = host or request.headers.get("Host", "")
         if exchange.path == "*" and request.method == "OPTIONS":

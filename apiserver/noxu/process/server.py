@@ -40,6 +40,7 @@ from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
     from noxu.control.faults.armed import Armed
+    from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
@@ -72,7 +73,7 @@ class Server:
     takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
-    functions it has, and its objects if they were in memory.
+    functions it has, and its objects if they were in memory. `template`: what it begins with instead of documents.
     """
 
     plane: ControlPlane
@@ -94,6 +95,7 @@ class Server:
         *,
         own_process: bool = False,
         after: Server | None = None,
+        template: Template | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -115,6 +117,7 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
+        self._template = template
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
@@ -161,12 +164,31 @@ class Server:
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
         await self._serve()
+        if self.config.faults or self.config.latency:
+            from noxu.control import fault_routes  # few servers begin with faults
+
+            fault_routes.begin(self.control)
         if self.watch is not None and loaded is not None:
             with writing_as(FILES):
                 await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
 
     async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
+        if self._template is not None and after is None:
+            self.claimed()
+            self.secured = configured.secured(self.config, on_loopback=self.listeners.on_loopback)
+            plane = self._template.begin(self.config, self._seams(caller))
+        else:
+            plane = await self._assemble_whole(caller, after)
+        if self.config.history:
+            plane.persistence.journal = journal = Journal(self._seconds)
+            is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
+            before = after.history if after is not None and is_same else None
+            self.history = WriteHistory(plane.store, journal, before)
+        return plane
+
+    async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+        """The same without a template. Raises StartError."""
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
@@ -182,10 +204,6 @@ class Server:
         plane = assemble(self.config, store, seams)
         if after is not None:
             plane.inherit(after.plane)
-        if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds)
-            is_same = after is not None and after.plane.store is store  # it was in memory, and still is
-            self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
 
     async def _begin_determinism(self) -> None:

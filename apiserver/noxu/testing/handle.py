@@ -34,11 +34,13 @@ from noxu.testing.calls import AnsweredCall
 from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
+from noxu.testing.faults import FaultInjection
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.sources import Source as Source
 from noxu.testing.sources import documents as documents
 from noxu.testing.sources import names, several
+from noxu.testing.templates import beginning
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
 from noxu.testing.waiting import time_of
@@ -60,7 +62,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(Registration, Verbs):
+class Noxu(FaultInjection, Registration, Verbs):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
@@ -126,7 +128,7 @@ class Noxu(Registration, Verbs):
                 deterministic=deterministic,
                 history=history_of(history),
             )
-            loaded = documents(*several(manifests))
+            loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
             raise error.with_traceback(None) from None  # what the caller has given is wrong: it sees no frame of ours
         self._directory = None if directory is None else Path(directory)

@@ -245,15 +245,18 @@ _FIELDS: Final = ("name", "match", *_LIMITED, *EFFECTS)
 
 
 def from_arguments(arguments: Mapping[str, Any]) -> Object:
-    """A rule whose `match` is spread, as Python and the command line write it. `user_agent` is `userAgent`.
+    """A rule whose `match` is spread, as Python and the command line write it.
+
+    `user_agent` is `userAgent`, `from_` is `from`; `name` is that of the object, `rule_name` that of the rule.
 
     >>> from_arguments({"resource": "widgets", "verbs": ["update"], "error": "Conflict", "times": 3})
     {'match': {'resource': 'widgets', 'verbs': ['update']}, 'error': 'Conflict', 'times': 3}
     """
     renamed = {_PYTHON.get(name, name): value for name, value in arguments.items() if value is not None}
     match = {name: value for name, value in renamed.items() if name in _MATCHED}
-    others = {name: value for name, value in renamed.items() if name not in _MATCHED}
+    others = {_OF_RULE.get(name, name): value for name, value in renamed.items() if name not in _MATCHED}
     return {**({"match": match} if match else {}), **others}
 
 
 _PYTHON: Final = {"user_agent": "userAgent", "from_": "from", "breaks_contract": "breaks-contract"}
+_OF_RULE: Final = {"rule_name": "name"}
