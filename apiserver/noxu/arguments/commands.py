@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "copy": "copy stored objects between data directories, files and etcd",
     "snapshot": "copy stored objects into a file",
     "export": "write objects as YAML that kubectl applies",
+    "user": "make a kubeconfig for another user of a running server",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",
@@ -37,6 +38,7 @@ _MODULES: Final = {
     "serve": "serve",
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
+    **dict.fromkeys(("user",), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -118,6 +120,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu export --kubeconfig .noxu/kubeconfig > objects.yaml", "everything that a running server has"),
         ("noxu export --data .noxu --to deploy", "of a data directory that no server uses, a file for each object"),
         ("noxu export --kubeconfig .noxu/kubeconfig -n attic -l app=web widgets", "some of it"),
+    ),
+    "user": (
+        ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
+        ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),

@@ -102,6 +102,7 @@ def service(text: str) -> tuple[ServiceName, str]:
 
 
 OUTPUTS: Final = ("text", "json")
+CONTROL_OUTPUTS: Final = ("table", "json", "yaml")
 
 
 def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -125,6 +126,22 @@ def set_features(options: argparse.Namespace) -> None:
 
 def output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
+
+
+def control(command: argparse.ArgumentParser, *outputs: str) -> None:
+    """Add the options of a command that asks a running server: which one, and the output format, by default the first one."""
+    group = command.add_argument_group("server", "By default that of your kubeconfig, as for kubectl.")
+    server(group)
+    choices = (*outputs, *(each for each in CONTROL_OUTPUTS if each not in outputs))
+    command.add_argument(
+        "-o", "--output", choices=choices, default=choices[0], help="the output format (default: %(default)s)"
+    )
+
+
+def check_control(options: argparse.Namespace) -> None:
+    """Raises ValueError for options about a kubeconfig that is not read."""
+    if options.context and options.server:
+        raise ValueError("--context is one of a kubeconfig, which --server does not read")
 
 
 def quiet(command: argparse.ArgumentParser) -> None:

@@ -187,6 +187,12 @@ def from_body(body: bytes, declared: Arguments, path: str) -> Object:
     raise ApiError(422, f"the body is invalid: {'; '.join(texts)}", "Invalid", {"causes": causes})
 
 
+def refused(field: str, why: str) -> ApiError:
+    """The error for a field whose type is right, and whose value is not; "": for the body as a whole."""
+    cause = {"reason": "FieldValueInvalid", "message": why, "field": field}
+    return ApiError(422, f"the body is invalid: {f'{field}: ' if field else ''}{why}", "Invalid", {"causes": [cause]})
+
+
 def _object_of(body: bytes) -> Object:
     try:
         decoded = codec.decode_json(body)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import snapshots
+from noxu.control import snapshots, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -22,6 +22,7 @@ async def index(_call: ControlCall) -> Object:
 
 ROUTES: Final[Sequence[ControlRoute]] = (
     ControlRoute("GET", ROOT, index, "List what stands here."),
+    *users.ROUTES,
     *snapshots.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
     from noxu.control_plane import ControlPlane
+    from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
 
 T = TypeVar("T")
@@ -39,6 +40,9 @@ class Running(Protocol):
 
     def access(self) -> Access:
         """What its administrator needs to use it."""
+
+    def access_of(self, user: User) -> Access:
+        """What a user needs, with new credentials. Raises ValueError for one who cannot have them."""
 
 
 @dataclass(slots=True, eq=False)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from noxu.manifests.documents import Document
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
+    from noxu.registry.access import User
     from noxu.security.audit import AuditLog
 
 COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
@@ -313,6 +314,18 @@ class Server:
                 "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
             )
         return Access(self.url, token=self.token)
+
+    def access_of(self, user: User) -> Access:
+        """What a user needs, with new credentials: over HTTP a token, over TLS a client certificate.
+
+        Raises ValueError for what no certificate can have: a uid, a name that is empty or too long.
+        """
+        if self.secured is None:
+            return Access(self.url, token=self.plane.static_tokens.issue(user))
+        if user.uid:
+            raise ValueError("the certificates of users have no uid")
+        identity = self.secured.own().authority.issue_client(user.name, user.groups)
+        return Access(self.url, self.secured.certificate_authority, identity.certificate, identity.key)
 
 
 @contextlib.asynccontextmanager

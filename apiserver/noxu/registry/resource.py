@@ -19,7 +19,7 @@ from noxu import cel
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import RecurringSets
 from noxu.crd import types as crd
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind

@@ -26,6 +26,7 @@ from noxu.features import check_name, listed_names, meant, nearest
 from noxu.manifests import loading
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
+from noxu.security.credentials import checked_groups
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.sources import names
 from noxu.values import Object
@@ -146,16 +147,6 @@ _OPERATIONS: Final = {
 }
 """By verb."""
 VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-GROUPS: Final = (
-    "system:authenticated",
-    "system:bootstrappers",
-    "system:masters",
-    "system:monitoring",
-    "system:nodes",
-    "system:serviceaccounts",
-    "system:unauthenticated",
-)
-"""The groups of Kubernetes itself; those of the service accounts of a namespace have its name at the end."""
 _CODES: Final = range(600)
 _READ: Final = {"get", "list", "watch"}
 
@@ -191,12 +182,7 @@ def code(status: int) -> int:
 
 def groups(group: str | Iterable[str]) -> tuple[str, ...]:
     """The groups of a user. Raises ValueError for one that looks like a group of Kubernetes, and is none."""
-    listed = names(group)
-    for name in listed:
-        head = ":".join(name.split(":")[:2])
-        if head.startswith("system:") and head not in GROUPS and (similar := nearest(head, GROUPS)):
-            raise ValueError(f'groups: "{name}" is no group of Kubernetes; did you mean {similar}?')
-    return listed
+    return checked_groups(names(group))
 
 
 def user(name: str, users: Iterable[str]) -> str:
