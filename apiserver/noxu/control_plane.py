@@ -102,11 +102,12 @@ class ControlPlane:
         """While the context is open, no controller of this server writes. Afterwards they go on with the state that is there then."""
         controllers = self.all_controllers
         try:
-            await asyncio.gather(*(controller.pause() for controller in controllers))
+            for controller in controllers:
+                await controller.interrupt()
             yield
         finally:
             for controller in controllers:
-                controller.resume()
+                controller.go_on()
 
     async def store_health(self) -> str:
         """Why the store cannot be read or written; empty if it can."""

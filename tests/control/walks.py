@@ -187,13 +187,24 @@ class Walk:
         if self.random.random() < 0.2:
             metadata["finalizers"] = ["example.com/wait"]
         spec = self.random.choice([{"a": self.random.randrange(9)}, {"b": "text"}, {}])
-        new = {"apiVersion": f"example.com/{version}", "kind": plural[:-1].capitalize(), "metadata": metadata, "spec": spec}
+        new = {
+            "apiVersion": f"example.com/{version}",
+            "kind": plural[:-1].capitalize(),
+            "metadata": metadata,
+            "spec": spec,
+        }
         if await self.ask("POST", path, new) == 409:
             await self.ask("PATCH", f"{path}/{name}", {"metadata": metadata, "spec": spec})
 
     async def delete_custom(self) -> None:
-        version, name, namespace = self.random.choice(["v1", "v2"]), self.random.choice("xyz"), self.random.choice(NAMESPACES)
-        path = self.random.choice([f"gadgets/{name}", f"namespaces/{namespace}/widgets/{name}", f"namespaces/{namespace}/widgets"])
+        version, name, namespace = (
+            self.random.choice(["v1", "v2"]),
+            self.random.choice("xyz"),
+            self.random.choice(NAMESPACES),
+        )
+        path = self.random.choice(
+            [f"gadgets/{name}", f"namespaces/{namespace}/widgets/{name}", f"namespaces/{namespace}/widgets"]
+        )
         await self.ask("DELETE", f"/apis/example.com/{version}/{path}")
 
     async def write_built_in(self) -> None:
@@ -224,7 +235,9 @@ class Walk:
             await self.ask("POST", path, {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": ports}})
 
     async def delete_built_in(self) -> None:
-        await self.ask("DELETE", f"/api/v1/namespaces/{self.random.choice(NAMESPACES)}/configmaps/{self.random.choice('abc')}")
+        await self.ask(
+            "DELETE", f"/api/v1/namespaces/{self.random.choice(NAMESPACES)}/configmaps/{self.random.choice('abc')}"
+        )
 
     async def write_namespace(self) -> None:
         name = self.random.choice(NAMESPACES[1:])
@@ -295,6 +308,7 @@ class Walk:
     async def judged(self) -> None:
         """Informers have what a list shows."""
         for informer in self.informers:
+
             async def agrees(informer: Informer = informer) -> bool:
                 informer.check()
                 return informer.objects == await self.list(informer.path)

@@ -87,7 +87,9 @@ class Changes:
         is; and a watch that has shown objects by another definition than theirs has to begin again, because it is
         older than the one that is served now (`Versions.since`).
         """
-        deleted, written, defined = [], [], []
+        deleted: list[StagedWrite] = []
+        written: list[StagedWrite] = []
+        defined: list[StagedWrite] = []
         for key, touched in self.touched.items():
             then, now = touched.then, touched.now
             if then is not None and not then.value:

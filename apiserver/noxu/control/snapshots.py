@@ -25,7 +25,7 @@ from typing import Final
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.control.arguments import TEXT, Argument
+from noxu.control.arguments import TEXT, Argument, refused
 from noxu.control.calls import ControlCall, ControlRoute, Created
 from noxu.control.differences import Changes, counted
 from noxu.control.running import Control
@@ -86,8 +86,8 @@ class Snapshots:
     async def create(self, name: str = "") -> Object:
         """Take a snapshot. Without a name it gets one."""
         if name and (len(name) > MAX_NAME or not NAME.fullmatch(name)):
-            raise errors.bad_request(
-                f"{name!r} is no name of a snapshot: it has at most {MAX_NAME} letters, digits, '.', '_' and '-', and begins with a letter"
+            raise refused(
+                "name", f"it has at most {MAX_NAME} letters, digits, '.', '_' and '-', and begins with a letter"
             )
         store = self._plane.store
         value = codec.encode(

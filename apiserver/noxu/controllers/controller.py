@@ -170,8 +170,8 @@ class Reconciler(ABC, Generic[K]):
         self._failures.clear()
         self._sync_failure, self._starting = "", False
 
-    async def pause(self) -> None:
-        """Interrupt what is being reconciled, and reconcile nothing until `resume`; then the interrupted keys come first.
+    async def interrupt(self) -> None:
+        """Interrupt what is being reconciled, and reconcile nothing until `go_on`; then the interrupted keys come first.
 
         Changes are followed meanwhile.
         """
@@ -184,8 +184,8 @@ class Reconciler(ABC, Generic[K]):
         if workers:
             await asyncio.gather(*workers, return_exceptions=True)
 
-    def resume(self) -> None:
-        """Go on after `pause`."""
+    def go_on(self) -> None:
+        """Go on after `interrupt`."""
         self._is_paused = False
         if self.queue.ready:
             self._work_on()
