@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu.config import HTTPS_PORT, ServiceName
+from noxu.control.retention import history_of
 from noxu.expressions import expression
 from noxu.features import GATES, parse_gates
 from noxu.go.time import SECOND, parse_duration
@@ -74,6 +75,14 @@ def kubernetes_version(text: str) -> str:
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text):
         raise refused("must be MAJOR.MINOR.PATCH, such as 1.37.0")
     return text
+
+
+def history(text: str) -> float:
+    """How long history is kept, in seconds: a duration, `all` (infinite) or `off` (0)."""
+    try:
+        return history_of(text)
+    except ValueError as error:
+        raise refused(str(error)) from None
 
 
 def seconds(text: str) -> float:
