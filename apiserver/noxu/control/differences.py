@@ -14,13 +14,13 @@ replaced. So the difference is read from the changes since then, whatever else i
 An object gets its old bytes: they have its uid, its times, its generation and its managed fields. Only its resourceVersion
 is new, which is not in them.
 
-Some keys are left as they are: pins, and what a running server keeps up to date about itself (`is_left`).
+Some keys are left as they are: pins, claims and the leases of servers are no objects (`is_no_object`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from noxu.api import codec
@@ -49,12 +49,12 @@ class Touched:
 class Changes:
     """The keys that have changed since a revision, as far as the log was followed."""
 
-    def __init__(self, store: Store, since: Revision, left: Iterable[Key] = ()) -> None:
-        """`left` are keys that stay as they are, besides those of `is_left`."""
+    def __init__(self, store: Store, since: Revision, leaves: Callable[[Key], bool]) -> None:
+        """`leaves` tells the keys that are no part of the difference."""
         self.reached = since
         self.touched: dict[Key, Touched] = {}
         self._store = store
-        self._left = frozenset(left)
+        self._leaves = leaves
 
     async def follow(self) -> None:
         """Read the log up to the newest revision. Raises Compacted, Corrupt, Unavailable."""
@@ -72,7 +72,7 @@ class Changes:
 
     def _add(self, event: Event) -> None:
         key, revision, value, previous = event
-        if key in self._left or is_left(key):
+        if self._leaves(key):
             return
         touched = self.touched.get(key)
         if touched is None:
@@ -108,8 +108,8 @@ class Changes:
         return [*deleted, *written, *defined]
 
 
-def is_left(key: Key) -> bool:
-    """Whether a key is no object of the API, and stays as it is: a pin, a claim, the lease of a server."""
+def is_no_object(key: Key) -> bool:
+    """Whether a key is none of the API, but a pin, a claim, or the lease of a server."""
     return key.collection == pins.COLLECTION or is_temporary(key)
 
 

@@ -27,7 +27,7 @@ from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.control.arguments import TEXT, Argument, refused
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.differences import Changes, counted
+from noxu.control.differences import Changes, counted, is_no_object
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane
 from noxu.controllers import leader_election
@@ -164,7 +164,8 @@ class Snapshots:
         raise AssertionError
 
     async def _attempt(self, pin: KeyValue, *, release: bool) -> tuple[Sequence[StagedWrite], Revision]:
-        store, changes = self._plane.store, Changes(self._plane.store, pin.revision, self._left())
+        store, left = self._plane.store, frozenset(self._left())
+        changes = Changes(store, pin.revision, lambda key: key in left or is_no_object(key))
         writes: list[StagedWrite] = []
 
         async def decide() -> Sequence[StagedWrite]:
