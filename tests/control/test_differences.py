@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from noxu.control.differences import DEFINITIONS, Changes, counted, is_no_object
+from noxu.control.differences import DEFINITIONS, Changes, counted
+from noxu.registry.storage_form import is_temporary
 from noxu_storage import pins
 from noxu_storage.memory import MemoryStore
 from noxu_storage.transactions import StagedWrite
@@ -18,7 +19,7 @@ DEFINITION = Key(DEFINITIONS, "", "things.example.com")
 
 
 async def difference(store: MemoryStore, since: Revision, left: tuple[Key, ...] = ()) -> list[StagedWrite]:
-    changes = Changes(store, since, lambda key: key in left or is_no_object(key))
+    changes = Changes(store, since, lambda key: key in left or is_temporary(key))
     await changes.follow()
     return changes.writes()
 
@@ -91,7 +92,7 @@ async def test_it_is_made_as_it_is_read() -> None:
     """Some changes, and later ones that happened meanwhile."""
     store = MemoryStore()
     await written(store, (A, U))
-    changes = Changes(store, store.revision, is_no_object)
+    changes = Changes(store, store.revision, is_temporary)
     await written(store, (A, U2), (B, V))
     await changes.follow()
     await written(store, (A, V), (B, None))

@@ -21,9 +21,9 @@ from typing import Any, Final
 import aiohttp
 
 from noxu.config import Config
-from noxu.control.differences import is_no_object
 from noxu.control.snapshots import Snapshots
 from noxu.process.server import Server
+from noxu.registry.storage_form import is_temporary
 from noxu.values import Object
 from noxu_storage.types import EVERYTHING, Key
 from tests.timing import HANGS_AFTER
@@ -288,7 +288,7 @@ class Walk:
     async def stored(self, revision: int) -> dict[Key, bytes]:
         page = await self.server.plane.store.list(EVERYTHING, revision=revision)
         left = {*self.snapshots._left()}
-        return {item.key: item.value for item in page.items if not is_no_object(item.key) and item.key not in left}
+        return {item.key: item.value for item in page.items if not is_temporary(item.key) and item.key not in left}
 
     async def list(self, path: str) -> dict[tuple[str, str], Object] | None:
         async with self.session.get(path) as answer:

@@ -27,8 +27,9 @@ from typing import BinaryIO, Final
 from noxu.api.errors import ApiError, plain_error
 from noxu.control.arguments import TEXT, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Download
-from noxu.control.differences import Changes, is_no_object
+from noxu.control.differences import Changes
 from noxu.control.snapshots import Snapshots
+from noxu.registry.storage_form import is_temporary
 from noxu_storage.state_file import new_file
 from noxu_storage.store import Store
 from noxu_storage.types import EVERYTHING, Compacted, Key, KeyValue, OpenError, Revision, Unavailable
@@ -65,7 +66,7 @@ async def write(store: Store, path: Path, revision: Revision) -> int:
         try:
             async for states in states_at(store, revision):
                 number += len(states)
-                await run(writer.write, [state for state in states if not is_no_object(state.key)])
+                await run(writer.write, [state for state in states if not is_temporary(state.key)])
         except BaseException as error:
             thread.submit(
                 file.__exit__, type(error), error, None

@@ -14,7 +14,7 @@ replaced. So the difference is read from the changes since then, whatever else i
 An object gets its old bytes: they have its uid, its times, its generation and its managed fields. Only its resourceVersion
 is new, which is not in them.
 
-Some keys are left as they are: pins, claims and the leases of servers are no objects (`is_no_object`).
+Some keys are left as they are, as the caller says: pins, claims and the leases of servers are no objects.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.crd import types as crd
-from noxu.registry.storage_form import as_json, is_temporary
-from noxu_storage import pins
+from noxu.registry.storage_form import as_json
 from noxu_storage.store import Store
 from noxu_storage.transactions import StagedWrite
 from noxu_storage.types import Corrupt, Event, Key, KeyValue, Revision
@@ -106,11 +105,6 @@ class Changes:
                 )
         deleted.sort(key=lambda write: write.key.collection == DEFINITIONS)  # stable
         return [*deleted, *written, *defined]
-
-
-def is_no_object(key: Key) -> bool:
-    """Whether a key is none of the API, but a pin, a claim, or the lease of a server."""
-    return key.collection == pins.COLLECTION or is_temporary(key)
 
 
 def counted(writes: Sequence[StagedWrite]) -> dict[str, int]:

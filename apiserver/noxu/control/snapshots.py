@@ -27,7 +27,7 @@ from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.control.arguments import TEXT, Argument, refused
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.differences import Changes, counted, is_no_object
+from noxu.control.differences import Changes, counted
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane
 from noxu.controllers import leader_election
@@ -35,7 +35,7 @@ from noxu.controllers.bootstrap import lease_name
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
-from noxu.registry.storage_form import SERVER_LEASES
+from noxu.registry.storage_form import SERVER_LEASES, is_temporary
 from noxu.values import Object
 from noxu_storage import pins
 from noxu_storage.transactions import StagedWrite
@@ -165,7 +165,7 @@ class Snapshots:
 
     async def _attempt(self, pin: KeyValue, *, release: bool) -> tuple[Sequence[StagedWrite], Revision]:
         store, left = self._plane.store, frozenset(self._left())
-        changes = Changes(store, pin.revision, lambda key: key in left or is_no_object(key))
+        changes = Changes(store, pin.revision, lambda key: key in left or is_temporary(key))
         writes: list[StagedWrite] = []
 
         async def decide() -> Sequence[StagedWrite]:
