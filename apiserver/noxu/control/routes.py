@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import clock, fault_routes, past, users
+from noxu.control import backup, clock, fault_routes, past, snapshots, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -25,6 +25,8 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *clock.ROUTES,
     *fault_routes.ROUTES,
     *users.ROUTES,
+    *snapshots.ROUTES,
+    *backup.ROUTES,
     *past.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
