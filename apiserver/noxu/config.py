@@ -192,6 +192,7 @@ class Config:
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
+    `faults`: a plan of faults, see control.faults.plans; `latency`: by how much every answer is late, such as `5ms..20ms`.
     `clock`: how object time begins, see control.clock.parsed; "": as the system's. `deterministic`: the seed of a server
     whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
@@ -247,6 +248,8 @@ class Config:
     node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None
     clock: str = ""
+    faults: Path | None = None
+    latency: str = ""
     deterministic: int | None = None
     history: float = COMPACT_EVERY
     initial: Path | None = None

@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "restore": "make all objects of a running server what they were at a snapshot",
     "export": "write objects as YAML that kubectl applies",
     "user": "make a kubeconfig for another user of a running server",
+    "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
@@ -40,7 +41,7 @@ _MODULES: Final = {
     "serve": "serve",
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("restore", "user", "clock"), "control"),
+    **dict.fromkeys(("restore", "user", "clock", "fault"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -130,6 +131,13 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "user": (
         ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
         ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
+    ),
+    "fault": (
+        ("noxu fault add resource=widgets verbs=update error=Conflict times=3", "the next three updates conflict"),
+        ("noxu fault add resource=widgets verbs=create reset=after nth=2", "written, but the client does not learn it"),
+        ("noxu fault add --preset slow-api", "a class of bugs"),
+        ("noxu fault fired", "which requests were hit"),
+        ("noxu fault clear", "no faults any more"),
     ),
     "clock": (
         ("noxu clock freeze", "object time stands still"),

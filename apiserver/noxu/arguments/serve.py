@@ -32,6 +32,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     _address(command)
     _data(command)
     _time(command)
+    _faults(command)
     _kubeconfig(command)
     security.add_tls(command)
     _behaviour(command)
@@ -178,6 +179,14 @@ def _time(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _faults(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("faults", "Break it on purpose: see docs/faults.md.")
+    group.add_argument("--faults", type=Path, metavar="FILE", help="a plan of faults to start with")
+    group.add_argument(
+        "--latency", default="", metavar="DURATION", help="let every answer be late, such as 5ms or 5ms..20ms"
+    )
+
+
 def _kubeconfig(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("kubeconfig")
     group.add_argument(
@@ -268,6 +277,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
         clock=options.clock,
+        faults=options.faults,
+        latency=options.latency,
         deterministic=options.deterministic,
     )
 
