@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterable
 import pytest
 
 from noxu.api.errors import bad_request
-from noxu.control_plane import ControlPlane, resource_of
+from noxu.control_plane import ControlPlane
 from noxu.controllers import controller as engine
 from noxu.controllers.controller import Controller
 from noxu.registry.cache import Change, Collection
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.clocks import ManualClock
-from tests.control_planes import assemble
+from tests.control_planes import assemble, parts_of
 from tests.controllers.conftest import World, a_world, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, loop_turns
@@ -24,6 +24,7 @@ class Recorder(Controller[str]):
     """Follows namespaces and records their names: those that exist, and each call."""
 
     name = "recorder"
+    follows = (("", "namespaces"),)
 
     known: set[str]
 
@@ -63,7 +64,7 @@ class Recorder(Controller[str]):
 
 def only_the_recorder(store: FlakyStore, clock: ManualClock) -> ControlPlane:
     plane = assemble(store, clock=clock)
-    recorder = Recorder(plane.reader, resource_of(plane.served_resources, "", "namespaces"), clock)
+    recorder = Recorder(parts_of(plane))
     recorder.prepare()
     plane.controllers[:] = [recorder]
     plane.background_controllers.clear()
@@ -131,6 +132,45 @@ async def test_changes_during_a_reconciliation_are_reconciled_once_afterwards(wo
     recorder.pause.set()
     await world.settled()
     assert recorder.calls == ["a", "a"]
+
+
+async def test_what_is_interrupted_is_reconciled_again_before_what_has_changed_meanwhile(
+    world: World, recorder: Recorder
+) -> None:
+    recorder.pause.clear()
+    await world.apply(namespace("a"))
+    await loop_turns()
+    await recorder.interrupt()
+    recorder.pause.set()
+    await world.apply(namespace("b"))
+    await loop_turns()
+    assert (recorder.calls, recorder.known) == (["a"], set())
+    recorder.go_on()
+    await world.settled()
+    assert (recorder.calls, recorder.known) == (["a", "a", "b"], {"a", "b"})
+
+
+async def test_a_controller_that_is_stopped_while_it_is_interrupted_can_be_started_again(
+    world: World, recorder: Recorder
+) -> None:
+    await world.apply(namespace("a"))
+    await recorder.interrupt()
+    await recorder.stop()
+    recorder.go_on()
+    await loop_turns()
+    recorder.calls.clear()
+    await recorder.start()
+    await world.apply(namespace("b"))
+    await world.settled()
+    assert recorder.calls == ["a", "b"]
+
+
+async def test_one_without_work_can_be_interrupted(world: World, recorder: Recorder) -> None:
+    await recorder.interrupt()
+    recorder.go_on()
+    await world.apply(namespace("a"))
+    await world.settled()
+    assert recorder.calls == ["a"]
 
 
 FAILURES: list[tuple[str, Callable[[], Exception]]] = [

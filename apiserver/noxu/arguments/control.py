@@ -19,6 +19,20 @@ CLOCK_ACTIONS: Final = {
 }
 """What `noxu clock` does, and the value that it needs; one in brackets may be left out."""
 
+# -- noxu restore ------------------------------------------------------------------------------------------------------
+
+
+def add_restore(command: argparse.ArgumentParser) -> None:
+    command.description = "Make all objects of a running server what they were when a snapshot was taken. Watches stay open, and see what changes."
+    command.add_argument("name", metavar="NAME", help="the name of the snapshot, see noxu snapshot list")
+    values.control(command, "table")
+
+
+def complete_restore(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+
+
 # -- noxu user ---------------------------------------------------------------------------------------------------------
 
 
