@@ -29,9 +29,8 @@ from noxu import cli
 from noxu.commands.findings import WriteRules
 from noxu.commands.in_memory import validate
 from noxu.commands.results import Shard
+from noxu.control.faults import plans, rules
 from noxu.control.faults.effects import EFFECTS
-from noxu.control.faults.plans import checked
-from noxu.control.faults.rules import parse
 from noxu.manifests.documents import documents_of, split
 from noxu.security.audit_policy import load
 from noxu.security.static_tokens import parse
@@ -126,7 +125,7 @@ def are_faults(value: object) -> bool:
     """A plan of faults, or one rule. Raises ApiError for what a server would refuse."""
     if not isinstance(value, dict) or not value.keys() & {"rules", "presets", *EFFECTS}:
         return False
-    parse(checked(value if "rules" in value else [value]).rules)
+    rules.parse(plans.checked(value if value.keys() & {"rules", "presets"} else [value]).rules)
     return True
 
 
