@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from noxu.arguments import controllers, etcd, security, values
@@ -224,6 +225,26 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
     )
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    add_serve(command)
+    command.description = (
+        "Run a command with a server of its own, in memory and on a free port, which ends with it. The command has the "
+        "variables KUBECONFIG and NOXU_URL; its exit status is that of noxu run. The options are those of noxu serve."
+    )
+    command.set_defaults(port=0)
+
+
+def complete_run(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    if not options.passed_on:
+        raise ValueError("a command is missing; it stands after --, as in: noxu run config/crd -- pytest")
+    options.memory = options.data is None
+    complete_serve(options)
+    level = logging.DEBUG if options.verbose else logging.WARNING
+    # when the command has ended, nobody waits for an answer
+    options.config = replace(options.config, log=replace(options.config.log, level=level), stop_within=0.0)
 
 
 def complete_serve(options: argparse.Namespace) -> None:
