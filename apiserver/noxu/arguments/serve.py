@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from noxu.arguments import controllers, etcd, security, values
@@ -32,6 +33,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     _address(command)
     _data(command)
     _time(command)
+    _faults(command)
     _kubeconfig(command)
     security.add_tls(command)
     _behaviour(command)
@@ -127,6 +129,13 @@ def _data(command: argparse.ArgumentParser) -> None:
     storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
     storage.add_argument("--memory", action="store_true", help="keep data in memory only")
     group.add_argument(
+        "--from",
+        dest="initial",
+        type=Path,
+        metavar="FILE",
+        help="begin with the objects of a file of noxu snapshot, in memory or in a new data directory; the file is only read",
+    )
+    group.add_argument(
         "--durability",
         choices=("full", "normal", "off"),
         default="full",
@@ -171,6 +180,14 @@ def _time(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _faults(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("faults", "Break it on purpose: see docs/faults.md.")
+    group.add_argument("--faults", type=Path, metavar="FILE", help="a plan of faults to start with")
+    group.add_argument(
+        "--latency", default="", metavar="DURATION", help="let every answer be late, such as 5ms or 5ms..20ms"
+    )
+
+
 def _kubeconfig(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("kubeconfig")
     group.add_argument(
@@ -210,6 +227,26 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_run(command: argparse.ArgumentParser) -> None:
+    add_serve(command)
+    command.description = (
+        "Run a command with a server of its own, in memory and on a free port, which ends with it. The command has the "
+        "variables KUBECONFIG and NOXU_URL; its exit status is that of noxu run. The options are those of noxu serve."
+    )
+    command.set_defaults(port=0)
+
+
+def complete_run(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    if not options.passed_on:
+        raise ValueError("a command is missing; it stands after --, as in: noxu run config/crd -- pytest")
+    options.memory = options.data is None
+    complete_serve(options)
+    level = logging.DEBUG if options.verbose else logging.WARNING
+    # when the command has ended, nobody waits for an answer
+    options.config = replace(options.config, log=replace(options.config.log, level=level), stop_within=0.0)
+
+
 def complete_serve(options: argparse.Namespace) -> None:
     """Set `options.config`. Raises ValueError for options that are invalid, by themselves or in combination."""
     values.set_features(options)
@@ -221,6 +258,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         raise ValueError("--deterministic has a clock of its own: leave --clock out")
     if options.deterministic is not None and not options.memory:
         raise ValueError("--deterministic needs --memory: objects that exist already would be younger than new ones")
+    if options.initial is not None and options.etcd_servers:
+        raise ValueError("--from is for --memory and for a new data directory: noxu copy takes a file into etcd")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -239,6 +278,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
         history=options.history,
+        initial=options.initial,
         profile=options.profile,
         controllers=list_of_controllers,
         leader_election=controllers.leader_election(options),
@@ -258,6 +298,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
         clock=options.clock,
+        faults=options.faults,
+        latency=options.latency,
         deterministic=options.deterministic,
     )
 
