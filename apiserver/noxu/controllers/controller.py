@@ -181,7 +181,7 @@ class Reconciler(ABC, Generic[K]):
         """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
         self._reopen_queue()
         await self._synchronise()
-        keys = self.queue.ready
+        keys = self.queue.ready if self._has_queue else []
         self._run()
         for key in keys:
             await self.queue.processed(key)
@@ -260,7 +260,7 @@ class Reconciler(ABC, Generic[K]):
     def go_on(self) -> None:
         """Go on after `interrupt`."""
         self._is_paused = False
-        if self.queue.ready:
+        if self._has_queue and self.queue.ready:
             self._work_on()
 
     def _supervised(self, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
