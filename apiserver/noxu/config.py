@@ -192,6 +192,8 @@ class Config:
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
+    `clock`: how object time begins, see control.clock.parsed; "": as the system's. `deterministic`: the seed of a server
+    whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
     `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: process.server.STOP_WITHIN.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
@@ -243,6 +245,8 @@ class Config:
     services: str = "10.0.0.0/24"
     node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None
+    clock: str = ""
+    deterministic: int | None = None
     history: float = COMPACT_EVERY
 
 

@@ -220,6 +220,7 @@ PAGE: Final = {
     "conversion reviews of a list at the same time": "noxu.registry.conversion.converters:CONCURRENCY",
     "events that a running watch may be behind, whatever is compacted": "noxu_storage.log:TAIL_EVENTS",
     "bytes of those events": "noxu_storage.log:TAIL_BYTES",
+    "views of the past that are kept, with their definitions and what is compiled for those in use": "noxu.control.past:MAX_VIEWS",
     "writes of which it is kept in memory who made them; about 1 KB each": "noxu.registry.authors:MAX_WRITES",
     "reads that no write of their client has followed yet": "noxu.registry.authors:MAX_READS",
     "the same of one client": "noxu.control.history:MAX_READS_OF_CLIENT",

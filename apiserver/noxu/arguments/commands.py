@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "snapshot": "copy stored objects into a file",
     "export": "write objects as YAML that kubectl applies",
     "user": "make a kubeconfig for another user of a running server",
+    "clock": "set and advance the time of objects in a running server",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",
@@ -38,7 +39,7 @@ _MODULES: Final = {
     "serve": "serve",
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("user",), "control"),
+    **dict.fromkeys(("user", "clock"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -124,6 +125,12 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "user": (
         ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
         ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
+    ),
+    "clock": (
+        ("noxu clock freeze", "object time stands still"),
+        ("noxu clock advance 36h", "everything that is due until then happens now"),
+        ("noxu clock speed 60", "an hour passes in a minute"),
+        ("noxu clock real", "object time is that of the system again"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),

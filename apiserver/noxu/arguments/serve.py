@@ -31,6 +31,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     _files(command)
     _address(command)
     _data(command)
+    _time(command)
     _kubeconfig(command)
     security.add_tls(command)
     _behaviour(command)
@@ -156,6 +157,22 @@ def _data(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _time(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("time", "The time that objects have: see docs/tester.md.")
+    group.add_argument(
+        "--clock",
+        default="",
+        metavar="MODE",
+        help="frozen, frozen=TIME, offset=1h, offset=-1h, speed=60; `noxu clock` sets it while the server runs (default: real)",
+    )
+    group.add_argument(
+        "--deterministic",
+        type=values.count,
+        metavar="SEED",
+        help="uids, generated names and times repeat from run to run: a second passes with each write",
+    )
+
+
 def _kubeconfig(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("kubeconfig")
     group.add_argument(
@@ -204,6 +221,10 @@ def complete_serve(options: argparse.Namespace) -> None:
         raise ValueError("--watch needs files, directories, or -k")
     if options.context and not options.merge_kubeconfig:
         raise ValueError("--context needs --merge-kubeconfig")
+    if options.clock and options.deterministic is not None:
+        raise ValueError("--deterministic has a clock of its own: leave --clock out")
+    if options.deterministic is not None and not options.memory:
+        raise ValueError("--deterministic needs --memory: objects that exist already would be younger than new ones")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -240,6 +261,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
+        clock=options.clock,
+        deterministic=options.deterministic,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import users
+from noxu.control import clock, past, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -22,7 +22,9 @@ async def index(_call: ControlCall) -> Object:
 
 ROUTES: Final[Sequence[ControlRoute]] = (
     ControlRoute("GET", ROOT, index, "List what stands here."),
+    *clock.ROUTES,
     *users.ROUTES,
+    *past.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
 

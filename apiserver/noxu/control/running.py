@@ -23,6 +23,7 @@ from noxu.values import Object
 if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
+    from noxu.control.history import WriteHistory
     from noxu.control_plane import ControlPlane
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
@@ -37,6 +38,8 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+    history: WriteHistory | None
+    """None: the server keeps none."""
 
     def access(self) -> Access:
         """What its administrator needs to use it."""

@@ -39,6 +39,7 @@ class ResourceQuotaController(Controller[Key]):
     """Keys are those of quotas. As long as there are some, it follows the changes of all collections, too."""
 
     name = "resourcequota-controller"
+    on_process_time = True
 
     def __init__(
         self, reader: Reader, persistence: Persistence, served_resources: LiveResources, quotas: Resource, clock: Clock

@@ -115,7 +115,9 @@ class Exchange:
     """Audit-Id: the client's, or a new one."""
     received: float
     path: str = ""
-    """The decoded path, "" if the target is malformed."""
+    """The decoded path, "" if the target is malformed. That of the API, if `moment` is not ""."""
+    moment: str = ""
+    """The moment of the past that it reads, see `Target`."""
     query: Query = dataclasses.field(default_factory=dict)
     host: str = ""
     """The client's name for this server, with a port if there is one: the Host header, or that of an absolute URL."""

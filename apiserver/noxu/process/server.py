@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from types import TracebackType
@@ -76,6 +75,8 @@ class Server:
 
     plane: ControlPlane
     listeners: Listeners
+    clock: Clock
+    identifiers: Identifiers
 
     def __init__(
         self,
@@ -94,8 +95,8 @@ class Server:
     ) -> None:
         self.config = config
         self.documents = documents
-        self.clock = clock
-        self.identifiers = identifiers
+        self.clock = configured.clock(config, clock) if after is None else after.clock
+        self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
@@ -114,6 +115,7 @@ class Server:
         self._after = after
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
+        self._last_filters: list[RequestFilter] = []
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -151,6 +153,7 @@ class Server:
         async with _compiled(plane, self.compiling):
             with writing_as(BOOTSTRAP):
                 self.plane = await self._closing.enter_async_context(running(plane))
+        await self._begin_determinism()
         with writing_as(FILES):
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
@@ -177,15 +180,24 @@ class Server:
         if after is not None:
             plane.inherit(after.plane)
         if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds())
+            plane.persistence.journal = journal = Journal(self._seconds)
             is_same = after is not None and after.plane.store is store  # it was in memory, and still is
             self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
 
-    def _seconds(self) -> Callable[[], float]:
-        """Object time in seconds since 1970; of the system's clock without a call of ours."""
-        now = self.clock.now
-        return time.time if self.clock is SYSTEM_CLOCK else lambda: now().timestamp()
+    async def _begin_determinism(self) -> None:
+        """From now on time passes with writes, and a request begins when the controllers have settled."""
+        if self.config.deterministic is None:
+            return
+        from noxu.control import determinism  # few servers are deterministic
+        from noxu.http.filters import AwaitTurn
+
+        await determinism.begin(self.plane)
+        self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
+
+    def _seconds(self) -> float:
+        """Object time in seconds since 1970."""
+        return self.clock.now().timestamp()
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
@@ -248,6 +260,7 @@ class Server:
             sinks=sinks,
             audit_log=audit_log,
             observer=self.observer,
+            last=self._last_filters,
             control=lambda: self.control,
         )
 
