@@ -50,7 +50,7 @@ class Remembered(NamedTuple):
 async def remembered() -> AsyncIterator[Remembered]:
     async with serving_app() as served:
         persistence = served.app.backend.persistence
-        persistence.journal = journal = Journal(lambda: 1000.0)
+        persistence.journal = journal = Journal()
         yield Remembered(served, WriteHistory(served.app.backend.reader.store, journal))
 
 

@@ -62,9 +62,7 @@ def covers(scope: WatchScope, event: Happened) -> bool:
     """Whether an event is of the objects of a watch, whatever its selectors are."""
     key = event.key
     return (
-        key.collection == scope.collection
-        and scope.partition in (None, key.partition)
-        and scope.name in ("", key.name)
+        key.collection == scope.collection and scope.partition in (None, key.partition) and scope.name in ("", key.name)
     )
 
 

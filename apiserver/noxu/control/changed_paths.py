@@ -23,7 +23,19 @@ from typing import Any, Final
 from noxu.expressions import expression
 from noxu.values import Json, Object
 
-KEYS: Final = ("name", "type", "key", "id", "ip", "uid", "containerPort", "port", "topologyKey", "mountPath", "devicePath")
+KEYS: Final = (
+    "name",
+    "type",
+    "key",
+    "id",
+    "ip",
+    "uid",
+    "containerPort",
+    "port",
+    "topologyKey",
+    "mountPath",
+    "devicePath",
+)
 """The usual keys of lists of type map in upstream's kinds, and in those of others."""
 IGNORED: Final = (("metadata", "managedFields"), ("metadata", "resourceVersion"), ("metadata", "generation"))
 MAX_PATHS: Final = 100
@@ -136,4 +148,3 @@ class _Absent:
 
 
 _ABSENT: Final[Any] = _Absent()
-

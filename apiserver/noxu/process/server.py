@@ -180,7 +180,7 @@ class Server:
         if after is not None:
             plane.inherit(after.plane)
         if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds)
+            plane.persistence.journal = journal = Journal(self.clock)
             is_same = after is not None and after.plane.store is store  # it was in memory, and still is
             self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
@@ -194,10 +194,6 @@ class Server:
 
         await determinism.begin(self.plane)
         self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
-
-    def _seconds(self) -> float:
-        """Object time in seconds since 1970."""
-        return self.clock.now().timestamp()
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
