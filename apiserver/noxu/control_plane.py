@@ -92,6 +92,8 @@ class ControlPlane:
     """That of them which creates the objects of every cluster."""
     election: Election | None = None
     """Elects the server that runs some of the background controllers; None: this one does."""
+    take_over: Callable[[], None] | None = None
+    """Starts the controllers where those of a template are idle; None: they read the store."""
 
     @property
     def all_controllers(self) -> list[Reconciler[Any]]:
@@ -113,8 +115,8 @@ class ControlPlane:
         self.conversions.in_process.pop(definition, None)
         if convert is not None:
             self.conversions.in_process[definition] = convert
-        versions = self.served_resources.current.defined.get(definition)
-        if versions is not None:
+        if definition in self.served_resources.current.defined:
+            versions = self.served_resources.own(definition)
             versions.converter = self.conversions.of(definition)
             self.cache.end_watches(versions.collection)
 
@@ -437,27 +439,44 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
     In a new store all objects that controllers create exist before this returns. In an existing one they are checked in the
     background: reading all objects takes long, and webhooks may have to be called.
     """
-    is_new = await _is_new(plane)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.cache.keep_following(), "watch cache")
-        if not is_new:
-            await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
-        elected = () if plane.election is None else plane.election.controllers
-        own = [candidate for candidate in plane.all_controllers if candidate not in elected]
-        if is_new:
-            await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
-        for controller in own:
-            closing.push_async_callback(controller.stop)
-            if is_new or controller in plane.controllers:
-                await controller.start()
-            else:
-                controller.start_in_background()
-        if plane.election is not None:
-            closing.push_async_callback(plane.election.stop)
-            await plane.election.start(is_new=is_new)
+        if plane.take_over is not None:
+            closing.push_async_callback(_stop, plane.all_controllers)
+            plane.take_over()
+        else:
+            await _start(plane, closing)
         closing.push_async_callback(plane.bootstrap.withdraw)
         yield plane
+
+
+async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> None:
+    """Start the controllers, which read the store."""
+    is_new = await _is_new(plane)
+    if not is_new:
+        await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
+    elected = () if plane.election is None else plane.election.controllers
+    own = [candidate for candidate in plane.all_controllers if candidate not in elected]
+    if is_new:
+        await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
+    started: list[Reconciler[Any]] = []
+    closing.push_async_callback(_stop, started)
+    for controller in own:
+        started.append(controller)  # before it starts: one that fails has to be stopped, too
+        if is_new or controller in plane.controllers:
+            await controller.start()
+        else:
+            controller.start_in_background()
+    if plane.election is not None:
+        closing.push_async_callback(plane.election.stop)
+        await plane.election.start(is_new=is_new)
+
+
+async def _stop(controllers: Sequence[Reconciler[Any]]) -> None:
+    """Stop controllers, the last one first."""
+    for controller in reversed(controllers):
+        await controller.stop()
 
 
 async def _is_new(plane: ControlPlane) -> bool:

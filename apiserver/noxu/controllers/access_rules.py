@@ -14,7 +14,7 @@ of the controller, so that rules which are written by hand are replaced.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias
 
 from noxu.api import codec
 from noxu.api.selectors import label_selector
@@ -77,6 +77,11 @@ class AccessRuleController(Controller[str]):
             return ()
         return self._learn(change.entry)
 
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        for name in self.resync():  # what is compiled belongs to one server
+            self.queue.add(name)
+
     def resync(self) -> Iterable[str]:
         entries = [entry for collection in (self.collection, *self.others) for entry in collection.entries.values()]
         for key in self._known - {entry.key for entry in entries}:
@@ -138,6 +143,10 @@ class ClusterRoleAggregationController(Controller[Key]):
         super().__init__(reader, cluster_roles, clock)
         self.writer = writer
         self._roles: dict[Key, Object] = {}
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._roles = idle._roles.copy()
 
     def observe(self, change: Change) -> Iterable[Key]:
         if change.entry is None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -173,6 +173,9 @@ class LegacyTokenController(Reconciler[Used]):
 
     async def _synchronise(self) -> None:
         self._set_synchronised()
+
+    def _take_over(self, idle: Self) -> None:
+        pass
 
     async def reconcile(self, key: Used) -> None:
         stored = await self.reader.stored(self._secrets, *key)

@@ -12,7 +12,7 @@ group version, so such requests are refused instead of not being found.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Self
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
@@ -56,6 +56,10 @@ class APIServiceController(Controller[str]):
         self._served: dict[str, GroupVersion] = {}  # by name of the APIService: the group versions of definitions
         self._elsewhere: dict[str, GroupVersion] = {}  # likewise: those of other servers
         served_resources.followers.append(self._follow)
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._served, self._elsewhere = idle._served, idle._elsewhere.copy()
 
     def _follow(self) -> None:
         """The served resources have changed."""

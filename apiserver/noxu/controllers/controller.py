@@ -11,6 +11,8 @@ does the rest:
 - Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails. They start
   when there is something to do: in many servers most controllers never have a key.
 - `stop` cancels everything that was started. It can be started again then.
+- `take_over` starts it where another one was idle, without looking at what is stored. So a controller that knows more than
+  its collections has to copy that (`_take_over`).
 
 The users as whom the server itself writes: admission sees them.
 """
@@ -20,8 +22,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from typing import ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock, process_clock
@@ -134,6 +136,23 @@ class Reconciler(ABC, Generic[K]):
         for key in keys:
             await self.queue.processed(key)
 
+    def take_over(self, idle: Self, due: Mapping[K, float]) -> None:
+        """Go on where another controller of this kind was idle: the store begins with what it has reconciled.
+
+        `idle` does not run any more; what it knows is copied, or shared until it changes. `due`: by key, the seconds of object
+        time after which to reconcile it again.
+        """
+        self.queue.restart()
+        self._is_started = True
+        for key, seconds in due.items():
+            self.queue.add_after(key, seconds)
+        self._take_over(idle)
+        self._set_synchronised()
+
+    @abstractmethod
+    def _take_over(self, idle: Self) -> None:
+        """Receive all changes from now on, and know what `idle` knows. It does not wait."""
+
     def start_in_background(self) -> None:
         """Synchronise and reconcile in the background. What fails is retried; `health` reports it."""
         self._starting = True
@@ -192,6 +211,11 @@ class Reconciler(ABC, Generic[K]):
         self._synchronised.clear()
         self._out_of_sync.set()
         self._recover()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has missed no change, and reconciled everything that is due."""
+        return self._synchronised.is_set() and not self.queue.depth
 
     @property
     def is_synchronised(self) -> bool:
@@ -348,6 +372,13 @@ class Controller(Reconciler[K]):
     def end(self) -> None:
         self._unfollow()
         super().end()
+
+    def _take_over(self, idle: Self) -> None:
+        self.collection, *self.others = (
+            self.reader.cache.collections[followed.name] for followed in (idle.collection, *idle.others)
+        )
+        for collection in (self.collection, *self.others):
+            collection.watchers[self] = None
 
     def _unfollow(self) -> None:
         for collection in (self.collection, *self.others):

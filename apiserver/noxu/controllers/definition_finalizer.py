@@ -74,6 +74,7 @@ class DefinitionFinalizer(Controller[str]):
         if versions is None:
             await self._mark(name, conditions.NEVER_ESTABLISHED, done=True)
             return
+        versions = self.served_resources.own(name)
         versions.terminating = True  # before the next write: what passes until then is stored before it
         if conditions.is_set(crd, conditions.DELETION_PENDING):
             await self._mark(name, conditions.DELETION_IN_PROGRESS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, Self
 
 from noxu.clock import Clock
 from noxu.controllers.controller import Controller
@@ -50,6 +50,10 @@ class ExpiryController(Controller[Key]):
             return ()
         self._written[change.key] = change.revision, self.clock.monotonic()
         return [change.key]
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._written = idle._written.copy()
 
     def resync(self) -> Iterable[Key]:
         for deleted in self._written.keys() - self.collection.entries.keys():

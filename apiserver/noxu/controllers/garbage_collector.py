@@ -34,7 +34,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Hashable, Sequence
-from typing import Final
+from typing import Final, Self
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -195,6 +195,11 @@ class GarbageCollector(Reconciler[Work]):
         self._scanned = None
         self._set_synchronised()
         await self._queue_all(list(self.graph.nodes))
+
+    def _take_over(self, idle: Self) -> None:
+        self.graph = idle.graph.copy()
+        self._parked = {unserved: keys.copy() for unserved, keys in idle._parked.items()}
+        self.reader.cache.watchers[self] = None
 
     def _add(self, items: Sequence[KeyValue]) -> None:
         """Add scanned objects to the graph, unless they have changed since."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from noxu.admission.chain import is_terminating
 from noxu.api import codec
@@ -132,6 +132,12 @@ class RootCAPublisher(NamespaceObjectController):
         """`root_ca` is in PEM."""
         super().__init__(reader, writer, namespaces, config_maps, clock)
         self.data = {"ca.crt": root_ca}
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        if self.data != idle.data:  # a server with TLS has a CA of its own
+            for key in self.collection.keys:
+                self.queue.add(key.name)
 
     def wanted(self) -> Object:
         metadata = {"name": self.object_name, "annotations": {DESCRIBED: DESCRIPTION}}

@@ -7,7 +7,7 @@ a claim changes, and every five minutes. Creations are not followed: the admissi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from noxu.api import codec
 from noxu.api.errors import Qualified
@@ -58,6 +58,10 @@ class ResourceQuotaController(Controller[Key]):
         entry, before = change.entry, change.before
         if entry is not None and (before is None or _spec(entry.stored) != _spec(before.stored)):
             yield change.key
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._follow_objects()
 
     def resync(self) -> Iterable[Key]:
         self._follow_objects()

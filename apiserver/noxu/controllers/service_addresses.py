@@ -8,7 +8,7 @@ store, the addresses and ports of a service are claimed before it is stored (reg
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from typing import Final
+from typing import Final, Self
 
 from noxu.api import codec
 from noxu.clock import Clock
@@ -69,6 +69,10 @@ class ServiceAddressController(Controller[Key]):
     def allocate(self, new: Object, old: Object | None, key: Key) -> _Reserved:
         """Complete a service that is being written. Raises ApiError."""
         return _Reserved(self, self.pool.allocate(new, old, key))
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self.pool.hold_all(idle.pool)
 
     async def stop(self) -> None:
         await self.claims.close()

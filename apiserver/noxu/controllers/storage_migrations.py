@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
@@ -88,6 +88,10 @@ class StorageMigrationController(Controller[MigrationTarget]):
         self._targets: dict[str, MigrationTarget] = {}  # by name of a migration
         self._absent: set[MigrationTarget] = set()  # those that may appear
         served_resources.followers.append(self._follow)
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._targets, self._absent = idle._targets.copy(), idle._absent.copy()
 
     def _follow(self) -> None:
         """The served resources have changed."""
