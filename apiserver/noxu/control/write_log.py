@@ -25,6 +25,7 @@ from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.causes import MAX_CAUSES, Cause, Happened, Kind, causes, covers, spans
 from noxu.control.changed_paths import changed_paths
 from noxu.control.history import RecordedWrite, WriteHistory
+from noxu.control_plane import ControlPlane
 from noxu.go.time import MICRO, format_time
 from noxu.registry import kind_names
 from noxu.registry.authors import UNKNOWN, WatchScope
@@ -240,10 +241,13 @@ def _cause(cause: Cause) -> Object:
 # -- the call ----------------------------------------------------------------------------------------------------------
 
 
-async def log(call: ControlCall) -> Object:
-    """The newest writes that are selected, in order. Raises ApiError, StoreError."""
-    plane, history = call.plane, call.control.server.history
-    query = call.query
+async def answer(call: ControlCall) -> Object:
+    """The log, as `ROUTES` says. Raises ApiError, StoreError."""
+    return await log(call.plane, call.control.server.history, call.query)
+
+
+async def log(plane: ControlPlane, history: WriteHistory | None, query: Object) -> Object:
+    """The newest writes that are selected, in order. `query` has all arguments of the route. Raises ApiError, StoreError."""
     selected = Selected(
         *_place(plane.served_resources.current, query["type"], query["namespace"]),
         query["name"] or None,
@@ -262,10 +266,10 @@ async def log(call: ControlCall) -> Object:
         items.append(item)
         if not number % 20:
             await asyncio.sleep(0)
-    answer: Object = {"items": items, "revision": plane.store.revision, "first": plane.store.compacted}
+    listed: Object = {"items": items, "revision": plane.store.revision, "first": plane.store.compacted}
     if note := _note(found, selected, plane.store, history):
-        answer["note"] = note
-    return answer
+        listed["note"] = note
+    return listed
 
 
 def _note(found: NewestWrites, selected: Selected, store: Store, history: WriteHistory | None) -> str:
@@ -322,7 +326,7 @@ ROUTES: Final = (
     ControlRoute(
         "GET",
         "/_noxu/log",
-        log,
+        answer,
         "List the newest writes, who made them, and what they changed.",
         query={
             "type": Argument(TEXT, "a kind, by any of its names; none: all kinds", ""),
