@@ -31,14 +31,12 @@ from typing import Final, NamedTuple
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.controllers import controller, default_objects
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPACES, FirstObject, first_address, template
 from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
-from noxu.registry.reader import Reader
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.server_leases import ServerLeases
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object, copy
@@ -308,26 +306,17 @@ class BootstrapController(Controller[str]):
     """Creates these objects. Keys are the names of system namespaces, and of rows."""
 
     name = "bootstrap-controller"
+    follows = (("", "namespaces"),)
     on_process_time = True
     workers = len(SYSTEM_NAMESPACES) + len(OBJECTS)  # so that they share commits
 
-    def __init__(
-        self,
-        reader: Reader,
-        writer: Writer,
-        served_resources: LiveResources,
-        namespaces: Resource,
-        clock: Clock,
-        facts: Facts | None,
-    ) -> None:
+    def __init__(self, parts: ControllerParts, facts: Facts | None) -> None:
         """Without facts, which only a server has, there are only the namespaces."""
-        super().__init__(reader, namespaces, clock)
-        self.writer = writer
-        self.served_resources = served_resources
+        super().__init__(parts)
         self.facts = facts
         self._leases: ServerLeases | None = None
-        if facts is not None and facts.address and reader.store.shared:
-            self._leases = ServerLeases(reader.store, facts.address)
+        if facts is not None and facts.address and self.reader.store.shared:
+            self._leases = ServerLeases(self.reader.store, facts.address)
         self._has_ports: set[str] = set()  # the rows of endpoints whose ports this server has checked
 
     async def withdraw(self) -> None:

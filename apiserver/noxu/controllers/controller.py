@@ -23,7 +23,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar, Final, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock, process_clock
@@ -34,10 +34,17 @@ from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
 from noxu.registry.access import User
 from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
+from noxu.registry.draft import Writer
+from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.turns import own_context
+from noxu.values import Object
 from noxu_storage.types import Revision, StoreError
+
+if TYPE_CHECKING:
+    from noxu.controllers.certificate_issuing import SigningCA
 
 APISERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
 """kube-apiserver's loopback client."""
@@ -78,6 +85,29 @@ class _Failure(NamedTuple):
     is_internal: bool
 
 
+class ControllerParts(NamedTuple):
+    """What controllers are made of.
+
+    `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
+    for certificates. `sign_token` makes the token of a service account for a Secret of that name.
+    """
+
+    reader: Reader
+    writer: Writer
+    persistence: Persistence
+    served_resources: LiveResources
+    clock: Clock
+    root_ca: str
+    signing_ca: Callable[[], SigningCA]
+    sign_token: Callable[[Object, str], str] | None = None
+
+    def resource(self, group: str, plural: str) -> Resource:
+        """A built-in resource."""
+        resource = self.served_resources.current.find(group, "v1", plural)
+        assert resource is not None
+        return resource
+
+
 class Reconciler(ABC, Generic[K]):
     """Keys, and the workers that reconcile them."""
 
@@ -87,12 +117,13 @@ class Reconciler(ABC, Generic[K]):
     on_process_time: ClassVar[bool] = False
     """Whether its delays are its own pauses, and not times of objects."""
 
-    def __init__(self, reader: Reader, clock: Clock, followed: str) -> None:
+    def __init__(self, parts: ControllerParts, followed: str) -> None:
         """`followed` names in messages what is followed."""
-        self.reader = reader
-        self.clock = clock
+        self.reader, self.writer, self.persistence = parts.reader, parts.writer, parts.persistence
+        self.served_resources, self.clock = parts.served_resources, parts.clock
         self.followed = followed
-        self.queue: WorkQueue[K] = WorkQueue(process_clock(clock) if self.on_process_time else clock, self._work_on)
+        own_clock = process_clock(parts.clock) if self.on_process_time else parts.clock
+        self.queue: WorkQueue[K] = WorkQueue(own_clock, self._work_on)
         self.fresh: dict[K, float | None] = {}
         """Keys whose objects were stored before the start; after so many seconds they are reconciled (None: after a change)."""
         self.stands_by = False
@@ -342,15 +373,16 @@ class Reconciler(ABC, Generic[K]):
 class Controller(Reconciler[K]):
     """A controller of one or several collections; a `Watcher` of the cache, and a `Follower` of the registry."""
 
-    def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
-        """`others` are resources whose collections it follows, too."""
-        super().__init__(reader, clock, " and ".join(followed.collection for followed in (resource, *others)))
-        self.resource = resource
-        self.collection = Collection(resource.collection)
-        """The current state of the collection. A reset of the cache replaces it."""
-        self.others = [Collection(followed.collection) for followed in others]
-        """Likewise, of the other resources, in their order."""
-        self._other_resources = others
+    follows: ClassVar[Sequence[tuple[str, str]]] = ()
+    """The group and the plural of the built-in resources whose collections it follows."""
+
+    def __init__(self, parts: ControllerParts, *resources: Resource) -> None:
+        """`resources` are those whose collections it follows, if they are not `follows`."""
+        followed = resources or [parts.resource(*names) for names in self.follows]
+        super().__init__(parts, " and ".join(resource.collection for resource in followed))
+        self.resource, *self.other_resources = followed
+        self.collection, *self.others = (Collection(resource.collection) for resource in followed)
+        """The current state of each collection, in their order. A reset of the cache replaces it."""
 
     @abstractmethod
     def observe(self, change: Change) -> Iterable[K]:
@@ -400,7 +432,7 @@ class Controller(Reconciler[K]):
         self._set_synchronised()
 
     async def _load(self) -> list[Collection]:
-        return [await self.reader.collection(resource) for resource in (self.resource, *self._other_resources)]
+        return [await self.reader.collection(resource) for resource in (self.resource, *self.other_resources)]
 
 
 def _text(key: Hashable) -> str:

@@ -23,8 +23,8 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.containment import Contained
-from noxu.controllers.controller import Controller
-from noxu.crd import conditions
+from noxu.controllers.controller import Controller, ControllerParts
+from noxu.crd import conditions, types
 from noxu.crd.conditions import AcceptedNames, Condition
 from noxu.crd.internal import same
 from noxu.crd.types import NAMES, storage_version
@@ -33,10 +33,8 @@ from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
 from noxu.registry.offload import offload
-from noxu.registry.persistence import Persistence, attempt_again
-from noxu.registry.reader import Reader
+from noxu.registry.persistence import attempt_again
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, new_entry_with_spec, object_at, stored_spec, taken_object
 from noxu.values import Object, copy
 
@@ -94,11 +92,8 @@ class ApprovalController(Controller[str]):
     """Keeps the condition up to date. Keys are names."""
 
     name = "crd-api-approval-controller"
+    follows = ((types.GROUP, types.RESOURCE),)
     on_process_time = True
-
-    def __init__(self, reader: Reader, persistence: Persistence, resource: Resource, clock: Clock) -> None:
-        super().__init__(reader, resource, clock)
-        self.persistence = persistence
 
     def observe(self, change: Change) -> Iterable[str]:
         if change.entry is not None and _may_be_approved(change.entry):
@@ -213,23 +208,11 @@ class DefinitionController(Controller[str]):
     """Keeps the served resources and the conditions of definitions up to date. Keys are names."""
 
     name = "crd-establishing-controller"
+    follows = ((types.GROUP, types.RESOURCE),)
 
-    def __init__(
-        self,
-        reader: Reader,
-        persistence: Persistence,
-        served_resources: LiveResources,
-        conversions: Conversions,
-        resource: Resource,
-        clock: Clock,
-        *,
-        features: Features = Features(),
-    ) -> None:
-        super().__init__(reader, resource, clock)
-        self.features = features
-        self.persistence = persistence
-        self.served_resources = served_resources
-        self.conversions = conversions
+    def __init__(self, parts: ControllerParts, conversions: Conversions, features: Features) -> None:
+        super().__init__(parts)
+        self.conversions, self.features = conversions, features
         self._facts = _Known()
         self._shares = False  # what is known is also that of other servers
         self._to_read: dict[str, None] = {}  # definitions whose accepted names are not known yet
