@@ -135,8 +135,14 @@ WATCHED = {
     [
         (
             {},
-            ("12", "2026-03-01T12:00:00Z", "update", "widgets.example.com default/a")
-            + ("jane (kubectl-edit kubectl/v1.37.0)", "spec.size"),
+            (
+                "12",
+                "2026-03-01T12:00:00Z",
+                "update",
+                "widgets.example.com default/a",
+                "jane (kubectl-edit kubectl/v1.37.0)",
+                "spec.size",
+            ),
         ),
         ({"subresource": "status"}, (..., ..., "update/status", ..., ..., ...)),
         ({"namespace": ""}, (..., ..., ..., "widgets.example.com a", ..., ...)),

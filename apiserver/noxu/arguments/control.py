@@ -102,8 +102,8 @@ def add_log(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--since",
         default="",
-        metavar="REVISION|DURATION|TIME",
-        help="later writes only, such as 1042, 5m, 2030-01-01T00:00:00Z",
+        metavar="WHEN",
+        help="later writes only: a revision, a duration until now or a time, such as 1042, 5m, 2030-01-01T00:00:00Z",
     )
     command.add_argument("--limit", type=int, metavar="N", help="the newest N writes (default: 100)")
     command.add_argument(

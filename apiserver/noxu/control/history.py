@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from noxu.registry.authors import MAX_WRITES, Author, ClientId, Journal, Read, WatchScope, Write
+from noxu.registry.authors import MAX_WRITES, UNKNOWN, Author, ClientId, Journal, Read, WatchScope, Write
 from noxu_storage.store import Store
 from noxu_storage.types import FIRST, Key, Revision
 
@@ -53,10 +53,17 @@ class RecordedWrite(NamedTuple):
 
 
 class WriteHistory:
-    """See the module. `before`: the history of the server that this one is a restart of, with the same store."""
+    """See the module."""
 
-    def __init__(self, store: Store, journal: Journal, before: WriteHistory | None = None) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, before: WriteHistory | None = None, earlier: Author | None = None
+    ) -> None:
+        """`before`: the history of the server that this one is a restart of, with the same store. `earlier`: the author of
+        everything that is in the store already; None: that is not known."""
         self.journal = journal
+        self.began = RecordedWrite(store.revision, journal.clock.timestamp(), earlier or UNKNOWN)
+        """The newest revision when this history began, which was written then or before."""
+        self._earlier = earlier
         self._store = store
         self.known: dict[Revision, RecordedWrite] = {} if before is None else before.known
         """By their revisions, those that have been taken."""
@@ -74,6 +81,8 @@ class WriteHistory:
     async def of(self, revision: Revision) -> RecordedWrite | None:
         """Who wrote a revision; None if that is not known, or it does not exist."""
         await self.take()
+        if self._earlier is not None and revision <= self.began.revision:
+            return self.known.get(revision) or self.began._replace(revision=revision)
         return self.known.get(revision)
 
     async def between(self, after: Revision, upto: Revision) -> list[RecordedWrite]:
@@ -90,11 +99,12 @@ class WriteHistory:
         Its state cannot be read any more if it is older than `floor`. Where a clock was set back, a later revision counts.
         """
         await self.take()
+        first = self.began.revision if self.began.seconds <= seconds else 0
         # no bisection: a clock that is set back breaks the order of times
         for revision in reversed(self._in_order()):
             if self.known[revision].seconds <= seconds:
-                return revision
-        return 0
+                return max(revision, first)
+        return first
 
     async def take(self) -> None:
         """Take all notes until now, a portion at a time."""

@@ -93,6 +93,8 @@ BOOTSTRAP: Final = Author(controller="bootstrap")
 """Creates the objects of every cluster, before the first request."""
 FILES: Final = Author(controller="files")
 """Loads the files that a server was given."""
+TEMPLATE: Final = Author(controller="template")
+"""Was there when the server began, because another one has made it."""
 AUTHOR: Final[ContextVar[Author]] = ContextVar("author", default=UNKNOWN)
 """On whose behalf the current task writes."""
 

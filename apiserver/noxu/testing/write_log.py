@@ -81,8 +81,8 @@ class WriteLog:
         """The newest writes, the oldest first: of a kind, of one object, or all; in all namespaces, or in one.
 
         `since`: later ones than a revision, a duration until now (`"5m"`), or a time of RFC 3339. `limit`: the newest so many.
-        `why`: with what the client of each had been shown. Raises UnknownKind, and ApiError BadRequest for other arguments that
-        are invalid.
+        `why`: with what the client of each had been shown. Raises UnknownKind, ValueError for a
+        namespace that has never existed, and ApiError BadRequest for other arguments that are invalid.
         """
         kind, wanted = "", {"name": name, "namespace": namespace, "since": str(since), "limit": limit, "why": why}
         if what:
@@ -93,6 +93,7 @@ class WriteLog:
         return cast("AwaitableWrites", calls.call(self._session.runner, "log", self._logged, wanted | {"type": kind}))
 
     async def _logged(self, query: dict[str, Any]) -> AnsweredCall[list[LoggedWrite]]:
+        await self._session.check_namespace(query["namespace"])
         server = self._session.runner.running
         answer = await write_log.log(server.plane, server.history, query)
         return AnsweredCall([_write(item) for item in answer["items"]])
