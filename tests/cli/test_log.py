@@ -191,7 +191,7 @@ def test_follow_goes_on_with_what_is_newer(
             raise KeyboardInterrupt
         written.patch("configmaps", "a", {"data": {"k": f"new {pauses}"}})
 
-    monkeypatch.setattr(command.time, "sleep", pause)
+    monkeypatch.setattr("noxu.commands.log.sleep", pause)
     ran = run(f"log cm/a -n default -f -o json --limit 1 --server {written.url}")
     assert ran.status == 130
     items = [json.loads(line) for line in ran.out.splitlines()]

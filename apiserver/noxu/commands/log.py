@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
+from time import sleep
 from typing import Final
 
 from noxu.api import codec
@@ -66,7 +66,7 @@ def _follow(options: argparse.Namespace, client: ApiClient, answer: Object) -> N
             titles = ()
         _say(answer)
         sys.stdout.flush()
-        time.sleep(EVERY)
+        sleep(EVERY)
         answer = _ask(options, client, since=str(answer["revision"]), limit=MOST)
 
 
