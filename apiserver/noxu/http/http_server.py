@@ -64,3 +64,16 @@ class HttpServer:
         # a list: connections leave the register while others are awaited
         connections = [peer for peer in self.clients.connections if isinstance(peer, Connection)]
         await asyncio.gather(*[connection.shutdown(seconds) for connection in connections])
+
+    def abort_unsent(self) -> None:
+        """Disconnect the clients that have not read their answers. The others have got all, and their connections close."""
+        for peer in list(self.clients.connections):
+            if isinstance(peer, Connection) and peer.unsent_bytes():
+                peer.abort()
+
+    def dismantle(self) -> None:
+        """Cut the cycles among its parts, after `shutdown`: they are not used again."""
+        if self.made is not None:
+            self.made.deadlines.close()
+            vars(self.made.documents).clear()  # it refers to the metrics, which refer to the application
+        vars(self).clear()

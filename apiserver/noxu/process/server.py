@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import Audit, Config, StartError, own_version
-from noxu.control_plane import ControlPlane, Seams, assemble, in_background, modes_of, resource_of, running
+from noxu.control_plane import ControlPlane, Seams, assemble, dismantle, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.features import ALWAYS_ALLOW
 from noxu.go.structs import raise_recursion_limit
@@ -21,7 +21,7 @@ from noxu.http.http_server import HttpServer
 from noxu.http.tls import Handshakes, TlsConnection
 from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.process import configured, listeners
+from noxu.process import configured, listeners, tenancy
 from noxu.process.certificates import Secured
 from noxu.process.configured import reachable
 from noxu.process.kubeconfig import Access
@@ -66,7 +66,8 @@ class Server:
     takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
-    functions it has, and its objects if they were in memory.
+    functions it has, and its objects if they were in memory. `parent`: the running server whose tenant this one is, see
+    `tenancy`.
     """
 
     plane: ControlPlane
@@ -86,6 +87,7 @@ class Server:
         *,
         own_process: bool = False,
         after: Server | None = None,
+        parent: Server | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -99,8 +101,10 @@ class Server:
         self.own_process = own_process
         self.url = ""
         self.secured: Secured | None = None
-        self.clients = Clients()
+        self.parent = parent
+        self.clients = Clients() if parent is None else parent.clients.of_tenant()
         self.is_stopping = False
+        self.sinks: list[Sink] = []
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
@@ -122,15 +126,31 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._closing.aclose()
+        if self.parent is not None:
+            self._dismantle()
+
+    def _dismantle(self) -> None:
+        """Cut the cycles among the parts of a stopped server, whose memory is free at once then.
+
+        A server collects garbage seldom (`garbage.OF_A_SERVER`): a thousand tenants that have ended would be a quarter of a
+        gigabyte until the next time.
+        """
+        dismantle(self.plane)
+        self._http.dismantle()
+        vars(self).clear()
 
     async def _start(self) -> None:
         configured.check_controllers(self.config)
+        if self.parent is not None:  # its socket needs a file
+            self._closing.enter_context(self.parent.clients.connections.reserved(1))
         self.listeners = self._closing.enter_context(listeners.opened(self.config))
         self.config = configured.protected(self.config, on_loopback=self.listeners.on_loopback)
         configured.check_names(self.config)
         after, self._after = self._after, None
         if after is not None:
             self.token, self.authentication = after.token, after.authentication
+        elif self.parent is not None:
+            self.authentication = tenancy.authentication_of(self.parent.authentication)
         else:
             self.authentication = configured.authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
@@ -151,11 +171,7 @@ class Server:
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
-            self.secured = (
-                configured.secured(self.config, on_loopback=self.listeners.on_loopback)
-                if after is None
-                else after.secured
-            )
+            self.secured = self._certificates(after)
             seams = self._seams(caller)
         except BaseException:
             await store.close()
@@ -164,6 +180,14 @@ class Server:
         if after is not None:
             plane.inherit(after.plane)
         return plane
+
+    def _certificates(self, after: Server | None) -> Secured | None:
+        """None: there is no TLS. Raises StartError."""
+        if after is not None:
+            return after.secured
+        if self.parent is not None:
+            return tenancy.secured_of(self.parent.secured)
+        return configured.secured(self.config, on_loopback=self.listeners.on_loopback)
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
@@ -204,9 +228,9 @@ class Server:
         address = reachable(self.listeners.address)
         scheme = "http" if self.secured is None else "https"
         self.url = f"{scheme}://{configured.authority(self.config, self.listeners, address)}"
-        sinks, audit_log = await self._sinks(), await self._audit_log()
+        self.sinks, audit_log = await self._sinks(), await self._audit_log()
         advertised = configured.authority(self.config, self.listeners, self.config.advertise_address or address)
-        make = partial(self._application, scheme, advertised, sinks, audit_log)
+        make = partial(self._application, scheme, advertised, self.sinks, audit_log)
         self._http = HttpServer(make, self.clients, own_process=self.own_process)
         servers = await self._listen(self._http)
         self._closing.push_async_callback(self._stop, servers)
@@ -251,10 +275,17 @@ class Server:
             self._handshakes.abort()
         if self._http.made is not None:
             self._http.made.end_watches()
-        while self.clients.unsent.disconnect_stalled():
+        while self.parent is None and self.clients.unsent.disconnect_stalled():
             pass
         within = STOP_WITHIN if self.config.stop_within is None else self.config.stop_within
         await self._http.shutdown(within)
+        if self.parent is not None:  # the process goes on, and those that read nothing would keep its files open
+            self._http.abort_unsent()
+
+    def tenant(self, documents: Iterable[Document] = ()) -> Server:
+        """A tenant of this server, which is not started yet: see `tenancy`. `documents` are loaded first."""
+        config = tenancy.config_of(self.config, self.listeners)
+        return Server(config, documents, identifiers=self.identifiers, parent=self)
 
     @property
     def app(self) -> App:
@@ -263,6 +294,8 @@ class Server:
 
     async def _sinks(self) -> list[Sink]:
         """The access log, if there is one."""
+        if self.parent is not None:
+            return self.parent.sinks
         if not self.config.log.requests:
             return []
         from noxu.http.metrics import access_log  # 10 ms, and few servers have one
@@ -304,9 +337,10 @@ class Server:
             return Access(self.url)
         if not self.token:
             self.token = self.plane.static_tokens.issue(ADMINISTRATOR)
-            log.warning(
-                "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
-            )
+            if self.parent is None:
+                log.warning(
+                    "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
+                )
         return Access(self.url, token=self.token)
 
 
