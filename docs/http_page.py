@@ -53,6 +53,7 @@ PATHS: Final = {
     "/metrics/slis": "the results of health checks as metrics",
     "/.well-known/openid-configuration": "the issuer of service account tokens, if that is an https URL",
     "/openid/v1/jwks": "the public keys of these tokens, under the same condition",
+    "/_noxu/": "[control of the server](control.md): the calls, with their arguments",
     "/_noxu/traces": "on loopback only: the newest [traces of writes](cli.md#noxu-explain-write)",
 }
 """Paths that are not of resources."""

@@ -24,18 +24,11 @@ from noxu.http.limits import Limits
 from noxu.http.request import Received
 from noxu.process import server as server_module
 from noxu.process.configured import protected
-from noxu.process.kubeconfig import (
-    Access,
-    claim_kubeconfig,
-    kubeconfig,
-    place_of_kubeconfig,
-    published,
-    text,
-    write_kubeconfig,
-)
+from noxu.process.kubeconfig import claim_kubeconfig, place_of_kubeconfig, published, write_kubeconfig
 from noxu.process.running import banner
 from noxu.process.server import COMPACT_EVERY, Server, compact_periodically
 from noxu.registry.access import ANONYMOUS, AccessAttributes, User
+from noxu.security.kubeconfig import Access, kubeconfig, text
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import Key, Revision, Unavailable

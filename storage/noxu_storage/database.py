@@ -272,7 +272,7 @@ INSERT: Final = f"INSERT INTO log ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 KEY_CONDITION: Final = "collection = ? AND partition = ? AND name = ? AND revision <= ?"  # of a single key
 
-SELECT_CURRENT: Final = f"SELECT {COLUMNS} FROM log WHERE {KEY_CONDITION} ORDER BY revision DESC LIMIT 1"
+SELECT_STATE: Final = f"SELECT {COLUMNS} FROM log WHERE {KEY_CONDITION} ORDER BY revision DESC LIMIT 1"
 
 SET_WATERMARK: Final = "UPDATE meta SET value = ? WHERE name = ?"
 

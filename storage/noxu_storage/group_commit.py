@@ -117,6 +117,11 @@ class PendingWrites:
         return bool(self._collecting.writes)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing is collected or being committed."""
+        return self._committing is None and not self._collecting.writes
+
+    @property
     def full(self) -> bool:
         collecting, committing = self._collecting, self._committing or _NO_WRITES
         return (

@@ -11,8 +11,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
 
+from noxu_storage import pins
 from noxu_storage.log import Log
 from noxu_storage.states import KeyOrder
+from noxu_storage.transactions import Decide, Turn, refused
 from noxu_storage.types import (
     EVERYTHING,
     Batch,
@@ -122,6 +124,7 @@ class MemoryStore:
         self._log = Log()
         self._collections: dict[str, _Collection] = {}
         self._compacting = asyncio.Lock()
+        self._turn = Turn()
         self._keys = 0  # that exist
         self._bytes = 0  # of their values
 
@@ -133,9 +136,13 @@ class MemoryStore:
     def compacted(self) -> Revision:
         return self._log.compacted
 
-    async def get(self, key: Key) -> KeyValue | None:
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
         self._log.require_open()
-        return self._current(key)
+        history = self._history_of(key)
+        if not revision:
+            return None if history is None else _shown(_states(history)[-1])
+        revision = self._log.read_revision(revision)
+        return None if history is None else _at(history, revision)
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         self._log.require_open()
@@ -151,6 +158,8 @@ class MemoryStore:
 
     async def count(self, prefix: Prefix) -> int:
         self._log.require_open()
+        if prefix == EVERYTHING:
+            return self._keys
         return sum(1 for _ in self._states(prefix, self._log.revision, None))
 
     async def scan(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
@@ -180,6 +189,7 @@ class MemoryStore:
         if revision > log.revision:
             raise FutureRevision(log.revision)
         async with self._compacting:
+            revision = await pins.compactable(self, revision)
             while log.compacted < revision:
                 upto = min(log.compacted + COMPACTION_SPAN, revision)
                 for superseding in range(log.compacted + 1, upto + 1):
@@ -209,11 +219,14 @@ class MemoryStore:
     def reopen(self) -> None:
         """Use the closed store again, perhaps in another event loop, with its contents and its history."""
         self._log.reopen()
-        self._compacting = asyncio.Lock()
+        self._compacting, self._turn = asyncio.Lock(), Turn()
+
+    def _history_of(self, key: Key) -> _History | None:
+        collection = self._collections.get(key.collection)
+        return collection.histories.get(key) if collection is not None else None
 
     def _current(self, key: Key) -> KeyValue | None:
-        collection = self._collections.get(key.collection)
-        history = collection.histories.get(key) if collection is not None else None
+        history = self._history_of(key)
         return None if history is None else _shown(_states(history)[-1])
 
     def _states(self, prefix: Prefix, revision: Revision, after: Key | None) -> Iterator[KeyValue]:
@@ -224,12 +237,40 @@ class MemoryStore:
                     if (state := _at(collection.histories[key], revision)) is not None:
                         yield state
 
+    async def transact(self, decide: Decide) -> Revision:
+        self._log.require_open()
+        async with self._turn.taken():
+            writes = await decide()
+            self._log.require_open()
+            if (key := refused(writes, self._revision_of)) is not None:
+                raise Conflict(key, self._current(key))
+            first = self._log.revision + 1
+            # one after the other: a key may be written twice
+            events = [self._change(*write[:2], revision) for revision, write in enumerate(writes, first)]
+            if self._log.publish(events):
+                await asyncio.sleep(0)  # waiting watches get the events before the caller continues
+        return events[-1].revision if events else 0
+
+    def _revision_of(self, key: Key) -> Revision:
+        current = self._current(key)
+        return current.revision if current else 0
+
     async def _write(self, key: Key, value: bytes | None, expected: Revision) -> Revision:
         self._log.require_open()
+        if self._turn.is_taken:
+            await self._turn.ended()
+            self._log.require_open()
         current = self._current(key)
         if (current.revision if current else 0) != expected or (current is None and value is None):
             raise Conflict(key, current)
-        revision = self._log.revision + 1
+        event = self._change(key, value, self._log.revision + 1)
+        if self._log.publish((event,)):
+            await asyncio.sleep(0)  # waiting watches get this event before the writer continues
+        return event.revision
+
+    def _change(self, key: Key, value: bytes | None, revision: Revision) -> Event:
+        """Change the state of a key in place. The event is not published yet, and no other task may run before it is."""
+        current = self._current(key)
         collection = self._collections.get(key.collection)
         if collection is None:
             collection = self._collections[key.collection] = _Collection()
@@ -237,6 +278,4 @@ class MemoryStore:
         collection.change(event)
         self._keys += (value is not None) - (current is not None)
         self._bytes += len(value or b"") - (len(current.value) if current else 0)
-        if self._log.publish((event,)):
-            await asyncio.sleep(0)  # waiting watches get this event before the writer continues
-        return revision
+        return event

@@ -39,13 +39,14 @@ from typing import Any, Final, Self, TypeAlias
 
 import aiosqlite
 
-from noxu_storage import database
+from noxu_storage import database, pins
 from noxu_storage.database import Durability
 from noxu_storage.disk import SIZE, LinkedFiles, Reserve
-from noxu_storage.group_commit import PendingWrites, Transaction
+from noxu_storage.group_commit import PendingWrites, Transaction, Write
 from noxu_storage.log import Log
 from noxu_storage.migrations import Watermarks
 from noxu_storage.rows import Row, intact, previous_state
+from noxu_storage.transactions import Decide, StagedWrite, Turn, refused
 from noxu_storage.types import (
     EVERYTHING,
     Batch,
@@ -106,6 +107,9 @@ class SqliteStore:
         self._loading = asyncio.Lock()
         self._pending = PendingWrites(watermarks.revision)
         self._compacting = asyncio.Lock()
+        self._turn = Turn()
+        self._counted: int | None = None  # keys, when they were counted
+        self._created = 0  # keys created since the store was opened, without those deleted
         self._job: tuple[Job, asyncio.Future[None]] | None = None
         self._wake = asyncio.Event()
         self._writer = asyncio.create_task(self._run_writer(), name=f"write {path}")
@@ -135,8 +139,15 @@ class SqliteStore:
     def compacted(self) -> Revision:
         return self._log.compacted
 
-    async def get(self, key: Key) -> KeyValue | None:
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
         self._require_open()
+        if not revision:
+            return await self._current(key)
+        state = await self._state(key, self._log.read_revision(revision))
+        self._log.read_revision(revision)  # compaction may have begun to remove what was being read
+        return state
+
+    async def _current(self, key: Key) -> KeyValue | None:
         if (keys := self._keys.get(key.collection)) is not None:
             newest = keys.get(key, 0)
             event = self._log.find(newest)
@@ -144,9 +155,13 @@ class SqliteStore:
                 return KeyValue(key, event.value, newest)
             if not newest:
                 return None
-        parameters = [*key, self._log.revision]
+        return await self._state(key, self._log.revision)
+
+    async def _state(self, key: Key, at: Revision) -> KeyValue | None:
+        """The state at a published revision, from the file."""
+        parameters = [*key, at]
         try:
-            rows = await self._fetch(database.SELECT_CURRENT, parameters)
+            rows = await self._fetch(database.SELECT_STATE, parameters)
         except Corrupt:
             rows = await self._one_by_one(database.KEY_CONDITION, parameters, 1)
         if not rows:
@@ -171,8 +186,14 @@ class SqliteStore:
             return page
 
     async def count(self, prefix: Prefix) -> int:
+        """All keys are counted once: then it is known how many writes have created and deleted."""
         self._require_open()
-        return await self._count(prefix, self._log.revision)
+        if prefix != EVERYTHING:
+            return await self._count(prefix, self._log.revision)
+        if self._counted is None:
+            created = self._created  # of the revision that is counted: others may be published meanwhile
+            self._counted = await self._count(EVERYTHING, self._log.revision) - created
+        return self._counted + self._created
 
     async def scan(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
         """Reads the rows in the order of their revisions, a span at a time; SQLite searches the values in its thread."""
@@ -214,6 +235,37 @@ class SqliteStore:
     def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Coroutine[Any, Any, Revision]:
         return self._write(key, None, expected, replaced)
 
+    async def transact(self, decide: Decide) -> Revision:
+        while True:
+            self._require_open()
+            async with self._turn.taken():
+                while not self._pending.is_idle:
+                    await self._pending.wait_for_room()
+                writes = await decide()
+                if not writes:
+                    return 0
+                last = await self._stage(writes)
+            # from here on others may write: they are behind these, which succeed or fail together
+            if (revision := await last.result) is not None:
+                return revision
+
+    async def _stage(self, writes: Sequence[StagedWrite]) -> Write:
+        """Add writes to the next transaction, while nothing else is pending; the last of them. Raises Conflict, Unavailable, Closed."""
+        for collection in dict.fromkeys(write.key.collection for write in writes):
+            if collection not in self._keys:
+                await self._load(collection)
+        self._require_open()
+        if self._fault or (self._only_deletes and any(write.value is not None for write in writes)):
+            raise Unavailable(self._fault or self._only_deletes)
+        if (key := refused(writes, lambda key: self._keys[key.collection].get(key, 0))) is not None:
+            raise Conflict(key, await self.get(key))
+        self._wake.set()
+        # without a pause: they are in one transaction
+        added = [self._pending.add(key, expected, value, replaced) for key, value, expected, replaced in writes]
+        for write in added[:-1]:
+            write.result.cancel()  # the last one is awaited for all
+        return added[-1]
+
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
         self._require_open()
         return self._log.watch(prefix, after)
@@ -224,6 +276,7 @@ class SqliteStore:
         if revision > self._log.revision:
             raise FutureRevision(self._log.revision)
         async with self._compacting:
+            revision = await pins.compactable(self, revision)
             if revision > self._log.compacted:
                 await self._between_commits(partial(self._mark_compacted, revision))
             while self._swept < self._log.compacted:
@@ -362,6 +415,9 @@ class SqliteStore:
                 raise failed or Unavailable(self._fault)
             if self._only_deletes and value is not None:
                 raise Unavailable(self._only_deletes)
+            if self._turn.is_taken:
+                await self._turn.ended()
+                continue
             if self._pending.full:
                 await self._pending.wait_for_room()
                 continue
@@ -494,7 +550,8 @@ class SqliteStore:
         return events
 
     def _publish(self, events: Sequence[Event]) -> None:
-        for key, revision, value, _ in events:
+        for key, revision, value, previous in events:
+            self._created += (value is not None) - (previous is not None)
             if (keys := self._keys.get(key.collection)) is not None:
                 if value is not None:
                     keys[key] = revision

@@ -96,7 +96,7 @@ class _Existing:
                 self._write(state)
 
     def _write(self, state: KeyValue) -> None:
-        stored = self._connection.execute(database.SELECT_CURRENT, (*state.key, self._newest)).fetchone()
+        stored = self._connection.execute(database.SELECT_STATE, (*state.key, self._newest)).fetchone()
         if stored is not None and stored[6] == state.value and intact(stored):
             self.unchanged += 1
             return

@@ -11,14 +11,16 @@
    happen.
 4. **Visible when answered.** After a write has returned, `get`, `list` and `watch` of this store show it. They never
    show what is not durable yet.
-5. **History.** `list(revision=N)` shows the exact state at N, and `watch(after=N)` delivers every later event exactly
-   once, in order, with its previous value, unless N has been compacted: then both raise `Compacted`. Compaction removes
+5. **History.** `get` and `list` with `revision=N` show the exact state at N, and `watch(after=N)` delivers every later event exactly
+   once, in order, with its previous value, unless N has been compacted: then all raise `Compacted`. Compaction removes
    what was superseded at or before the revision that it names. It never removes a current value, or an event after that
-   revision.
+   revision. It stops at the oldest pin (pins.py), whoever asks for it.
 6. **Watches** are filterable, ordered, unique, atomic (all events of one transaction are in one batch), resumable from
    the revision of any batch, and reliable: a slow reader misses nothing. If compaction overtakes it, its watch ends
    with `Compacted`, but never while it is less than `log.TAIL_EVENTS` and `log.TAIL_BYTES` behind.
-7. **Checked.** A value is verified when it is read. A corrupt one raises `Corrupt`, and does not affect others. It can
+7. **Transactions.** The writes of `transact` happen together or not at all, and no other write is between the reads that they
+   follow from and them. Only a store that others share (`shared`) makes them one by one: see `transact`.
+8. **Checked.** A value is verified when it is read. A corrupt one raises `Corrupt`, and does not affect others. It can
    be replaced and deleted like any other.
 """
 
@@ -27,6 +29,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from noxu_storage.transactions import Decide
 from noxu_storage.types import EVERYTHING, Batch, Key, KeyValue, Page, Prefix, Revision, Status
 
 
@@ -48,8 +51,8 @@ class Store(Protocol):
         """History up to and including this revision may be gone; a watch starts at or after it. 0: nothing is gone."""
         ...
 
-    async def get(self, key: Key) -> KeyValue | None:
-        """The current state. Raises Corrupt, Unavailable."""
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
+        """The state at `revision` (0: now). Raises Compacted or FutureRevision, Corrupt, Unavailable."""
         ...
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
@@ -94,6 +97,18 @@ class Store(Protocol):
         """
         ...
 
+    async def transact(self, decide: Decide) -> Revision:
+        """Commit the writes that `decide` returns, all of them or none. Returns the revision of the last (0: there are none).
+
+        Each has its own revision, in their order, and all events are in one batch. They are checked as if they were made one
+        after the other: a key that one of them deletes may be created by a later one. From the call of `decide` until they are
+        made, no other write of this store is under way: others wait. Raises Conflict, OutcomeUnknown, Unavailable, TooLarge.
+
+        A store that others share commits them one by one, those of different keys in any order. Before the first one it checks
+        all of them against what it knows. If it raises after that, some of them are made.
+        """
+        ...
+
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
         """Every change after `after`, until the store is closed. Raises Compacted, also while it is iterated.
 
@@ -104,7 +119,7 @@ class Store(Protocol):
         ...
 
     async def compact(self, revision: Revision) -> None:
-        """Remove what was superseded at or before `revision`. Raises FutureRevision, Unavailable."""
+        """Remove what was superseded at or before `revision`, or the oldest pin, if that is less. Raises FutureRevision, Unavailable."""
         ...
 
     async def compact_in_turn(self, revision: Revision) -> None:

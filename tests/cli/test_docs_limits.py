@@ -132,7 +132,7 @@ PAGE: Final = {
     "characters of a label or field selector": "noxu.api.selectors:MAX_LENGTH",
     "characters of `Accept` or `Content-Type`": "noxu.http.negotiation:MAX_NEGOTIATED",
     "parameters of a query": "noxu.http.request:MAX_PARAMETERS",
-    "characters of the parameter `timeout`": "noxu.http.options:MAX_DURATION",
+    "characters of the parameter `timeout`": "noxu.http.request:MAX_DURATION",
     "groups and values of extra of an impersonated user": "noxu.security.impersonation:MAX_PARTS",
     "characters that YAML aliases expand to": "noxu.go.yaml:MAX_ALIASED_TEXT",
     "`%TAG` directives of a YAML document": "noxu.go.yaml:MAX_TAG_DIRECTIVES",

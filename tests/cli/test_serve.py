@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from noxu.process.kubeconfig import Access, write_kubeconfig
+from noxu.process.kubeconfig import write_kubeconfig
+from noxu.security.kubeconfig import Access
 from tests.timing import HANGS_AFTER, eventually
 
 pytestmark = pytest.mark.slow(every=5)

@@ -15,7 +15,7 @@ import pytest
 from noxu.config import Config
 from noxu.features import Features
 from noxu.process import server
-from noxu.process.kubeconfig import Access, kubeconfig
+from noxu.security.kubeconfig import Access, kubeconfig
 from noxu.testing.handle import Noxu
 from noxu.testing.sources import documents
 from noxu.values import Object

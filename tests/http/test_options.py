@@ -8,8 +8,8 @@ import pytest
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
-from noxu.http import options
-from noxu.http.options import ListOptions
+from noxu.http import exchange, request
+from noxu.http.exchange import ListOptions
 from noxu.http.request import parse_query
 from noxu.registry.custom import versions_of
 from noxu.registry.deletion import DeleteBody, delete_options
@@ -38,7 +38,7 @@ BOOLEANS: list[tuple[str, bool | None]] = [
 
 @rows(("query", "expected"), BOOLEANS)
 def test_a_boolean(query: str, expected: bool | None) -> None:
-    assert options.boolean(parse_query(query), "b") is expected
+    assert request.boolean(parse_query(query), "b") is expected
 
 
 INTEGERS: list[tuple[str, int | str | None]] = [
@@ -65,9 +65,9 @@ INTEGERS: list[tuple[str, int | str | None]] = [
 @rows(("query", "expected"), INTEGERS)
 def test_an_integer(query: str, expected: int | str | None) -> None:
     if isinstance(expected, str):
-        assert refusal(options.integer, parse_query(query), "n") == (400, expected)
+        assert refusal(request.integer, parse_query(query), "n") == (400, expected)
     else:
-        assert options.integer(parse_query(query), "n") == expected
+        assert request.integer(parse_query(query), "n") == expected
 
 
 REVISIONS: list[tuple[str, int | str]] = [
@@ -88,9 +88,9 @@ REVISIONS: list[tuple[str, int | str]] = [
 def test_a_resource_version(text: str, expected: int | str) -> None:
     if isinstance(expected, str):
         message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {expected}'
-        assert refusal(options.parse_revision, text, errors.bad_request) == (400, message)
+        assert refusal(exchange.parse_revision, text, errors.bad_request) == (400, message)
     else:
-        assert options.parse_revision(text, errors.bad_request) == expected
+        assert exchange.parse_revision(text, errors.bad_request) == expected
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------
@@ -125,9 +125,9 @@ WRITES: list[tuple[str, str, str, Options | str]] = [
 def test_options_of_a_write(kind: str, query: str, expected: Options | str) -> None:
     given = (parse_query(query) if query else {}, kind, "agent/1.0")
     if isinstance(expected, str):
-        assert refusal(options.write_options, *given) == (422, PREFIX[kind] + expected)
+        assert refusal(exchange.parse_write_options, *given) == (422, PREFIX[kind] + expected)
     else:
-        assert options.write_options(*given) == expected
+        assert exchange.parse_write_options(*given) == expected
 
 
 APPLIES: list[tuple[str, str, Options | str]] = [
@@ -144,9 +144,9 @@ APPLIES: list[tuple[str, str, Options | str]] = [
 def test_options_of_an_apply(query: str, expected: Options | str) -> None:
     given = (parse_query(query) if query else {}, "PatchOptions", "agent/1.0")
     if isinstance(expected, str):
-        assert refusal(options.write_options, *given, apply=True) == (422, PREFIX["PatchOptions"] + expected)
+        assert refusal(exchange.parse_write_options, *given, apply=True) == (422, PREFIX["PatchOptions"] + expected)
     else:
-        assert options.write_options(*given, apply=True) == expected
+        assert exchange.parse_write_options(*given, apply=True) == expected
 
 
 AGENTS: list[tuple[str, str, str]] = [
@@ -163,8 +163,8 @@ AGENTS: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("agent", "expected"), [row[1:] for row in AGENTS], ids=[row[0] for row in AGENTS])
 def test_the_field_manager_of_a_user_agent(agent: str, expected: str) -> None:
-    assert options.manager_from_user_agent(agent) == expected
-    assert options.write_options({}, "CreateOptions", agent).field_manager == expected
+    assert exchange.manager_from_user_agent(agent) == expected
+    assert exchange.parse_write_options({}, "CreateOptions", agent).field_manager == expected
 
 
 # -- deletes ----------------------------------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ def test_options_of_a_delete(given: DeleteBody, expected: DeleteOptions | str) -
 
 
 def test_options_of_a_delete_without_parameters() -> None:
-    given = options.delete_body_from_query({})
-    assert (delete_options(given), options.delete_body_as_sent(given)) == (NO_DELETE_OPTIONS, {})
+    given = exchange.delete_body_from_query({})
+    assert (delete_options(given), exchange.delete_body_as_sent(given)) == (NO_DELETE_OPTIONS, {})
 
 
 # -- lists and watches ------------------------------------------------------------------------------------------------
@@ -236,11 +236,11 @@ LISTS: list[tuple[str, bool, str, tuple[int, str]]] = [
 
 @rows(("watch", "query", "expected"), [row[1:] for row in LISTS], ids=[row[0] for row in LISTS])
 def test_a_list_or_watch_that_is_refused(watch: bool, query: str, expected: tuple[int, str]) -> None:
-    assert refusal(options.list_options, THING, "default", "", parse_query(query), watch=watch) == expected
+    assert refusal(exchange.parse_list_options, THING, "default", "", parse_query(query), watch=watch) == expected
 
 
 def of_list(query: str, *, watch: bool = False, name: str = "") -> ListOptions:
-    return options.list_options(THING, "default", name, parse_query(query), watch=watch)
+    return exchange.parse_list_options(THING, "default", name, parse_query(query), watch=watch)
 
 
 GOOD: list[tuple[str, bool, str, dict[str, Any]]] = [
@@ -274,7 +274,7 @@ def test_a_watch_of_one_object_selects_its_name() -> None:
     assert same.exact("metadata.name") == "a"
     text = "fieldSelector metadata.name doesn't match requested name"
     query = parse_query("fieldSelector=metadata.name%3Db")
-    assert refusal(options.list_options, THING, "default", "a", query, watch=True) == (400, text)
+    assert refusal(exchange.parse_list_options, THING, "default", "a", query, watch=True) == (400, text)
 
 
 WINDOWS: list[tuple[str, str, Window | str]] = [
@@ -302,12 +302,12 @@ PAGED: list[tuple[str, str, Window]] = [
 
 @pytest.mark.parametrize(("query", "expected"), [row[1:] for row in PAGED], ids=[row[0] for row in PAGED])
 def test_the_state_whose_objects_are_deleted(query: str, expected: Window) -> None:
-    assert options.window(of_list(query), paged=True) == expected
+    assert exchange.window(of_list(query), paged=True) == expected
 
 
 @rows(("query", "expected"), [row[1:] for row in WINDOWS], ids=[row[0] for row in WINDOWS])
 def test_the_state_that_a_list_shows(query: str, expected: Window | str) -> None:
     if isinstance(expected, str):
-        assert refusal(options.window, of_list(query)) == (400, expected)
+        assert refusal(exchange.window, of_list(query)) == (400, expected)
     else:
-        assert options.window(of_list(query)) == expected
+        assert exchange.window(of_list(query)) == expected

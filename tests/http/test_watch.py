@@ -14,7 +14,7 @@ import pytest
 
 from noxu.config import Config
 from noxu.http import watch
-from noxu.http.options import ListOptions
+from noxu.http.exchange import ListOptions
 from noxu.manifests.documents import Document
 from noxu.process.server import Server
 from noxu.registry import cache

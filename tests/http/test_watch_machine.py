@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from noxu.api import selectors
 from noxu.http import watch
-from noxu.http.options import ListOptions
+from noxu.http.exchange import ListOptions
 from noxu.registry import cache
 from noxu.registry.reader import Selection
 from noxu_storage import log

@@ -12,7 +12,7 @@ import pytest
 from noxu.api import selectors
 from noxu.config import Config
 from noxu.http import outgoing, watch
-from noxu.http.options import ListOptions
+from noxu.http.exchange import ListOptions
 from noxu.http.watch_requests import _ChunkedPipe
 from noxu.http.websocket import WebSocketPipe
 from noxu.manifests.documents import Document

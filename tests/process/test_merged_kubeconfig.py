@@ -13,7 +13,6 @@ import pytest
 from noxu.config import StartError
 from noxu.files import in_use
 from noxu.process import merged_kubeconfig
-from noxu.process.kubeconfig import Access
 from noxu.process.merged_kubeconfig import (
     LISTS,
     UsersKubeconfig,
@@ -24,6 +23,7 @@ from noxu.process.merged_kubeconfig import (
     with_entry,
     without_entry,
 )
+from noxu.security.kubeconfig import Access
 from tests.rows import rows
 
 KUBECTL: Final = """\

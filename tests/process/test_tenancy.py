@@ -26,11 +26,11 @@ from noxu.config import Audit, Authentication, Config, LeaderElection, LogConfig
 from noxu.http.clients import MIN_CONNECTIONS
 from noxu.http.recent_requests import RecentRequests
 from noxu.process import listeners
-from noxu.process.kubeconfig import Access
 from noxu.process.server import Server
 from noxu.process.tenancy import config_of
 from noxu.registry.access import User
 from noxu.security.certificates import encode_key, new_key
+from noxu.security.kubeconfig import Access
 from noxu.testing.client import UserClient
 from noxu.testing.sources import documents
 from noxu.values import Json

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from noxu_storage.store import Store
+from noxu_storage.transactions import Decide, StagedWrite
 from noxu_storage.types import (
     EVERYTHING,
     FIRST,
@@ -74,8 +75,9 @@ class RebasedStore:
     def compacted(self) -> Revision:
         return self._shown(self.store.compacted)
 
-    async def get(self, key: Key) -> KeyValue | None:
-        return self._state(await self.store.get(key))  # type: ignore[no-any-return]
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
+        with self._translated():
+            return self._state(await self.store.get(key, revision=revision and revision + self._offset))  # type: ignore[no-any-return]
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         with self._translated():
@@ -103,6 +105,15 @@ class RebasedStore:
         with self._translated():
             expected = expected and expected + self._offset
             return self._shown(await self.store.delete(key, expected=expected, replaced=replaced))
+
+    async def transact(self, decide: Decide) -> Revision:
+        async def translated() -> Sequence[StagedWrite]:
+            return [
+                write._replace(expected=write.expected and write.expected + self._offset) for write in await decide()
+            ]
+
+        with self._translated():
+            return self._shown(await self.store.transact(translated))
 
     def watch(self, prefix: Prefix = EVERYTHING, *, after: Revision) -> AsyncIterator[Batch]:
         with self._translated():

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
 
+from noxu_storage import pins
 from noxu_storage.store import Store
+from noxu_storage.transactions import Decide, StagedWrite
 from noxu_storage.types import (
     EVERYTHING,
     Batch,
@@ -266,6 +269,15 @@ async def test_a_list_at_an_old_revision_shows_the_state_at_that_revision(store:
         )  # fmt: skip
 
 
+async def test_a_get_at_an_old_revision_shows_the_state_at_that_revision(store: Store) -> None:
+    events = await written(store, *HISTORY)
+    keys = {event.key for event in events} | {D}
+    for revision in range(1, store.revision + 1):
+        then = states(events, revision)
+        for key in keys:
+            assert await store.get(key, revision=revision) == then.get(key)
+
+
 async def test_a_list_without_a_revision_shows_the_newest_state(store: Store) -> None:
     events = await written(store, *HISTORY)
     page = await store.list(EVERYTHING, revision=0)
@@ -390,11 +402,12 @@ async def test_a_value_may_be_as_large_as_a_request(store: Store) -> None:
     assert await store.get(A) == KeyValue(A, value, 2)
 
 
-async def test_a_future_revision_cannot_be_listed(store: Store) -> None:
+async def test_a_future_revision_cannot_be_read(store: Store) -> None:
     await store.put(A, b"1", expected=0)
-    with pytest.raises(FutureRevision) as refused:
-        await store.list(EVERYTHING, revision=3)
-    assert refused.value.current == 2
+    for read in (store.list(EVERYTHING, revision=3), store.get(A, revision=3)):
+        with pytest.raises(FutureRevision) as refused:
+            await read
+        assert refused.value.current == 2
 
 
 # 5. Compaction.
@@ -411,12 +424,14 @@ async def test_compaction_at_any_revision_keeps_that_state_and_everything_after_
         for revision in range(compacted, newest + 1):
             page = await store.list(EVERYTHING, revision=revision)
             assert list(page.items) == list(states(events, revision).values())
+            assert await store.get(B, revision=revision) == states(events, revision).get(B)
         if compacted < newest:
             assert await collect(store, after=compacted, upto=newest) == events[compacted - 1 :]
         for revision in range(1, compacted):
-            with pytest.raises(Compacted) as gone:
-                await store.list(EVERYTHING, revision=revision)
-            assert gone.value.revision == compacted
+            for read in (store.list(EVERYTHING, revision=revision), store.get(B, revision=revision)):
+                with pytest.raises(Compacted) as gone:
+                    await read
+                assert gone.value.revision == compacted
     for key, state in states(events, newest).items():
         assert await store.get(key) == state
 
@@ -466,6 +481,31 @@ async def test_compaction_under_writes_loses_nothing(store: Store, collect: Coll
     events = await watching
     assert [event.revision for event in events] == list(range(2, 402))
     assert await store.count(EVERYTHING) == 0
+
+
+async def test_compaction_stops_at_the_oldest_pin_until_it_is_released(store: Store, collect: Collect) -> None:
+    events = await written(store, (A, b"1"), (pin("old"), b""), (A, b"2"), (pin("new"), b""), (A, b"3"))
+    for compact in (store.compact, store.compact_in_turn):
+        await compact(store.revision)
+        assert store.compacted <= 3
+    assert (await store.list(THINGS, revision=3)).items == [KeyValue(A, b"1", 2)]
+    assert await collect(store, after=3, upto=6) == events[2:]
+
+    await store.delete(pin("old"), expected=3)
+    await store.compact(store.revision)
+    assert store.compacted == 5
+
+    moved = await store.put(pin("new"), b"", expected=5)
+    await store.compact(store.revision)
+    assert store.compacted == moved
+
+    released = await store.delete(pin("new"), expected=moved)
+    await store.compact(store.revision)
+    assert store.compacted == released
+
+
+def pin(name: str) -> Key:
+    return Key(pins.COLLECTION, "", name)
 
 
 # 6. Watches.
@@ -560,6 +600,141 @@ async def test_compaction_does_not_end_a_watch_that_is_near_the_end_of_the_log(s
 
 
 # Closing.
+
+
+# 7. Transactions.
+
+
+async def test_the_writes_of_a_transaction_have_consecutive_revisions_and_arrive_in_order(
+    store: Store, collect: Collect
+) -> None:
+    if store.shared:
+        pytest.skip("etcd takes those of different keys in any order")
+    before = await written(store, (A, b"a1"), (B, b"b1"))
+    writes = [
+        StagedWrite(C, b"c1", 0),
+        StagedWrite(A, None, 2),
+        StagedWrite(A, b"a2", 0),
+        StagedWrite(B, b"b2", 3, b"b1"),
+    ]
+    assert await store.transact(deciding(writes)) == 7
+    assert await collect(store, after=3, upto=7) == [
+        Event(C, 4, b"c1", None),
+        Event(A, 5, None, KeyValue(A, b"a1", 2)),
+        Event(A, 6, b"a2", None),
+        Event(B, 7, b"b2", KeyValue(B, b"b1", 3)),
+    ]
+    assert await store.list(THINGS) == ([KeyValue(A, b"a2", 6), KeyValue(B, b"b2", 7), KeyValue(C, b"c1", 4)], 7, 0)
+    assert (await store.list(THINGS, revision=3)).items == [*states(before, 3).values()]
+
+
+async def test_a_key_may_be_deleted_and_created_in_a_transaction(store: Store, collect: Collect) -> None:
+    await written(store, (A, b"a1"), (B, b"b1"))
+    writes = [StagedWrite(C, b"c1", 0), StagedWrite(A, None, 2), StagedWrite(A, b"a2", 0), StagedWrite(B, b"b2", 3)]
+    assert await store.transact(deciding(writes)) == 7
+    events = await collect(store, after=3, upto=7)
+    assert sorted(event.revision for event in events) == [4, 5, 6, 7]
+    assert [event.value for event in events if event.key == A] == [None, b"a2"]
+    assert {item.key: item.value for item in (await store.list(THINGS)).items} == {A: b"a2", B: b"b2", C: b"c1"}
+
+
+async def test_the_events_of_a_transaction_are_in_one_batch(store: Store) -> None:
+    if store.shared:
+        pytest.skip("in etcd they would share a revision")
+    watch = store.watch(after=1)
+    await store.transact(deciding([StagedWrite(thing(str(number)), b"v", 0) for number in range(300)]))
+    batch = await anext(watch)
+    assert ([event.revision for event in batch.events], batch.revision) == (list(range(2, 302)), 301)
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        pytest.param([StagedWrite(C, b"c", 0), StagedWrite(A, b"a2", 0)], id="create what exists"),
+        pytest.param([StagedWrite(C, b"c", 0), StagedWrite(A, b"a2", 3)], id="update from another revision"),
+        pytest.param([StagedWrite(C, b"c", 0), StagedWrite(D, b"d", 2)], id="update what does not exist"),
+        pytest.param([StagedWrite(C, b"c", 0), StagedWrite(D, None, 0)], id="delete what does not exist"),
+        pytest.param([StagedWrite(C, b"c", 0), StagedWrite(C, b"c", 0)], id="create twice"),
+        pytest.param([StagedWrite(A, b"a2", 2), StagedWrite(A, b"a3", 2)], id="update twice"),
+        pytest.param([StagedWrite(A, b"a2", 2), StagedWrite(A, b"a3", 4)], id="update what is updated"),
+        pytest.param([StagedWrite(A, None, 2), StagedWrite(A, None, 2)], id="delete twice"),
+        pytest.param([StagedWrite(A, None, 2), StagedWrite(A, b"a", 2)], id="update what is deleted"),
+        pytest.param([StagedWrite(A, None, 2), StagedWrite(A, b"a", 0), StagedWrite(A, None, 2)], id="three of a key"),
+    ],
+)
+async def test_a_transaction_with_a_conflict_does_nothing(store: Store, writes: list[StagedWrite]) -> None:
+    await written(store, (A, b"a1"), (B, b"b1"))
+    with pytest.raises(Conflict) as refused:
+        await store.transact(deciding(writes))
+    assert refused.value.key == writes[-1].key
+    assert await store.list(EVERYTHING) == ([KeyValue(A, b"a1", 2), KeyValue(B, b"b1", 3)], 3, 0)
+    assert await store.put(C, b"c", expected=0) == 4
+
+
+async def test_a_transaction_without_writes_changes_nothing(store: Store) -> None:
+    assert await store.transact(deciding([])) == 0
+    assert store.revision == 1
+
+
+async def test_no_other_write_is_between_what_a_transaction_reads_and_what_it_writes(store: Store) -> None:
+    """Writers change the sum of two counters; each transaction sets both to the same value."""
+    await written(store, (A, b"0"), (B, b"0"))
+    is_done = False
+
+    async def write(key: Key) -> None:
+        while not is_done:
+            state = await store.get(key)
+            assert state is not None
+            with contextlib.suppress(Conflict):
+                await store.put(key, b"%d" % (int(state.value) + 1), expected=state.revision)
+            await asyncio.sleep(0)
+
+    async def level() -> Revision:
+        async def decide() -> list[StagedWrite]:
+            await asyncio.sleep(0.001)
+            revision, page = store.revision, await store.list(THINGS)
+            await asyncio.sleep(0.001)
+            assert store.revision == revision
+            return [StagedWrite(key, b"0", revision) for key, _, revision in page.items]
+
+        return await store.transact(decide)
+
+    writers = [asyncio.create_task(write(key)) for key in (A, B) for _ in range(4)]
+    for _ in range(5):
+        revision = await level()
+        page = await store.list(THINGS, revision=revision)
+        assert [item.value for item in page.items] == [b"0", b"0"]
+    is_done = True
+    await asyncio.gather(*writers)
+
+
+async def test_a_transaction_that_fails_lets_others_write(store: Store) -> None:
+    async def fail() -> list[StagedWrite]:
+        raise LookupError
+
+    writers = [asyncio.ensure_future(store.transact(fail)), asyncio.ensure_future(store.put(A, b"1", expected=0))]
+    failed, written_at = await asyncio.gather(*writers, return_exceptions=True)
+    assert isinstance(failed, LookupError)
+    assert written_at == 2
+
+
+async def test_a_transaction_may_be_large(store: Store) -> None:
+    number = 500 if store.shared else 12_000  # more than the writes that wait at once
+    names = [thing(f"{name:05}") for name in range(number)]
+    revision = await store.transact(deciding([StagedWrite(name, b"v", 0) for name in names]))
+    assert revision == number + 1
+    assert await store.count(EVERYTHING) == number
+    await store.transact(
+        deciding([StagedWrite(item.key, None, item.revision) for item in (await store.list(EVERYTHING)).items])
+    )
+    assert await store.count(EVERYTHING) == 0
+
+
+def deciding(writes: list[StagedWrite]) -> Decide:
+    async def decide() -> list[StagedWrite]:
+        return writes
+
+    return decide
 
 
 async def test_closing_finishes_pending_writes(store: Store) -> None:

@@ -78,7 +78,7 @@ def test_a_list_reads_a_range_of_the_index(
 @pytest.mark.parametrize(
     ("sql", "parameters", "used"),
     [
-        (database.SELECT_CURRENT, [*AFTER, 9], "SEARCH log USING INDEX log_by_key (collection=? AND partition=? AND name=? AND revision<?)"),
+        (database.SELECT_STATE, [*AFTER, 9], "SEARCH log USING INDEX log_by_key (collection=? AND partition=? AND name=? AND revision<?)"),
         (select_rows(2), [2, 3], "SEARCH log USING INTEGER PRIMARY KEY (rowid=?)"),
         (select_changes(EVERYTHING)[0], [2, 9], "SEARCH new USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
         (select_changes(Prefix("g/c1"))[0], ["g/c1", 2, 9], "SEARCH new USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),

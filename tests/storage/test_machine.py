@@ -18,6 +18,7 @@ from noxu_storage import log, sqlite
 from noxu_storage.memory import MemoryStore
 from noxu_storage.sqlite import SqliteStore
 from noxu_storage.store import Store
+from noxu_storage.transactions import StagedWrite
 from noxu_storage.types import EVERYTHING, Compacted, Conflict, Event, FutureRevision, Key, KeyValue, Prefix, Revision
 from tests.etcd_server import EtcdServer
 from tests.storage.rebased import open_rebased
@@ -38,6 +39,8 @@ class Machine(RuleBasedStateMachine):
     """A store and the list of its events."""
 
     store: Store
+    largest_transaction = 6
+    """The number of keys in one: etcd takes several in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,6 +145,32 @@ class Machine(RuleBasedStateMachine):
                 assert outcome.current is not None
                 assert outcome.current.value == done[key]
 
+    @rule(values=st.dictionaries(keys, st.none() | values, max_size=6), recreated=st.sets(keys), wrong=st.booleans())
+    def transact(self, values: dict[Key, bytes | None], recreated: set[Key], wrong: bool) -> None:
+        """Changes several keys, some of which are deleted first. `wrong`: the last one conflicts, and nothing happens."""
+        writes: list[StagedWrite] = []
+        for key, value in [*values.items()][: self.largest_transaction]:
+            current = self.current(key)
+            if current is not None and (value is None or key in recreated):
+                writes.append(StagedWrite(key, None, current.revision))
+            if value is not None:
+                exists = current is not None and key not in recreated
+                writes.append(StagedWrite(key, value, current.revision if current and exists else 0))
+        if wrong and writes:
+            writes[-1] = writes[-1]._replace(expected=self.revision + 1)
+
+        async def decide() -> list[StagedWrite]:
+            return writes
+
+        if wrong and writes:
+            with pytest.raises(Conflict):
+                self.run(self.store.transact(decide))
+            return
+        revision = self.run(self.store.transact(decide))
+        for write in writes:
+            self.happened(write.key, write.value)
+        assert revision == (self.revision if writes else 0)
+
     # Reading.
 
     @rule(prefix=prefixes, age=back, limit=st.integers(0, 4), after=st.none() | keys)
@@ -155,6 +184,15 @@ class Machine(RuleBasedStateMachine):
         whole = [s for k, s in sorted(self.state(at).items()) if prefix.covers(k) and (after is None or k > after)]
         cut = limit or len(whole)
         assert (list_of(page.items), page.revision, page.remaining) == (whole[:cut], at, len(whole[cut:]))
+
+    @rule(key=keys, age=back)
+    def get(self, key: Key, age: int) -> None:
+        at = max(self.revision - age, 1)
+        if at < self.compacted:
+            with pytest.raises(Compacted):
+                self.run(self.store.get(key, revision=at))
+        else:
+            assert self.run(self.store.get(key, revision=at)) == self.state(at).get(key)
 
     @rule(prefix=prefixes)
     def count(self, prefix: Prefix) -> None:
@@ -261,6 +299,7 @@ class EtcdMachine(Machine):
 
     url: str
     shared: asyncio.Runner
+    largest_transaction = 1
 
     def new_runner(self) -> asyncio.Runner:
         return self.shared

@@ -15,7 +15,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
@@ -35,7 +35,7 @@ from noxu.http.sending import send
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
 from noxu.registry.access import ALLOWED
-from noxu.registry.offload import offload
+from noxu.registry.offload import imported, offload
 from noxu.registry.reader import be_consistent
 from noxu.registry.resource import Resource, prepared
 from noxu.registry.served_resources import ServedResources
@@ -43,9 +43,14 @@ from noxu.security.audit import AuditLog
 from noxu.security.authentication import Authenticator
 from noxu_storage.types import StoreError
 
+if TYPE_CHECKING:
+    from noxu.control.running import Control
+
 log: Final = logging.getLogger("noxu")
 
 T = TypeVar("T")
+CONTROL: Final = "/_noxu/"
+"""How the paths begin that stand beside the Kubernetes API."""
 
 
 class App:
@@ -65,16 +70,19 @@ class App:
         limits: Requests = DEFAULT_REQUESTS,
         observer: RequestFilter | None = None,
         clients: Clients | None = None,
+        control: Callable[[], Control] | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
         Without an `authenticator` every client is anonymous. `observer` is entered before all other filters.
+        `control` returns what `/_noxu/` is about; None: there is no such path.
 
         Each sink is called with every exchange, after its answer.
         """
         self.backend = backend
         self.documents = documents_
         self.traces = traces_
+        self.control = control
         self.watches = Watches(limits.min_timeout)
         clients = clients or Clients()
         self.unsent = clients.unsent
@@ -200,10 +208,16 @@ class App:
                 raise
             raise too_late() from None
 
-    async def _document(self, exchange: Exchange) -> Answer:
-        """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError."""
+    async def _document(self, exchange: Exchange) -> Answer | None:
+        """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError.
+
+        None: it has been sent.
+        """
         if self.traces is not None and exchange.path.startswith(traces.PATH):
             return self.traces.answer(exchange.request.method, exchange.path)
+        if self.control is not None and f"{exchange.path}/".startswith(CONTROL):
+            answer = (await imported("noxu.http.control")).answer  # with the first such request
+            return await answer(exchange, self.control())  # type: ignore[no-any-return]
         return await self.documents.answer(exchange.path, exchange.query, exchange.request.headers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from noxu.config import Config
+from noxu.control.running import Control
 from noxu.control_plane import ControlPlane
 from noxu.http import scraping
 from noxu.http.app import App
@@ -31,8 +32,12 @@ def application(
     sinks: Sequence[Sink],
     audit_log: AuditLog | None,
     observer: RequestFilter | None,
+    control: Callable[[], Control],
 ) -> App:
-    """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do."""
+    """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do.
+
+    `control` is that of `App`.
+    """
     documents = Documents(
         lambda: plane.served_resources.current,
         authority,
@@ -67,6 +72,7 @@ def application(
         limits=config.requests,
         observer=observer,
         clients=clients,
+        control=control,
     )
     scraping.install(app, plane)
     return app

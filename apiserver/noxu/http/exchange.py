@@ -7,26 +7,43 @@ of a bug, or the client is gone (then without an error, and without a code unles
 
 Its methods read the request for a handler: the representation to answer with, the body, the options, the stored object. A
 handler refuses first what it asks for first: that order is upstream's, and differs between verbs.
+
+The options are CreateOptions, UpdateOptions, PatchOptions, DeleteOptions, ListOptions. Upstream first converts the
+parameters of the query (an invalid number is a 400 with strconv's message), then validates the options (422, with their kind
+in group meta.k8s.io). A parameter that upstream knows and we do not support is refused.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar
+from typing import Final, Literal, NamedTuple, ParamSpec, TypeVar
 
-from noxu.api import errors
+from noxu.api import errors, field, meta, selectors
+from noxu.api.errors import ApiError, Qualified
+from noxu.api.field import FieldError
 from noxu.api.names import check_path_name
 from noxu.clock import Clock
 from noxu.features import Features
-from noxu.http import negotiation, options
+from noxu.go.text import parse_uint, quote
+from noxu.http import negotiation
 from noxu.http.negotiation import Accepted, Representations
-from noxu.http.options import ListOptions
-from noxu.http.request import NO_RESOURCE, Query, Received, RequestInfo, first, read_body, selected_name
+from noxu.http.request import (
+    NO_RESOURCE,
+    Query,
+    Received,
+    RequestInfo,
+    boolean,
+    first,
+    integer,
+    read_body,
+    selected_name,
+)
 from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
+from noxu.registry.deletion import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import (
     NO_BODY,
     NO_DELETE_OPTIONS,
@@ -42,7 +59,7 @@ from noxu.registry.draft import (
 )
 from noxu.registry.offload import LOOP_LIMIT, LargeRequests, offload, offload_briefly
 from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
+from noxu.registry.reader import Reader, Selection, Window, decode_token
 from noxu.registry.resource import APPLY_CBOR, BUILT_IN_PATCHES, CUSTOM, CUSTOM_PATCHES, DEFINITION, Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject
@@ -52,16 +69,13 @@ from noxu.security.tokens import Tokens
 from noxu.tables.table import include_object
 from noxu.values import Object
 
-if TYPE_CHECKING:
-    from noxu.api.errors import ApiError
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
 SELECTOR_BYTES: Final = 4  # of a selector that are parsed while one byte of a body is decoded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Backend:
     """The parts of the server that handlers use."""
 
@@ -90,7 +104,7 @@ class InFlightLimit:
         """That in the second before."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclasses.dataclass(slots=True, eq=False)
 class Exchange:
     """See the module. Times are the event loop's, in seconds."""
 
@@ -101,13 +115,13 @@ class Exchange:
     received: float
     path: str = ""
     """The decoded path, "" if the target is malformed."""
-    query: Query = field(default_factory=dict)
+    query: Query = dataclasses.field(default_factory=dict)
     host: str = ""
     """The client's name for this server, with a port if there is one: the Host header, or that of an absolute URL."""
     info: RequestInfo = NO_RESOURCE
     is_long_running: bool = False
     """It may last as long as its client likes."""
-    resource: Resource = field(init=False)
+    resource: Resource = dataclasses.field(init=False)
     """Set by routing, when `times` has "routed"; requests for documents have none."""
     user: User = ANONYMOUS
     impersonator: User | None = None
@@ -130,14 +144,14 @@ class Exchange:
     """The audit policy has been asked about it."""
     panicked: bool = False
     """A bug ended it."""
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: Outcome = dataclasses.field(default_factory=Outcome)
     trace: Trace | None = None
     """The steps of the write until now; None disables tracing."""
     error: ApiError | None = None
     """Why it was refused or failed; None if it was not."""
     code: int = 0
     """The status of the answer, 0 until there is one."""
-    headers: list[tuple[str, str]] = field(default_factory=list)
+    headers: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     """Headers that filters add to the answer, also if it is an error."""
     received_bytes: int | None = None
     """Bytes of the body; None if it was not read."""
@@ -149,11 +163,11 @@ class Exchange:
     """The body, if the audit log wants it."""
     limit: InFlightLimit | None = None
     """In which limit of requests in flight it counts, until it is answered; None: in none."""
-    leaving: list[Callable[[Exchange], None]] = field(default_factory=list)
+    leaving: list[Callable[[Exchange], None]] = dataclasses.field(default_factory=list)
     """What `App` calls before it sends the answer, the last one first: filters have added it. These raise nothing."""
     room: int = 0
     """The weight for which it holds room among the large requests; 0: none."""
-    times: dict[str, float] = field(default_factory=dict)
+    times: dict[str, float] = dataclasses.field(default_factory=dict)
     """When a stage was completed. "routed": the resource is known. "handled": there is an answer or an error.
     "answered": the answer has been sent: the kernel has it."""
 
@@ -201,10 +215,10 @@ class Exchange:
     async def stored_entry(self) -> StoredObject:
         """The entry that a GET requests, no older than the resourceVersion in its query. Raises ApiError."""
         query, reader, namespace = self.query, self.backend.reader, self.namespace
-        if query and options.boolean(query, "export"):
+        if query and boolean(query, "export"):
             raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
         check_path_name(self.info.name)  # before anything is looked up, as upstream
-        if query and (revision := options.parse_revision(first(query, "resourceVersion"), errors.plain_error)):
+        if query and (revision := parse_revision(first(query, "resourceVersion"), errors.plain_error)):
             await reader.reached(revision)
         return await reader.get(self.resource, namespace, self.info.name)
 
@@ -215,9 +229,9 @@ class Exchange:
         is_namespaced = info.in_namespace or (resource.namespaced and info.namespace)
         namespace = info.namespace if is_namespaced else None
         if not self.query:
-            return options.list_options(resource, namespace, info.name, self.query, watch=watch)
+            return parse_list_options(resource, namespace, info.name, self.query, watch=watch)
         weight = len(self.request.raw_path) // SELECTOR_BYTES  # a selector may be long
-        call = partial(options.list_options, resource, namespace, info.name, self.query, watch=watch)
+        call = partial(parse_list_options, resource, namespace, info.name, self.query, watch=watch)
         return await offload_briefly(weight, call)
 
     def body_format(self, *, any_format: bool = False) -> str:
@@ -259,13 +273,13 @@ class Exchange:
 
     def write_options(self, kind: str, *, apply: bool = False) -> Options:
         """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
-        return options.write_options(self.query, kind, self.request.headers.get("User-Agent", ""), apply=apply)
+        return parse_write_options(self.query, kind, self.request.headers.get("User-Agent", ""), apply=apply)
 
     async def sent_object(self, kind: str) -> tuple[Body, Options]:
         """The body of a POST, and its options of this kind. Raises ApiError."""
         media_type = self.body_format()
         body = Body(await self.read_body(), media_type)
-        return body, options.write_options(self.query, kind, self.request.headers.get("User-Agent", ""))
+        return body, self.write_options(kind)
 
     def write_request(
         self,
@@ -278,7 +292,7 @@ class Exchange:
         """The write that the client requests. `options_sent` are its options as an object, by default those in the query."""
         resource, info = self.resource, self.info
         if options_sent is None:
-            options_sent = options.as_sent(self.query) if self.query else {}
+            options_sent = as_sent(self.query) if self.query else {}
         body_resource = resource.bodies.get(info.subresource)  # of an action: /binding, /eviction
         return WriteRequest(
             action,
@@ -337,3 +351,236 @@ _OF_COLLECTIONS: Final = frozenset({"list", "watch", "deletecollection"})
 
 Sink = Callable[[Exchange], None]
 """Observes exchanges: metrics, an audit log, an access log."""
+
+
+# -- options of writes ------------------------------------------------------------------------------------------------
+
+
+_FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
+
+
+def parse_write_options(query: Query, kind: str, user_agent: str, *, apply: bool = False) -> Options:
+    """`kind` is CreateOptions, UpdateOptions or PatchOptions. Raises ApiError."""
+    if not query and not apply:
+        return Options(field_manager=manager_from_user_agent(user_agent))
+    manager, validation, dry_run = (
+        first(query, "fieldManager"),
+        first(query, "fieldValidation"),
+        query.get("dryRun", []),
+    )
+    force = boolean(query, "force") if kind == "PatchOptions" else None
+    wrong: list[FieldError] = []
+    if apply and not manager:
+        wrong.append(field.required("fieldManager", "is required for apply patch"))
+    if force is not None and not apply:
+        wrong.append(field.forbidden("force", "may not be specified for non-apply patch"))
+    wrong += meta.validate_field_manager(manager, "fieldManager") + dry_run_errors(dry_run)
+    if validation not in _FIELD_VALIDATION:
+        wrong.append(field.not_supported("fieldValidation", validation, list(_FIELD_VALIDATION)))
+    _invalid(kind, wrong)
+    return Options(
+        dry_run=bool(dry_run),
+        field_manager=manager or manager_from_user_agent(user_agent),
+        field_validation=validation or "Warn",  # type: ignore[arg-type]  # checked above
+        force=bool(force),
+    )
+
+
+def _invalid(kind: str, wrong: list[FieldError]) -> None:
+    """Raises ApiError Invalid if anything is wrong with the options."""
+    if wrong:
+        raise errors.invalid(Qualified("meta.k8s.io", kind), "", wrong)
+
+
+def as_sent(query: Query) -> Object:
+    """CreateOptions, UpdateOptions or PatchOptions as an object, with the fields that the query has, except `force`."""
+    if not query:
+        return {}
+    sent: Object = {"dryRun": query["dryRun"]} if query.get("dryRun") else {}
+    return sent | {name: first(query, name) for name in ("fieldManager", "fieldValidation") if first(query, name)}
+
+
+def manager_from_user_agent(user_agent: str) -> str:
+    """The default field manager: the printable characters of the user agent up to the first slash, at most MAX_MANAGER bytes."""
+    prefix = user_agent.partition("/")[0]
+    # nearly all: the loop below goes rune by rune
+    if prefix.isascii() and prefix.isprintable() and len(prefix) <= meta.MAX_MANAGER:
+        return prefix or "unknown"
+    kept = ""
+    for char in prefix:
+        if not char.isprintable():
+            continue
+        # the limit is in bytes, and no rune is cut
+        if len((kept + char).encode(errors="surrogateescape")) > meta.MAX_MANAGER:
+            break
+        kept += char
+    return kept or "unknown"
+
+
+def delete_body_from_query(query: Query) -> DeleteBody:
+    """DeleteOptions in a query, where `uid` and `resourceVersion` are preconditions. Raises ApiError."""
+    return DeleteBody(
+        query.get("dryRun", []),
+        first(query, "propagationPolicy") if "propagationPolicy" in query else None,
+        boolean(query, "orphanDependents"),
+        integer(query, "gracePeriodSeconds"),
+        first(query, "uid") or None,  # an empty one is no precondition
+        first(query, "resourceVersion") or None,
+        boolean(query, CORRUPT_TOO),
+    )
+
+
+def delete_body_as_sent(body: DeleteBody) -> Object:
+    """DeleteOptions from a query, as an object."""
+    sent: Object = {"gracePeriodSeconds": body.grace, "orphanDependents": body.orphan}
+    sent |= {"propagationPolicy": body.propagation, "dryRun": body.dry_run or None, CORRUPT_TOO: body.corrupt_too}
+    sent["preconditions"] = _without_none({"uid": body.uid, "resourceVersion": body.resource_version}) or None
+    return _without_none(sent)
+
+
+def _without_none(value: Object) -> Object:
+    return {name: item for name, item in value.items() if item is not None}
+
+
+# -- options of lists and watches -------------------------------------------------------------------------------------
+
+
+class ListOptions(NamedTuple):
+    """ListOptions of a list or a watch, validated except for the resourceVersion."""
+
+    selection: Selection
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    token: str = ""
+    timeout: int | None = None
+    bookmarks: bool = False
+    initial_events: bool | None = None
+
+
+def parse_list_options(
+    resource: Resource, namespace: str | None, name: str, query: Query, *, watch: bool
+) -> ListOptions:
+    """The options of a list or a watch. `namespace` None: all namespaces. `name`: of a watch of one object. Raises ApiError."""
+    if not query and not watch and not name:
+        return ListOptions(Selection(resource, namespace))  # what most informers ask first
+    timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0  # in upstream's order
+    # Go takes the first of several values
+    value_of = {parameter: values[0] for parameter, values in query.items() if values}.get
+    labels_text, fields_text = value_of("labelSelector", ""), value_of("fieldSelector", "")
+    for selector, text in (("labelSelector", labels_text), ("fieldSelector", fields_text)):
+        if len(text) > selectors.MAX_LENGTH:
+            raise errors.bad_request(f"{selector}: too long: may not be more than {selectors.MAX_LENGTH} characters")
+    try:
+        labels = selectors.parse_labels(labels_text) if labels_text else None
+        fields = selectors.parse_fields(fields_text) if fields_text else None
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from None
+    options = ListOptions(
+        Selection(
+            resource,
+            namespace,
+            None if labels is None or labels.empty else labels,
+            None if fields is None or fields.empty else fields,
+        ),
+        value_of("resourceVersion", ""),
+        value_of("resourceVersionMatch", ""),
+        max(limit, 0),
+        value_of("continue", ""),
+        timeout,
+        bool(boolean(query, "allowWatchBookmarks")),
+        boolean(query, "sendInitialEvents"),
+    )
+    if watch and options.initial_events is None and not options.match and options.resource_version in ("", "0"):
+        # a watch from no revision begins with the state
+        options = options._replace(initial_events=True, match="NotOlderThan")
+    _invalid("ListOptions", _watch_errors(options) if watch else _list_errors(options))
+    if fields is not None:
+        _check_fields(resource, fields)
+    if name:
+        options = _named(options, name, fields)
+    return options
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    path, match = "resourceVersionMatch", options.match
+    wrong: list[FieldError] = []
+    if match:
+        if not options.resource_version:
+            wrong.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.token:
+            wrong.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            wrong.append(field.not_supported(path, field.as_json(match), ["Exact", "NotOlderThan", ""]))
+        if match == "Exact" and options.resource_version == "0":
+            wrong.append(field.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if options.initial_events is not None:
+        wrong.append(field.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return wrong
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    path, match = "resourceVersionMatch", options.match
+    wrong: list[FieldError] = []
+    if options.initial_events is not None and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        wrong.append(field.forbidden(path, text))
+    if match:
+        if options.initial_events is None:
+            text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            wrong.append(field.forbidden(path, text))
+        if match != "NotOlderThan":
+            wrong.append(field.not_supported(path, field.as_json(match), ["NotOlderThan"]))
+        if options.token:
+            wrong.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    return wrong
+
+
+def _check_fields(resource: Resource, selector: selectors.FieldSelector) -> None:
+    supported = {*resource.metadata_labels, *resource.selectable_fields}
+    for term in selector.terms:
+        if term.field not in supported:
+            raise errors.bad_request(resource.codec.unknown_field_label(term.field))
+
+
+def _named(options: ListOptions, name: str, fields: selectors.FieldSelector | None) -> ListOptions:
+    """The options of a watch of one object: its name becomes the field selector. Raises ApiError."""
+    if fields is None or fields.empty:
+        exact = selectors.parse_fields(f"metadata.name={name}")
+        return options._replace(selection=options.selection._replace(fields=exact))
+    if fields.exact("metadata.name") != name:
+        raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
+    return options
+
+
+def parse_revision(text: str, refuse: Callable[[str], ApiError]) -> int:
+    """A resourceVersion as a revision; "" is 0. `refuse` creates the error, which differs between lists and gets."""
+    if not text:
+        return 0
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise refuse(f"resourceVersion: Invalid value: {quote(text)}: {error}") from None
+
+
+def window(options: ListOptions, *, paged: bool = False) -> Window:
+    """The state and the page that a list requests. Raises ApiError.
+
+    `paged`: the server lists in pages anyway, to delete the objects. A page is exactly at its resourceVersion, unless the
+    list can have a single object only (upstream's ShouldDelegateList).
+    """
+    version = options.resource_version
+    if options.token:
+        decode_token(options.token, options.selection)  # refuses a token of another collection
+        if version not in ("", "0"):
+            raise errors.bad_request("specifying resource version is not allowed when using continue")
+        return Window(None, limit=0 if version == "0" else options.limit, token=options.token)
+    revision = parse_revision(version, lambda text: errors.bad_request(f"invalid resource version: {text}"))
+    if version == "0":
+        return Window(None, limit=options.limit)
+    is_page = revision > 0 and (options.limit > 0 or paged) and not options.match
+    is_exact = options.match == "Exact"
+    if not (is_exact or is_page):
+        return Window(revision, limit=options.limit)
+    is_single = options.selection.single is not None
+    return Window(revision, is_exact or not is_single, options.limit, waits=not is_single)

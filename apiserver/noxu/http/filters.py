@@ -46,8 +46,7 @@ from noxu.http import auditing
 from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Unsent
 from noxu.http.exchange import Exchange, InFlightLimit, attributes_of
-from noxu.http.options import request_timeout
-from noxu.http.request import first, head_error, is_long_running, parse_target
+from noxu.http.request import first, head_error, is_long_running, parse_target, request_timeout
 from noxu.http.traces import HEADER, Traces, is_requested
 from noxu.observability.health import ENDPOINTS
 from noxu.registry import access

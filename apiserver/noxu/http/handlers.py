@@ -12,10 +12,11 @@ from typing import Final
 from noxu.api import errors
 from noxu.api.meta import GroupVersionKind
 from noxu.go.structs import decode
-from noxu.http import negotiation, options, responses
+from noxu.http import negotiation, responses
 from noxu.http.answer import Answer
-from noxu.http.exchange import Exchange
+from noxu.http.exchange import Exchange, delete_body_as_sent, delete_body_from_query, window
 from noxu.http.negotiation import PLAIN, Accepted
+from noxu.http.request import boolean, integer
 from noxu.kinds import meta as option_kinds
 from noxu.registry.bodies import decode_body, read_kind
 from noxu.registry.deletion import delete_body_from_object, delete_keys, delete_options
@@ -50,7 +51,7 @@ async def list_(exchange: Exchange) -> Answer:
     """The objects of a collection, or a page of them."""
     accepted = exchange.accept()
     listed = await exchange.list_options(watch=False)
-    listing = await list_entries(exchange.backend.reader, listed.selection, options.window(listed))
+    listing = await list_entries(exchange.backend.reader, listed.selection, window(listed))
     if accepted == PLAIN:
         return await responses.plain_list(listing, exchange.resource)
     include = exchange.include(accepted)
@@ -86,7 +87,7 @@ async def update(exchange: Exchange) -> Answer:
     _require_name(exchange)
     accepted = exchange.accept()
     content = await exchange.read_body()
-    chosen = options.write_options(exchange.query, "UpdateOptions", exchange.request.headers.get("User-Agent", ""))
+    chosen = exchange.write_options("UpdateOptions")
     body = Body(content, exchange.body_format())
     written = await exchange.write(Action.REPLACE, body, chosen)
     return await written_answer(exchange, written, accepted, 201 if written.created else 200)
@@ -146,10 +147,10 @@ async def _delete_corrupt(exchange: Exchange, chosen: DeleteOptions) -> bool:
 async def delete_collection(exchange: Exchange) -> Answer:
     """DELETE of the objects of a collection that the selectors match."""
     accepted = exchange.accept()
-    listed = await exchange.list_options(watch=bool(options.boolean(exchange.query, "watch")))
+    listed = await exchange.list_options(watch=bool(boolean(exchange.query, "watch")))
     chosen, options_sent = await _delete_options(exchange)
-    paged = (options.integer(exchange.query, "limit") or 0) >= 0  # upstream keeps a negative limit, which is none
-    listing = await list_entries(exchange.backend.reader, listed.selection, options.window(listed, paged=paged))
+    paged = (integer(exchange.query, "limit") or 0) >= 0  # upstream keeps a negative limit, which is none
+    listing = await list_entries(exchange.backend.reader, listed.selection, window(listed, paged=paged))
     keys = [entry.key for entry in listing.entries]  # the answer is the list as it was before
     request = exchange.write_request(Action.DELETE, delete_options=chosen, options_sent=options_sent)
     await delete_keys(exchange.backend.writer, request, keys, exchange.outcome)
@@ -163,8 +164,8 @@ async def _delete_options(exchange: Exchange) -> tuple[DeleteOptions, Object]:
     if not body and not exchange.query:  # what most clients but kubectl send
         return NO_DELETE_OPTIONS, {}
     if not body:
-        from_query = options.delete_body_from_query(exchange.query)
-        return delete_options(from_query), options.delete_body_as_sent(from_query)
+        from_query = delete_body_from_query(exchange.query)
+        return delete_options(from_query), delete_body_as_sent(from_query)
     media_type = exchange.body_format(any_format=True)
     sent = await exchange.offload(_read_delete_options, exchange.resource, body, media_type)
     as_sent = {name: value for name, value in sent.items() if name not in ("kind", "apiVersion")}

@@ -27,7 +27,8 @@ from noxu.api.errors import ApiError, bad_request, timeout, too_large
 from noxu.api.names import path_segment_name
 from noxu.api.selectors import MAX_LENGTH, parse_fields
 from noxu.expressions import expression
-from noxu.go.text import quote
+from noxu.go.text import parse_int, quote
+from noxu.go.time import SECOND, parse_duration
 from noxu.go.url import decoded, has_bad_escape
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ _VERBS: Final = {
 
 MAX_CACHED_PATH: Final = 300
 """Characters of a path and its method: a name, its namespace and its resource, each of usual length."""
+MAX_DURATION: Final = 1024  # characters of the parameter `timeout`; upstream adds up as many numbers as a URL can have
 MAX_PARAMETERS: Final = 10_000
 """Parameters of a query; Go ignores one that has more (net/url, urlmaxqueryparams)."""
 _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
@@ -327,3 +329,36 @@ def check_namespace(namespace: str) -> None:
         namespace.encode()
     except UnicodeEncodeError:
         raise bad_request(f"Namespace parameter invalid: {quote(namespace)}: must be UTF-8") from None
+
+
+# -- single parameters of a query (apimachinery's Convert_Slice_string_To_…) ------------------------------------------------
+
+
+def boolean(query: Query, name: str) -> bool | None:
+    """The value of a parameter: false for `false` and `0`, true for any other text, also an empty one; None if absent."""
+    return None if name not in query else first(query, name).lower() not in ("false", "0")
+
+
+def integer(query: Query, name: str) -> int | None:
+    if name not in query:
+        return None
+    try:
+        return parse_int(first(query, name))
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+
+
+def request_timeout(query: Query, longest: float) -> float:
+    """The seconds that a request may take: its parameter `timeout` (`5s`), at most `longest`. Raises ApiError."""
+    text = first(query, "timeout")
+    if not text:
+        return longest
+    if len(text) > MAX_DURATION:
+        raise bad_request(
+            f"invalid timeout specified in the request URL - time: invalid duration of more than {MAX_DURATION} characters"
+        )
+    try:
+        seconds = parse_duration(text) / SECOND
+    except ValueError as error:
+        raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
+    return seconds if 0 < seconds < longest else longest

@@ -144,7 +144,7 @@ async def _send_chunks(
     await end_chunks(connection, is_framed=is_framed)
 
 
-async def begin_chunks(exchange: Exchange, headers: CIMultiDict[str]) -> bool:
+async def begin_chunks(exchange: Exchange, headers: CIMultiDict[str], status: int = 200) -> bool:
     """Send the head of an answer whose length is not known; return whether its chunks have to be framed.
 
     HTTP/1.0 has no chunks: the body ends with the connection.
@@ -155,7 +155,7 @@ async def begin_chunks(exchange: Exchange, headers: CIMultiDict[str]) -> bool:
         request.keep_alive = False
     elif request.method != "HEAD":
         headers["Transfer-Encoding"] = "chunked"
-    await _taken(request.connection.answer(head_of(exchange, 200, headers)))
+    await _taken(request.connection.answer(head_of(exchange, status, headers)))
     return is_framed
 
 

@@ -25,8 +25,7 @@ from noxu.http import negotiation, responses
 from noxu.http.answer import Answer
 from noxu.http.exchange import Exchange, attributes_of
 from noxu.http.negotiation import Accepted
-from noxu.http.options import boolean, integer
-from noxu.http.request import Query, first
+from noxu.http.request import Query, boolean, first, integer
 from noxu.identifiers import new_uuid
 from noxu.kinds.authorization import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.registry import scale

@@ -26,8 +26,8 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
+from noxu.http.exchange import ListOptions, parse_revision
 from noxu.http.metrics import EventSizes, WatchMetrics, event_sizes
-from noxu.http.options import ListOptions, parse_revision
 from noxu.registry import storage_form
 from noxu.registry.cache import Change, Collection, Delivery
 from noxu.registry.conversion.converters import changes_before_failure, entries_before_failure

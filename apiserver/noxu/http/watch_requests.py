@@ -29,10 +29,9 @@ from noxu.go import cbor_writer
 from noxu.http import auditing, negotiation, responses, watch, websocket
 from noxu.http.answer import Answer
 from noxu.http.connection import Connection
-from noxu.http.exchange import Exchange
+from noxu.http.exchange import Exchange, ListOptions
 from noxu.http.metrics import WatchMetrics
 from noxu.http.negotiation import Accepted
-from noxu.http.options import ListOptions
 from noxu.http.request import first, is_watch
 from noxu.http.sending import begin_chunks, end_chunks, head_of, headers_of
 from noxu.registry.reader import Fields, Labels, Selection

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 from noxu.config import Authentication, Config, TlsOptions
 from noxu.files import warn_if_shared
-from noxu.process.kubeconfig import Access
 from noxu.security import pki
 from noxu.security.authentication import CertificateAuthenticator
 from noxu.security.certificates import CertifiedKey, TlsError, is_dns_name
 from noxu.security.client_certificates import ClientCertificates, FrontProxy
 from noxu.security.credentials import ADMINISTRATOR
+from noxu.security.kubeconfig import Access
 from noxu.security.tls import VERSIONS, Files, Material, ServerTls, parse_named
 
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")

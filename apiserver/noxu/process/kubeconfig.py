@@ -10,62 +10,17 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-
-import orjson
 
 from noxu.config import Config, StartError
 from noxu.files import in_use, is_in_use, write_whole
 from noxu.process.limits import sentence
-from noxu.values import Json, Object
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What a client needs to use a server, as its administrator. Certificates and the key are in PEM, empty without TLS."""
-
-    url: str
-    certificate_authority: bytes = b""
-    client_certificate: bytes = b""
-    client_key: bytes = field(default=b"", repr=False)
-    token: str = field(default="", repr=False)
-
-
-def kubeconfig(access: Access) -> Object:
-    """A kubeconfig for a server.
-
-    `insecure-skip-tls-verify` has no effect over http, but the Node client refuses `http://` without it.
-    """
-    cluster: Object = {"server": access.url}
-    if access.certificate_authority:
-        cluster["certificate-authority-data"] = _encode(access.certificate_authority)
-    else:
-        cluster["insecure-skip-tls-verify"] = True
-    user: Object = {}
-    if access.client_certificate:
-        user["client-certificate-data"] = _encode(access.client_certificate)
-        user["client-key-data"] = _encode(access.client_key)
-    if access.token:
-        user["token"] = access.token
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "noxu",
-        "clusters": [{"name": "noxu", "cluster": cluster}],
-        "users": [{"name": "noxu", "user": user}],
-        "contexts": [{"name": "noxu", "context": {"cluster": "noxu", "user": "noxu", "namespace": "default"}}],
-    }
-
+from noxu.security.kubeconfig import Access, text
+from noxu.values import Json
 
 MAX_SIZE: Final = 64 * 1024
 """Bytes of a file that may be one of ours."""
-
-
-def text(access: Access) -> str:
-    """The content of the file: JSON, which is also YAML."""
-    return orjson.dumps(kubeconfig(access), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def is_own(path: Path) -> bool:
@@ -97,10 +52,6 @@ def _access_in(value: Json) -> Access:
         base64.b64decode(user.get("client-key-data", "")),
         user.get("token", ""),
     )
-
-
-def _encode(pem: bytes) -> str:
-    return base64.b64encode(pem).decode("ascii")
 
 
 def write_kubeconfig(path: Path, access: Access) -> None:

@@ -44,7 +44,7 @@ from yaml.error import Mark, YAMLError
 from noxu.api import codec
 from noxu.config import StartError
 from noxu.files import is_in_use, write_whole
-from noxu.process.kubeconfig import Access, kubeconfig
+from noxu.security.kubeconfig import Access, kubeconfig
 from noxu.values import Json, Object
 
 EXTENSION: Final = "noxu.dev/server"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import Audit, Config, StartError, own_version
+from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, Seams, assemble, dismantle, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.features import ALWAYS_ALLOW
@@ -24,12 +25,12 @@ from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.process import configured, listeners, tenancy
 from noxu.process.certificates import Secured
 from noxu.process.configured import reachable
-from noxu.process.kubeconfig import Access
 from noxu.process.limits import sentence
 from noxu.process.listeners import Listeners
 from noxu.process.stores import open_store
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
+from noxu.security.kubeconfig import Access
 from noxu.webhook.client import Service
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Revision, Unavailable
@@ -110,6 +111,8 @@ class Server:
         self._after = after
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
+        self.control = Control(self)
+        """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -250,6 +253,7 @@ class Server:
             sinks=sinks,
             audit_log=audit_log,
             observer=self.observer,
+            control=lambda: self.control,
         )
 
     async def _listen(self, http: HttpServer) -> list[asyncio.Server]:
@@ -271,6 +275,7 @@ class Server:
         await self.plane.bootstrap.withdraw()  # as upstream, before connections are refused
         for server in servers:
             server.close()
+        await self.control.close()  # what is held ends, and with it the answers that would not end by themselves
         if self._handshakes is not None:
             self._handshakes.abort()
         if self._http.made is not None:

@@ -24,8 +24,9 @@ from noxu.files import write_whole
 from noxu.http.recent_requests import RecentRequests, RecordedRequest
 from noxu.manifests.documents import LoadError
 from noxu.process import limits as process_limits
-from noxu.process.kubeconfig import Access, write_kubeconfig
+from noxu.process.kubeconfig import write_kubeconfig
 from noxu.process.server import Server
+from noxu.security.kubeconfig import Access
 from noxu.testing import addresses, calls, users
 from noxu.testing.addresses import Address
 from noxu.testing.calls import AnsweredCall

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from noxu.files import write_whole
-from noxu.process.kubeconfig import Access, write_kubeconfig
+from noxu.process.kubeconfig import write_kubeconfig
 from noxu.process.server import Server
 from noxu.registry.access import User
+from noxu.security.kubeconfig import Access
 from noxu.testing.session import Session
 from noxu.testing.verbs import Verbs
 

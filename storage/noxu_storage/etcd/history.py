@@ -84,6 +84,12 @@ class Past:
                 raise Gone(revision + 1) from None
             raise
 
+    async def state(self, key: Key, revision: Revision) -> KeyValue | None:
+        """The state of a key at a revision. Raises Gone."""
+        async for item in self._states(self._layout.key(key), b"", revision, limit=1):
+            return item
+        return None
+
     async def page(self, prefix: Prefix, revision: Revision, limit: int, after: Key | None) -> Page:
         """A page of states at a revision. Raises Gone."""
         bounds = self._layout.range(prefix)

@@ -27,11 +27,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Final, Self
 
+from noxu_storage import pins
 from noxu_storage.etcd.channel import NO_TLS, TlsFiles
 from noxu_storage.etcd.client import ANSWER_WITHIN, FIRST_DELAY, EtcdClient, EtcdUser, WatchStream, pause
 from noxu_storage.etcd.errors import CallLost, CallRefused, advised
@@ -49,6 +50,7 @@ from noxu_storage.etcd.messages import (
 from noxu_storage.etcd.writes import WAIT_WITHIN, Leases, Waits, Writes
 from noxu_storage.log import Log
 from noxu_storage.states import States
+from noxu_storage.transactions import Decide, StagedWrite, Turn, refused
 from noxu_storage.types import (
     EVERYTHING,
     Batch,
@@ -67,6 +69,7 @@ from noxu_storage.types import (
     reason,
 )
 
+PORTION: Final = 100  # writes of a transaction that are sent together
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 OPEN_WITHIN: Final = 10.0  # seconds for the first answer
 ANSWERS_OF_PAST, BETWEEN_ANSWERS = 3, 0.5  # how often, and after how many seconds, etcd shows that it has gone back
@@ -109,6 +112,22 @@ def _require_running(response: Any) -> None:
         raise CallLost(response.cancel_reason or "the watch was canceled", sent=False)
 
 
+async def _at_once() -> None:
+    """The turn of a transaction: its writes need not wait."""
+
+
+def _portions(writes: Sequence[StagedWrite]) -> Iterator[list[StagedWrite]]:
+    """The writes of a transaction that are sent together: PORTION of them at most, of different keys."""
+    portion: dict[Key, StagedWrite] = {}
+    for write in writes:
+        if write.key in portion or len(portion) == PORTION:
+            yield list(portion.values())
+            portion = {}
+        portion[write.key] = write
+    if portion:
+        yield list(portion.values())
+
+
 def _retrieved(task: asyncio.Task[None]) -> None:
     """Its error is no bug if all calls that have waited for it are cancelled."""
     if not task.cancelled():
@@ -128,6 +147,7 @@ class EtcdStore:
         self._leases = Leases(client)
         self._first, self._end = layout.prefix, end_of(layout.prefix)
         self._past = Past(client, layout)
+        self._turn = Turn()
         self._states = States()
         self._begin(0, 0)
         self._fault = ""
@@ -224,9 +244,12 @@ class EtcdStore:
 
     # Reading.
 
-    async def get(self, key: Key) -> KeyValue | None:
+    async def get(self, key: Key, *, revision: Revision = 0) -> KeyValue | None:
         self._require_open()
-        return self._states.get(key)
+        if self._log.read_revision(revision) == self._log.revision:
+            return self._states.get(key)
+        with self._learning():
+            return await self._past.state(key, revision)
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
         self._require_open()
@@ -276,8 +299,13 @@ class EtcdStore:
 
     async def put(self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         self._require_open()
+        return await self._put(key, value, expected, self._turn.ended)
+
+    async def _put(self, key: Key, value: bytes, expected: Revision, turn: Callable[[], Awaitable[None]]) -> Revision:
+        """`turn` waits until it may be written."""
         at, content = self._layout.key(key), await stored(self._layout, key, value)
         lease = await self._lease_for(key) if self._lifetimes else 0
+        await turn()
         try:
             return await self._writes.write(key, value, expected, at, put_operation(at, content, lease))
         except Unavailable:
@@ -296,18 +324,54 @@ class EtcdStore:
 
     async def delete(self, key: Key, *, expected: Revision, replaced: bytes | None = None) -> Revision:
         self._require_open()
+        return await self._delete(key, expected, self._turn.ended)
+
+    async def _delete(self, key: Key, expected: Revision, turn: Callable[[], Awaitable[None]]) -> Revision:
+        """`turn`: as for `_put`."""
         if not expected:
             raise Conflict(key, self._states.get(key))
         at = self._layout.key(key)
+        await turn()
         return await self._writes.write(key, None, expected, at, delete_operation(at))
+
+    async def transact(self, decide: Decide) -> Revision:
+        """Its writes are transactions of their own, some at a time: in one, they would share a revision, see writes.py."""
+        self._require_open()
+        newest: Revision = 0
+        async with self._turn.taken():
+            await self._writes.idle()
+            writes = await decide()
+            if (key := refused(writes, self._revision_of)) is not None:
+                raise Conflict(key, self._states.get(key))
+            for portion in _portions(writes):
+                outcomes = await asyncio.gather(*map(self._write_in_turn, portion), return_exceptions=True)
+                for outcome in outcomes:
+                    if isinstance(outcome, BaseException):
+                        raise outcome
+                    newest = max(newest, outcome)
+        return newest
+
+    async def _write_in_turn(self, write: StagedWrite) -> Revision:
+        key, value, expected, _ = write
+        if value is None:
+            return await self._delete(key, expected, _at_once)
+        return await self._put(key, value, expected, _at_once)
+
+    def _revision_of(self, key: Key) -> Revision:
+        state = self._states.get(key)
+        return state.revision if state else 0
 
     async def compact(self, revision: Revision) -> None:
         self._require_open()
-        await self._compaction.compact(revision)
+        await self._compaction.compact(await self._compactable(revision))
 
     async def compact_in_turn(self, revision: Revision) -> None:
         self._require_open()
-        await self._compaction.in_turn(revision)
+        await self._compaction.in_turn(await self._compactable(revision))
+
+    async def _compactable(self, revision: Revision) -> Revision:
+        """How far pins let it be compacted; a revision that does not exist yet is refused as it is."""
+        return revision if revision > self._log.revision else await pins.compactable(self, revision)
 
     async def close(self) -> None:
         if self._closing is None:

@@ -1,0 +1,101 @@
+"""One server and what `/_noxu/` keeps about it: its tenants, snapshots, faults.
+
+A part is made when it is first asked for, and belongs to one server:
+
+    snapshots = control.part(Snapshots)     # the same one for HTTP, commands and the handle
+
+A *held* answer stays open: the client has what it holds for as long as its connection lasts. When the connection ends, for
+whatever reason, also because its process was killed, `ended` is called; so it is when the server stops. It runs in a task
+of its own, which nothing cancels. All of this happens in the event loop of the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from noxu.containment import Contained
+from noxu.values import Object
+
+if TYPE_CHECKING:
+    from noxu.clock import Clock
+    from noxu.config import Config
+    from noxu.control_plane import ControlPlane
+    from noxu.security.kubeconfig import Access
+
+T = TypeVar("T")
+
+
+class Running(Protocol):
+    """A server that runs, as this room knows it: `process.server.Server`."""
+
+    config: Config
+    plane: ControlPlane
+    clock: Clock
+    url: str
+
+    def access(self) -> Access:
+        """What its administrator needs to use it."""
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """An answer that stays open: `first` is sent at once, a line of JSON. To end it, set `over`."""
+
+    first: Object
+    ended: Callable[[], Awaitable[object]]
+    """Called once, when the client is gone, the answer is over or the server stops. A failure is logged."""
+    status: int = 201
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Control:
+    """`closing` is closed when the server stops, before its connections are: what a part needs to stop is pushed there."""
+
+    def __init__(self, server: Running) -> None:
+        self.server = server
+        self.closing = contextlib.AsyncExitStack()
+        self.is_closed = False
+        self._parts: dict[Callable[[Control], Any], Any] = {}
+        self._held: dict[Held, None] = {}  # in the order of their beginnings
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def part(self, make: Callable[[Control], T]) -> T:
+        """What `make`, usually a class, makes for this server; made by the first call."""
+        if make not in self._parts:
+            self._parts[make] = make(self)
+        found: T = self._parts[make]
+        return found
+
+    def hold(self, held: Held, connection: asyncio.Task[Any]) -> None:
+        """Call `held.ended` when the task of the connection is done, or earlier if the server stops."""
+        self._held[held] = None
+        # a callback of the task, because it runs however the task ends: the code that writes may be cancelled anywhere
+        connection.add_done_callback(lambda _task: self._end(held))
+
+    def _end(self, held: Held) -> None:
+        if held not in self._held:
+            return
+        del self._held[held]  # before the task runs: a second reason to end it finds nothing
+        held.over.set()
+        task = asyncio.get_running_loop().create_task(_ended(held))
+        self._ending.add(task)  # the loop has only a weak reference
+        task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """End what is held, and then all parts."""
+        self.is_closed = True
+        for held in tuple(self._held):
+            self._end(held)
+        while self._ending:
+            await asyncio.gather(*self._ending)
+        await self.closing.aclose()
+        self._parts.clear()  # each refers to this, and may to all that the server had
+
+
+async def _ended(held: Held) -> None:
+    with Contained("what ends with a connection"):
+        await held.ended()

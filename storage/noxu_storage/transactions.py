@@ -1,0 +1,80 @@
+"""Transactions: several writes that follow from what was read, without another write in between.
+
+A transaction has its turn: it is alone with its store while it reads and until its writes are made. Other writes of the store
+that begin meanwhile wait, those that have begun before are finished first:
+
+    put(a, …)        under way
+    transact(…)      takes its turn; waits for the put
+    put(b, …)        waits for the turn to end
+    decide()         reads the store, which has the first put and not the second
+    the writes       are checked and made, as one
+    put(b, …)        is checked against what the transaction has left
+
+The writes are checked as if they were made one after the other, so a key may be deleted and created again. What is created or
+changed in a transaction cannot be changed in it once more: its revision is not known yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeAlias
+
+from noxu_storage.types import Key, Revision
+
+
+class StagedWrite(NamedTuple):
+    """A value (None: delete the key) for a key at revision `expected`. `replaced` is the value there, if it is known."""
+
+    key: Key
+    value: bytes | None
+    expected: Revision
+    replaced: bytes | None = None
+
+
+Decide: TypeAlias = Callable[[], Awaitable[Sequence[StagedWrite]]]
+"""Reads the store, and returns the writes of a transaction. It must not write itself: that would wait for the transaction."""
+
+
+class Turn:
+    """Who may write to a store: a transaction alone, or everyone else."""
+
+    def __init__(self) -> None:
+        self._transaction = asyncio.Lock()
+        self._ended: asyncio.Event | None = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a transaction is alone with the store: other writes have to wait for `ended`."""
+        return self._ended is not None
+
+    async def ended(self) -> None:
+        """Return when no transaction is alone with the store."""
+        while self._ended is not None:
+            await self._ended.wait()
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """The turn of one transaction. Others wait for it, in their order."""
+        async with self._transaction:
+            self._ended = ended = asyncio.Event()
+            try:
+                yield
+            finally:
+                self._ended = None
+                ended.set()
+
+
+def refused(writes: Sequence[StagedWrite], revision_of: Callable[[Key], Revision]) -> Key | None:
+    """The key of the first write that cannot be made, None if all can. `revision_of` a key that does not exist is 0."""
+    made: dict[Key, bool] = {}  # by key: whether it exists after the writes before
+    for key, value, expected, _ in writes:
+        if key in made:
+            stored = -1 if made[key] else 0  # -1: it has no revision yet, so no write can expect it
+        else:
+            stored = revision_of(key)
+        if stored != expected or not (stored or value is not None):
+            return key
+        made[key] = value is not None
+    return None
