@@ -293,6 +293,6 @@ class Clients:
 
     def of_tenant(self) -> Self:
         """The clients of a tenant. The registers are shared, but its connections are known to be its own."""
-        clients = copy.copy(self)
+        clients: Self = copy.copy(self)
         clients.connections = TenantConnections(self.connections)
         return clients

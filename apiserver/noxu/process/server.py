@@ -102,8 +102,8 @@ class Server:
         self.own_process = own_process
         self.url = ""
         self.secured: Secured | None = None
-        self.parent = parent
-        self.clients = Clients() if parent is None else parent.clients.of_tenant()
+        self.parent: Server | None = parent
+        self.clients: Clients = Clients() if parent is None else parent.clients.of_tenant()
         self.is_stopping = False
         self.sinks: list[Sink] = []
         self._handshakes: Handshakes | None = None
