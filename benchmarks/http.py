@@ -34,7 +34,7 @@ import uvloop
 from benchmarks.load import APPLY, JSON, JSON_PATCH, MERGE, Request, Requests, Target, send_all
 from benchmarks.processes import processor_seconds, python_path, with_descendants
 from benchmarks.samples import DEFINITION, GROUP, sample
-from noxu.commands import places
+from noxu.commands import api_client
 
 ROOT = Path(__file__).parents[1]
 COLLECTION = f"/apis/{GROUP}/v1/namespaces/default/benches"
@@ -66,8 +66,8 @@ class Server:
             if self._process.poll() is not None:
                 raise SystemExit(f"the server of {checkout} did not start")
             time.sleep(0.01)
-        endpoint = places.endpoint_from_kubeconfig(kubeconfig)
-        tls = places.ssl_context(endpoint) if endpoint.certificate_authority else None
+        endpoint = api_client.endpoint_from_kubeconfig(kubeconfig)
+        tls = api_client.ssl_context(endpoint) if endpoint.certificate_authority else None
         self._target = Target("127.0.0.1", int(endpoint.url.rpartition(":")[2]), tls)
         self.revisions: dict[str, str] = {}
         """The last resourceVersion that the server returned, by the name of the object."""

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.load import Request, Target, ask
 from benchmarks.processes import python_path, with_descendants
-from noxu.commands import places
+from noxu.commands import api_client
 
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 READY_WITHIN: Final = 60.0  # seconds
@@ -36,7 +36,7 @@ class Source(NamedTuple):
     """How a server is reached: it runs (`endpoint`, `pids`), or a command starts it."""
 
     name: str
-    endpoint: places.ServerEndpoint | None = None
+    endpoint: api_client.ServerEndpoint | None = None
     pids: tuple[int, ...] = ()
     command: tuple[str, ...] = ()
     folder: Path | None = None
@@ -56,14 +56,14 @@ def running(text: str) -> Source:
         raise ValueError(f"{text!r}: a client certificate needs both, cert=FILE and key=FILE")
     try:
         if "://" not in address:
-            endpoint = places.endpoint_from_kubeconfig(Path(address))
+            endpoint = api_client.endpoint_from_kubeconfig(Path(address))
         else:
             ca, cert, key = (
                 Path(options[each]).read_bytes() if each in options else b"" for each in ("ca", "cert", "key")
             )
             token = f"Bearer {options['token']}" if "token" in options else ""
-            endpoint = places.ServerEndpoint(address, ca, cert, key, token)
-    except (OSError, places.RequestError) as error:
+            endpoint = api_client.ServerEndpoint(address, ca, cert, key, token)
+    except (OSError, api_client.RequestError) as error:
         raise ValueError(f"{text!r}: {error}") from None
     if urlsplit(endpoint.url).scheme not in ("http", "https"):
         raise ValueError(f"{text!r}: the URL has to begin with http:// or https://")
@@ -103,14 +103,14 @@ class Server:
     """A server that runs. `seconds` is the time from its start until it answered; None if it ran already."""
 
     def __init__(
-        self, source: Source, endpoint: places.ServerEndpoint, process: subprocess.Popen[bytes] | None
+        self, source: Source, endpoint: api_client.ServerEndpoint, process: subprocess.Popen[bytes] | None
     ) -> None:
         self.name = source.name
         self._pids = source.pids
         self._process = process
         parts = urlsplit(endpoint.url)
         secure = parts.scheme == "https"
-        tls = places.ssl_context(endpoint) if secure else None
+        tls = api_client.ssl_context(endpoint) if secure else None
         headers = f"Authorization: {endpoint.authorization}\r\n" if endpoint.authorization else ""
         self.target = Target(parts.hostname or "", parts.port or (443 if secure else 80), tls, headers)
 
@@ -172,11 +172,11 @@ async def start(source: Source, directory: Path) -> Server:
             break
         try:
             if server is None and kubeconfig.exists():
-                server = Server(source, places.endpoint_from_kubeconfig(kubeconfig), process)
+                server = Server(source, api_client.endpoint_from_kubeconfig(kubeconfig), process)
             if server is not None:
                 await ask(server.target, Request("GET", DEFINITIONS))
                 return server
-        except (OSError, places.RequestError, SystemExit):
+        except (OSError, api_client.RequestError, SystemExit):
             pass
         await asyncio.sleep(0.01)
     end(process)

@@ -143,7 +143,7 @@ def test_the_objects_of_a_running_server_are_validated_by_crds_in_files(
 def test_long_lists_are_read_in_pages(
     run: Make, noxu: Noxu, crd: Make, widget: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noxu.commands.places.PAGE_SIZE", 2)
+    monkeypatch.setattr("noxu.commands.api_client.PAGE_SIZE", 2)
     noxu.apply(crd(size=SIZE), *(widget(f"w{n}", size=1) for n in range(5)))
     assert run(f"validate --stored --server {noxu.url}").out == "5 objects of 1 CRD: 0 no longer validate\n"
 
@@ -218,7 +218,7 @@ def test_a_server_that_refuses_requests(run: Make, noxu: Noxu) -> None:
     ids=["a token", "a password", "nothing"],
 )
 def test_users_authenticate_with(write: Make, user: Object, header: str) -> None:
-    from noxu.commands.places import endpoint_from_kubeconfig
+    from noxu.commands.api_client import endpoint_from_kubeconfig
 
     config = {**kubeconfig(Access("https://x:1")), "users": [{"name": "noxu", "user": user}]}
     assert endpoint_from_kubeconfig(write("config", json.dumps(config))).authorization == header

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.control.routes import ROUTES, ControlCall, ControlRoute, NotAllowed, find
+from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.routes import ROUTES, NotAllowed, find
 from noxu.values import Object
 from tests.rows import rows
 

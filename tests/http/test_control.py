@@ -18,7 +18,7 @@ import pytest
 from conformance.client import Client
 from noxu.config import own_version
 from noxu.control.arguments import BOOLEAN, INTEGER, TEXT, Argument
-from noxu.control.routes import ControlCall, ControlRoute, Created, Download
+from noxu.control.calls import ControlCall, ControlRoute, Created, Download
 from noxu.control.running import Held
 from noxu.http import control
 from noxu.testing.handle import MakeNoxu, Noxu

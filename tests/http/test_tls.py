@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from noxu.commands.places import ApiClient, endpoint_from_kubeconfig
+from noxu.commands.api_client import ApiClient, endpoint_from_kubeconfig
 from noxu.config import Config, TlsOptions
 from noxu.http.app import App
 from noxu.http.exchange import Exchange

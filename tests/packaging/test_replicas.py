@@ -30,7 +30,7 @@ import pytest
 import yaml
 
 from noxu import cli
-from noxu.commands.places import ApiClient, RequestError, endpoint_from_kubeconfig
+from noxu.commands.api_client import ApiClient, RequestError, endpoint_from_kubeconfig
 from tests import etcd_server
 from tests.etcd_server import free_ports
 from tests.optional import require_program

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.commands.places import ApiClient, endpoint_from_kubeconfig
+from noxu.commands.api_client import ApiClient, endpoint_from_kubeconfig
 from noxu.config import Authentication
 from noxu.testing.handle import Noxu
 from noxu.testing.users import TestUser

@@ -23,9 +23,9 @@ from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import NIL
 from noxu.api.json_patches import field_path, steps
 from noxu.commands import findings, in_memory, reports, results
+from noxu.commands.api_client import ApiClient, RequestError, ServerReply, endpoint_from_options
 from noxu.commands.findings import Checked, Verb
 from noxu.commands.in_memory import STRICT, WARN
-from noxu.commands.places import ApiClient, RequestError, ServerReply, endpoint_from_options
 from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results, Shard
 from noxu.commands.updates import Configurations, Update, applied, updated, verb

@@ -19,8 +19,9 @@ from typing import Final, NamedTuple, Protocol
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.commands import exported, progress
+from noxu.commands.api_client import ApiClient, RequestError
 from noxu.commands.exported import NEVER, Exported, ForeignFile, cleaned, is_made_by_servers, rank
-from noxu.commands.places import ApiClient, RequestError, StoreState, UnusablePlace, opened
+from noxu.commands.places import StoreState, UnusablePlace, opened
 from noxu.config import StartError
 from noxu.control_plane import WITHOUT_CONTROLLERS, assemble, running
 from noxu.crd import conditions

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.commands import progress
-from noxu.commands.places import ApiClient, RequestError, endpoint_from_options
+from noxu.commands.api_client import ApiClient, RequestError, endpoint_from_options
 from noxu.config import DEFAULT_DATA, Config, Etcd, StartError
 from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, Seams, assemble, running
 from noxu.crd import conditions, types

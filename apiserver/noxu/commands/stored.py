@@ -19,8 +19,9 @@ from noxu.api import codec
 from noxu.api.field import FieldError
 from noxu.cel import SchemaRules
 from noxu.commands import progress
+from noxu.commands.api_client import ApiClient, RequestError
 from noxu.commands.findings import FOUND, UNREADABLE
-from noxu.commands.places import ApiClient, RequestError, StoreState, UnusablePlace, opened
+from noxu.commands.places import StoreState, UnusablePlace, opened
 from noxu.config import StartError
 from noxu.crd import conditions, types
 from noxu.crd.lint import lint_crd

@@ -1,86 +1,17 @@
-"""What stands at `/_noxu/`: a table of routes, each a method, a path and an asynchronous function of a `ControlCall`.
-
-A room of `/_noxu/` has a table `ROUTES` of its own and one line in that of this module. Its functions raise ApiError, and
-return the answer: an object, one that was `Created`, a `Download`, or a `Held` answer, which stays open. They know no HTTP;
-`noxu.http.control` does.
-
-    ControlRoute("POST", "/_noxu/snapshots/{snapshot}/restore", restore, "Restore what a snapshot has.")
-
-A segment in braces is any text, and becomes `call.path["snapshot"]`. Arguments that a route does not declare are refused.
-"""
+"""What stands at `/_noxu/`: the table of routes. Each module of this package has its own, `ROUTES`, and a line in this one."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control.arguments import NONE, Arguments
-from noxu.control.running import Control, Held
+from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
 
-if TYPE_CHECKING:
-    from noxu.control_plane import ControlPlane
-    from noxu.registry.access import User
-
 ROOT: Final = "/_noxu/"
-
-
-class Created(NamedTuple):
-    """An object that the call has made: 201."""
-
-    value: Object
-
-
-class Download(NamedTuple):
-    """A file instead of an object; its bytes may be made while it is sent."""
-
-    body: bytes | AsyncIterable[bytes]
-    content_type: str = "application/octet-stream"
-
-
-Result = Object | Created | Download | Held
-
-
-@dataclass(frozen=True, slots=True)
-class ControlCall:
-    """A request, as the function of its route gets it. `query` and `body` have a value for each declared argument."""
-
-    path: Mapping[str, str]
-    query: Object
-    body: Object
-    user: User
-    control: Control
-
-    @property
-    def plane(self) -> ControlPlane:
-        """The control plane of the server that was asked."""
-        return self.control.server.plane
-
-
-class ControlRoute(NamedTuple):
-    """`about` is a sentence for people. `query` and `body` declare the arguments; without `body` there must be none."""
-
-    method: str
-    path: str
-    answer: Callable[[ControlCall], Awaitable[Result]]
-    about: str
-    query: Arguments = NONE
-    body: Arguments = NONE
-
-    def described(self) -> Object:
-        """The route, as `GET /_noxu/` lists it."""
-        listed: Object = {"method": self.method, "path": self.path, "about": self.about}
-        for place, arguments in (("query", self.query), ("body", self.body)):
-            if arguments:
-                listed[place] = {
-                    name: f"{argument.type.name}: {argument.about}" + (" (required)" if argument.required else "")
-                    for name, argument in arguments.items()
-                }
-        return listed
 
 
 async def index(_call: ControlCall) -> Object:

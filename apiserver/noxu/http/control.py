@@ -12,7 +12,8 @@ from typing import Final
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.control import arguments
-from noxu.control.routes import ROUTES, ControlCall, Created, Download, NotAllowed, Result, find
+from noxu.control.calls import ControlCall, Created, Download, Result
+from noxu.control.routes import ROUTES, NotAllowed, find
 from noxu.control.running import Control, Held
 from noxu.http.answer import JSON, NOT_CACHED, Answer
 from noxu.http.exchange import Exchange
