@@ -26,6 +26,7 @@ from noxu.config import Audit, Authentication, Config, LeaderElection, LogConfig
 from noxu.http.clients import MIN_CONNECTIONS
 from noxu.http.recent_requests import RecentRequests
 from noxu.process import listeners
+from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
 from noxu.process.tenancy import config_of
 from noxu.registry.access import User
@@ -344,6 +345,30 @@ async def test_a_client_that_reads_nothing_does_not_keep_a_tenant() -> None:
             assert open_files() - files == {str(silent.fileno())}
             assert parent.clients.unsent.total == 0
             assert len(parent.clients.connections) == 0
+
+
+def test_a_connection_that_is_accepted_while_it_stops_is_closed() -> None:
+    """The kernel has made it before the server stops, and the event loop finds it afterwards.
+
+    With the loop of servers: asyncio's own forgets such a connection without closing it.
+    """
+
+    async def run() -> None:
+        async with Server(PLAIN) as parent, parent.tenant():
+            for turns in range(20):
+                tenant = await parent.tenant().__aenter__()
+                with socket.create_connection(("127.0.0.1", tenant.listeners.port)) as late:
+                    late.setblocking(False)
+                    await loop_turns(turns)
+                    await tenant.__aexit__(None, None, None)
+                    await loop_turns()
+                    assert len(parent.clients.connections) == 0
+                    async with hang_guard():
+                        with contextlib.suppress(ConnectionResetError):
+                            assert await asyncio.get_running_loop().sock_recv(late, 1) == b""
+
+    with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+        runner.run(run())
 
 
 async def test_watches_of_a_tenant_end_with_it() -> None:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
+from noxu.control import tenants
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -19,7 +20,10 @@ async def index(_call: ControlCall) -> Object:
     return {"version": own_version(), "routes": [route.described() for route in ROUTES]}
 
 
-ROUTES: Final[Sequence[ControlRoute]] = (ControlRoute("GET", ROOT, index, "List what stands here."),)
+ROUTES: Final[Sequence[ControlRoute]] = (
+    ControlRoute("GET", ROOT, index, "List what stands here."),
+    *tenants.ROUTES,
+)
 """Of all rooms, in the order in which they are listed."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
     from noxu.control_plane import ControlPlane
+    from noxu.manifests.documents import Document
+    from noxu.manifests.watch import FileWatch
     from noxu.security.kubeconfig import Access
 
 T = TypeVar("T")
@@ -36,9 +38,19 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+    watch: FileWatch | None
+    given: Sequence[Document] | None
+    """The documents that it was started with; None: those of its files."""
+
+    @property
+    def parent(self) -> Running | None:
+        """The server whose tenant this one is."""
 
     def access(self) -> Access:
         """What its administrator needs to use it."""
+
+    def tenant(self, documents: Iterable[Document] = ()) -> contextlib.AbstractAsyncContextManager[Running]:
+        """A server of its own beside this one, which runs in the context. Raises StartError there."""
 
 
 @dataclass(slots=True, eq=False)

@@ -185,6 +185,7 @@ class OpenConnections:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self._is_closed = False
         self._peers: dict[Peer, None] = {}  # those that have been used least recently, or were found busy before, first
 
     def __len__(self) -> int:
@@ -193,8 +194,15 @@ class OpenConnections:
     def __iter__(self) -> Iterator[Peer]:
         return iter(self._peers)
 
+    def close(self) -> None:
+        """The server has stopped: a connection that comes later is disconnected."""
+        self._is_closed = True
+
     def opened(self, peer: Peer) -> None:
         """Add a connection, and close one if there are too many."""
+        if self._is_closed:
+            peer.abort()
+            return
         if len(self._peers) >= self.limit:
             closed = self._longest_idle() or peer
             self._peers.pop(closed, None)
@@ -241,6 +249,9 @@ class TenantConnections(OpenConnections):
         self._parent = parent
 
     def opened(self, peer: Peer) -> None:
+        if self._is_closed:
+            peer.abort()
+            return
         self._peers[peer] = None
         self._parent.opened(peer)  # which may abort this one, or one of another server
 

@@ -72,8 +72,16 @@ class HttpServer:
                 peer.abort()
 
     def dismantle(self) -> None:
-        """Cut the cycles among its parts, after `shutdown`: they are not used again."""
+        """Cut the cycles among its parts, after `shutdown`: it answers no request any more."""
         if self.made is not None:
             self.made.deadlines.close()
             vars(self.made.documents).clear()  # it refers to the metrics, which refer to the application
-        vars(self).clear()
+        self.made, self._make, self._handle = None, _stopped, _refuse  # for a connection that comes too late
+
+
+def _stopped() -> App:
+    raise ConnectionResetError("the server has stopped")
+
+
+async def _refuse(request: Received) -> None:  # noqa: ARG001 - a handler
+    raise ConnectionResetError("the server has stopped")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
@@ -92,6 +92,8 @@ class Server:
     ) -> None:
         self.config = config
         self.documents = documents
+        self.given: Sequence[Document] | None = None
+        """The documents that it was started with, for its tenants; None: those of its files, which can be read again."""
         self.clock = clock
         self.identifiers = identifiers
         self.claimed = claimed
@@ -220,9 +222,13 @@ class Server:
             return None
         from noxu.manifests import served_files  # it knows YAML
 
-        loaded = await served_files.load(
-            self.plane, self.config, self.documents, self.definitions, collects=self.watch is not None
-        )
+        reads_stdin = served_files.reads_stdin(self.config)
+        if not (self.config.files or self.config.kustomizations):
+            self.documents = self.given = tuple(self.documents)
+        collects = self.watch is not None or reads_stdin
+        loaded = await served_files.load(self.plane, self.config, self.documents, self.definitions, collects=collects)
+        if reads_stdin:
+            self.given = loaded.documents
         self.documents = ()
         served_files.check_loaded(self.config, loaded.errors)
         return loaded
@@ -275,6 +281,7 @@ class Server:
         await self.plane.bootstrap.withdraw()  # as upstream, before connections are refused
         for server in servers:
             server.close()
+        self.clients.connections.close()  # the event loop may find more that the kernel has accepted
         await self.control.close()  # what is held ends, and with it the answers that would not end by themselves
         if self._handshakes is not None:
             self._handshakes.abort()
