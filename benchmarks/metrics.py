@@ -34,7 +34,7 @@ ROUNDS = 7
 
 
 def exchange_of(method: str, target: str) -> Any:
-    path, query, _, info = parse_target(method, target)
+    path, query, _, info, _ = parse_target(method, target)
     return SimpleNamespace(
         request=SimpleNamespace(method=method, headers={}),
         path=path,

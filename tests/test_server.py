@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from noxu.config import Config, StartError, TlsOptions
+from noxu.config import COMPACT_EVERY, Config, StartError, TlsOptions
 from noxu.controllers import controller as engine
 from noxu.garbage import OF_A_SERVER
 from noxu.http.limits import Limits
@@ -26,7 +26,7 @@ from noxu.process import server as server_module
 from noxu.process.configured import protected
 from noxu.process.kubeconfig import claim_kubeconfig, place_of_kubeconfig, published, write_kubeconfig
 from noxu.process.running import banner
-from noxu.process.server import COMPACT_EVERY, Server, compact_periodically
+from noxu.process.server import Server, compact_periodically
 from noxu.registry.access import ANONYMOUS, AccessAttributes, User
 from noxu.security.kubeconfig import Access, kubeconfig, text
 from noxu_storage.memory import MemoryStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import RecurringSets
 from tests import unchanged
 from tests.rows import rows
 
@@ -48,7 +48,7 @@ def test_a_set_of_fields_that_objects_share() -> None:
     fields = {"f:spec": {"f:of-this-test": {}}}
     unchanged.MADE.append(sets := RecurringSets())
     for _ in range(2):
-        sets.read(fields, lambda given: given)
+        sets.read(fields)
     assert unchanged.changed_sets() == []
     fields["f:spec"]["f:more"] = {}
     assert unchanged.changed_sets() == [b'{"f:spec":{"f:of-this-test":{}}}']

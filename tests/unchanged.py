@@ -4,7 +4,7 @@ A test, or the code that it tests, could change one that a later test reads. Thr
 last test of a file, or of the run, says what has changed:
 
 - the constants of a file of tests (dicts and lists with names in capitals), after its last test
-- the sets of owned fields that objects share (`noxu.apply.recurring`), then too: are they still what their JSON says?
+- the sets of owned fields that objects share (`noxu.apply.managed_fields`), then too: are they still what their JSON says?
 - what functions without arguments have made once and hand out again (`functools.cache`), after the last test of the
   process: are they still what the function makes?
 
@@ -24,7 +24,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import RecurringSets
 from noxu.registry import resource
 
 AS_TEXT: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS  # resources are no documents

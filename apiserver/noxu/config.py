@@ -20,6 +20,7 @@ DEFAULT_CONTEXT: Final = "noxu"
 DEFAULT_EVENT_TTL: Final = 3600.0  # seconds; upstream's
 JITTER: Final = 1.2  # of client-go: candidates for leader wait for up to this many times the retry period longer
 REQUEST_TIMEOUT: Final = 60.0  # seconds; upstream's --request-timeout
+COMPACT_EVERY: Final = 300.0  # seconds; history that is older than one to two of these is removed, as upstream
 MIN_REQUEST_TIMEOUT: Final = 1800  # seconds; upstream's --min-request-timeout
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
 MAX_TENANTS: Final = 1000
@@ -192,6 +193,8 @@ class Config:
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
+    `clock`: how object time begins, see control.clock.parsed; "": as the system's. `deterministic`: the seed of a server
+    whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
     `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: process.server.STOP_WITHIN.
     `max_tenants`: the number of tenants that the server may have, see control.tenants.
@@ -202,6 +205,8 @@ class Config:
     of their objects that cannot be read or are refused. `create_namespaces`: create the namespaces that no file makes.
     `watch`: apply what changes in them while the server runs.
     `advertise_address`: the address of the server in the endpoints of the Service `kubernetes`; "": found out.
+    `history`: the seconds for which older states are kept, and who wrote them; infinite: always; 0: states as for the shortest
+    time, and nothing about who wrote them.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
 
@@ -243,6 +248,9 @@ class Config:
     node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None
     max_tenants: int = MAX_TENANTS
+    clock: str = ""
+    deterministic: int | None = None
+    history: float = COMPACT_EVERY
 
 
 NOT_INSTALLED: Final = "0+unknown"

@@ -328,7 +328,9 @@ def _awaited_controllers(
     )
     writer.environment.followers[definitions.collection] = establishing
     network = DEFAULT_RANGE if seams.facts is None else seams.facts.services
-    addresses = ServiceAddressController(reader, services, Pool(network, config.node_ports), clock)
+    addresses = ServiceAddressController(
+        reader, services, Pool(network, config.node_ports, config.deterministic), clock
+    )
     writer.environment.allocators[services.collection] = addresses.allocate
     own: list[Reconciler[Any]] = [
         establishing,

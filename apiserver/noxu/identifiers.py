@@ -29,6 +29,11 @@ def new_uuid() -> str:
         fresh = os.urandom(16 * _READ_AT_ONCE).hex()
         digits = fresh[:32]
         _unused.extend([fresh[at : at + 32] for at in range(32, len(fresh), 32)])
+    return _uuid(digits)
+
+
+def _uuid(digits: str) -> str:
+    """A UUID of version 4 from 32 hexadecimal digits."""
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
@@ -46,3 +51,13 @@ class Identifiers(NamedTuple):
 
 
 SYSTEM_IDENTIFIERS: Final = Identifiers()
+
+
+def seeded(seed: int) -> Identifiers:
+    """Identifiers that repeat from run to run, if the same objects are created in the same order."""
+    chance = random.Random(seed)  # noqa: S311 - that they can be foretold is what they are for
+
+    def uid() -> str:
+        return _uuid(f"{chance.getrandbits(128):032x}")
+
+    return Identifiers(uid, lambda: "".join(chance.choices(_SUFFIX_ALPHABET, k=5)))

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import aiohttp
 import pytest
@@ -96,6 +96,10 @@ def is_gone(url: str) -> bool:
     return True
 
 
+async def ended(tenant: Object) -> None:
+    await eventually_async(lambda: is_gone(tenant["url"]))
+
+
 async def groups(url: str) -> set[str]:
     return names_of_groups(await ask(Access(url), "GET", "/apis"))
 
@@ -132,7 +136,8 @@ async def test_with_rbac_the_kubeconfig_has_credentials_that_the_list_does_not_s
             cluster, user = (yaml.safe_load(made["kubeconfig"])[key][0] for key in ("clusters", "users"))
             parts = [cluster["cluster"].get("certificate-authority-data", "")]
             parts += [user["user"].get(f"client-{part}-data", "") for part in ("certificate", "key")]
-            access = Access(made["url"], *map(b64decode, parts), user["user"].get("token", ""))
+            ca, certificate, key = map(b64decode, parts)
+            access = Access(made["url"], ca, certificate, key, user["user"].get("token", ""))
             assert names(await ask(access, "GET", "/api/v1/namespaces")) >= {"default"}
             assert set(user["user"]) == ({"client-certificate-data", "client-key-data"} if tls else {"token"})
             for secret in (*user["user"].values(), "kubeconfig"):
@@ -317,7 +322,7 @@ async def test_a_tenant_says_when_it_ends(body: dict[str, Any], seconds: float) 
 
 async def test_a_tenant_ends_when_its_time_is_over(call: Caller) -> None:
     made, other = await call.create(ttl="50ms"), await call.create()
-    await eventually_async(lambda: is_gone(made["url"]))
+    await ended(made)
     assert await eventually_async(call.listed) == [other["name"]]
 
 
@@ -328,7 +333,7 @@ async def test_a_tenant_lives_as_long_as_the_connection_that_holds_it(call: Call
     assert await call.listed() == ["a"]
     assert not is_gone(made["url"])
     answer.close()
-    await eventually_async(lambda: is_gone(made["url"]))
+    await ended(made)
     assert await call.listed() == []
 
 
@@ -392,10 +397,10 @@ async def churned(call: Caller, count: int) -> None:
         await call("DELETE", made["name"])
         answer, made = await call.hold()
         answer.close()
-        await eventually_async(lambda url=made["url"]: is_gone(url))
+        await ended(made)
         assert (await call("POST", manifests=[BROKEN])).code == 422
         made = await call.create(ttl="1ms")
-        await eventually_async(lambda url=made["url"]: is_gone(url))
+        await ended(made)
 
 
 async def check_nothing_is_left(call: Caller, count: int) -> None:
@@ -456,7 +461,7 @@ class Beside:
 
 
 def tenants_of(server: Beside) -> Tenants:
-    return Control(server).part(Tenants)
+    return Control(cast("Any", server)).part(Tenants)
 
 
 async def test_a_client_that_is_gone_during_the_start_leaves_nothing() -> None:

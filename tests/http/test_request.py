@@ -194,3 +194,22 @@ def test_every_path_has_a_request_info() -> None:
                 for fourth in words:
                     info = resource_info("GET", f"/{first}/{second}/{third}/{fourth}")
                     assert info.is_resource or info == NO_RESOURCE
+
+
+MOMENTS: list[tuple[str, str, str, str]] = [
+    ("the path of an object", "/_noxu/at/-5m/api/v1/pods?limit=1", "-5m", "/api/v1/pods"),
+    ("escaped", "/%5Fnoxu/at/-5m%2Fapi/v1/pods", "-5m", "/api/v1/pods"),
+    ("a document", "/_noxu/at/12/apis", "12", "/apis"),
+    ("a moment alone", "/_noxu/at/12", "", "/_noxu/at/12"),
+    ("a moment and a slash", "/_noxu/at/12/", "", "/_noxu/at/12/"),
+    ("no moment", "/_noxu/at//api/v1/pods", "", "/_noxu/at//api/v1/pods"),
+    ("another path below /_noxu/", "/_noxu/attic/api/v1/pods", "", "/_noxu/attic/api/v1/pods"),
+    ("an object of the present", "/api/v1/namespaces/_noxu", "", "/api/v1/namespaces/_noxu"),
+]
+
+
+@rows(("target", "moment", "path"), [row[1:] for row in MOMENTS], ids=[row[0] for row in MOMENTS])
+def test_the_moment_and_the_path_behind_it(target: str, moment: str, path: str) -> None:
+    parsed = parse_target("GET", target)
+    assert (parsed.moment, parsed.path) == (moment, path)
+    assert parsed.info == parse_target("GET", path).info

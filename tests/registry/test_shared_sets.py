@@ -7,8 +7,7 @@ from typing import Final
 import pytest
 
 from noxu.api import codec
-from noxu.apply.managed_fields import decode
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import RecurringSets, decode
 from noxu.registry import stored_object as entries
 from noxu.registry.draft import Body
 from noxu.registry.resource import JSON_PATCH, Resource

@@ -64,6 +64,7 @@ CONTENT = Free("the content of an object, which the server checks")
 PARAMETERS: dict[str, Checked | Free] = {
     "Noxu(directory)": PATH,
     "Noxu(manifests)": PATH,
+    "Noxu(history)": Checked(made(history="al"), "history: 'al' is no duration, such as 30m, and not all or off; did you mean all?"),
     "Noxu(data)": PATH,
     "Noxu(profile)": Checked(made(profile="envtets"), '"envtets" is not a profile: there are local, cluster, envtest; did you mean envtest?'),
     "Noxu(controllers)": Checked(made(controllers=["namespase"]), '"namespase" is not in the list of known controllers; did you mean namespace?: this server has .*garbage-collector-controller'),

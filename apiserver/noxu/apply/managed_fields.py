@@ -4,6 +4,10 @@ An entry is identified by manager, operation, subresource and, for updates only,
 same at every version. Entries are sorted by operation, time (in whole seconds, none first), manager, apiVersion and
 subresource. (apimachinery's managedfields/internal/managedfields.go.)
 
+Sets of fields recur: objects of a kind have the same owners, again and again. Equal JSON is read as one dict, because copies
+would take more memory. When it recurs, its JSON is kept, too, so that it is not encoded again for each object. Only canonical
+sets are kept: those that their own JSON is read as. Sets are immutable by convention (see `fieldset`).
+
 The fields of a set in an object: where they are, and the part of the object that they are.
 
 A path that leads to no field, because the object has changed since, has no value. Nothing recurses: clients choose the depth
@@ -18,8 +22,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
+from noxu.api import codec
 from noxu.apply.fieldset import SELF, Element, FieldSet, MalformedFields, Path, ordered, parse
-from noxu.apply.recurring import RecurringSets
 from noxu.go.text import compact_json, quote
 from noxu.go.time import parse_time
 from noxu.values import Json, Object, equal
@@ -102,7 +106,7 @@ def _decode_entry(entry: Object, index: int, recurring: RecurringSets | None) ->
     time = _text(entry, "time")
     try:
         content = entry.get("fieldsV1")
-        fields = parse(content) if recurring is None else recurring.read(content, parse)
+        fields = parse(content) if recurring is None else recurring.read(content)
         if time and not (len(time) == len("2006-01-02T15:04:05Z") and time[-1] == "Z"):  # the form of decoded times
             time = parse_time(time)
     except MalformedFields as error:
@@ -113,13 +117,6 @@ def _decode_entry(entry: Object, index: int, recurring: RecurringSets | None) ->
     return Manager(_text(entry, "manager"), operation, identity, _text(entry, "subresource")), Owned(
         fields, version, time
     )
-
-
-def _is_canonical(fields: FieldSet) -> bool:
-    try:
-        return parse(fields) is fields
-    except MalformedFields:
-        return False
 
 
 def _text(entry: Object, name: str) -> str:
@@ -146,7 +143,7 @@ def encode(managers: Managers, recurring: RecurringSets | None = None, *, in_ord
         if in_order:
             entry["fieldsV1"] = ordered(owned.fields)
         else:
-            entry["fieldsV1"] = owned.fields if recurring is None else recurring.written(owned.fields, _is_canonical)
+            entry["fieldsV1"] = owned.fields if recurring is None else recurring.written(owned.fields)
         if manager.subresource:
             entry["subresource"] = manager.subresource
         entries.append(entry)
@@ -155,6 +152,77 @@ def encode(managers: Managers, recurring: RecurringSets | None = None, *, in_ord
 
 def _rank(manager: Manager, owned: Owned) -> tuple[str, str, str, str, str]:
     return manager.operation, owned.time, manager.name, owned.version, manager.subresource
+
+
+# -- sets that recur --------------------------------------------------------------------------------------------------
+
+
+MAX_KEPT: Final = 256
+MAX_KEPT_BYTES: Final = 8 * 1024
+"""The number of sets that are kept of one resource, and the length of their JSON."""
+
+
+class RecurringSets:
+    """The sets of one resource, in all its versions. Threads may use it at the same time: at worst a set is not kept."""
+
+    __slots__ = ("_sets", "_texts")
+
+    def __init__(self) -> None:
+        self._sets: dict[bytes, FieldSet] = {}
+        """By their JSON, with its keys in any order."""
+        self._texts: dict[int, tuple[FieldSet, bytes]] = {}
+        """The JSON, with sorted keys, of those that have recurred; by the set's id, which the set itself keeps in use."""
+
+    def read(self, fields: Json) -> FieldSet:
+        """fieldsV1 as a set, the same dict for equal JSON of canonical sets. Raises MalformedFields."""
+        recurring = self._known(fields)
+        return parse(fields) if recurring is None else recurring
+
+    def written(self, fields: FieldSet) -> FieldSet:
+        """The same for a set that a write has made. If it is not canonical (`v:-0`), it is read as another one (`v:0`)."""
+        recurring = self._known(fields)
+        return fields if recurring is None else recurring
+
+    def _known(self, fields: Json) -> FieldSet | None:
+        """The set with the JSON of `fields`, which is kept as that set if it is new. None if it is not kept."""
+        if self.json_of(fields) is not None:
+            return fields  # type: ignore[no-any-return]
+        try:
+            written = orjson.dumps(fields)
+        except TypeError:  # too deep
+            return None
+        recurring = self._sets.get(written)
+        if recurring is None:
+            if len(written) > MAX_KEPT_BYTES or not _is_canonical(fields):
+                return None
+            if len(self._sets) >= MAX_KEPT:
+                self._sets.clear()
+                self._texts.clear()
+            recurring = self._sets[written] = fields  # from now on many objects share this dict
+        elif id(recurring) not in self._texts:
+            self._texts[id(recurring)] = recurring, codec.encode(recurring, sort_keys=True)
+        return recurring
+
+    def json_of(self, fields: Json) -> bytes | None:
+        """The JSON of fieldsV1 with sorted keys, as `codec.encode` writes it; None if it is not known."""
+        entry = self._texts.get(id(fields))
+        return entry[1] if entry is not None and entry[0] is fields else None
+
+    def set_of(self, text: bytes) -> FieldSet | None:
+        """The set with that JSON, if its JSON is known; else None."""
+        recurring = self._sets.get(text)
+        return recurring if recurring is not None and self.json_of(recurring) == text else None
+
+    def kept(self) -> dict[bytes, FieldSet]:
+        """The sets that are kept, by the JSON that each is read from and, unless it was changed in place, is."""
+        return dict(self._sets)
+
+
+def _is_canonical(fields: FieldSet) -> bool:
+    try:
+        return parse(fields) is fields
+    except MalformedFields:
+        return False
 
 
 # -- owned fields -----------------------------------------------------------------------------------------------------

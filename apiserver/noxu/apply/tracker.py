@@ -30,8 +30,7 @@ from noxu.apply.fieldset import (
     of,
     recursive_difference,
 )
-from noxu.apply.managed_fields import Managers, Owned, decode, encode
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import Managers, Owned, RecurringSets, decode, encode
 from noxu.apply.typed import accept, join_errors, to_set, validate
 from noxu.apply.types import SCALE, Type
 from noxu.values import Json, Object

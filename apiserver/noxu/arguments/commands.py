@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "copy": "copy stored objects between data directories, files and etcd",
     "snapshot": "copy stored objects into a file",
     "export": "write objects as YAML that kubectl applies",
+    "user": "make a kubeconfig for another user of a running server",
+    "clock": "set and advance the time of objects in a running server",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",
@@ -37,6 +39,7 @@ _MODULES: Final = {
     "serve": "serve",
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
+    **dict.fromkeys(("user", "clock"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -118,6 +121,16 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu export --kubeconfig .noxu/kubeconfig > objects.yaml", "everything that a running server has"),
         ("noxu export --data .noxu --to deploy", "of a data directory that no server uses, a file for each object"),
         ("noxu export --kubeconfig .noxu/kubeconfig -n attic -l app=web widgets", "some of it"),
+    ),
+    "user": (
+        ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
+        ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
+    ),
+    "clock": (
+        ("noxu clock freeze", "object time stands still"),
+        ("noxu clock advance 36h", "everything that is due until then happens now"),
+        ("noxu clock speed 60", "an hour passes in a minute"),
+        ("noxu clock real", "object time is that of the system again"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),

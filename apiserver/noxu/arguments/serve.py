@@ -8,6 +8,7 @@ from pathlib import Path
 
 from noxu.arguments import controllers, etcd, security, values
 from noxu.config import (
+    COMPACT_EVERY,
     DEFAULT_CONTEXT,
     DEFAULT_DATA,
     DEFAULT_EVENT_TTL,
@@ -31,6 +32,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     _files(command)
     _address(command)
     _data(command)
+    _time(command)
     _kubeconfig(command)
     security.add_tls(command)
     _behaviour(command)
@@ -142,9 +144,33 @@ def _data(command: argparse.ArgumentParser) -> None:
         help="the time for which Events are retained after their last write; 0 retains them (default: 1h0m0s)",
     )
     group.add_argument(
+        "--history",
+        type=values.history,
+        default=COMPACT_EVERY,
+        metavar="DURATION",
+        help="the time for which older states and who wrote them are kept: a duration, all, or off, which keeps who wrote nothing "
+        "(default: 5m0s)",
+    )
+    group.add_argument(
         "--annotate-invalid",
         action="store_true",
         help="annotate stored objects that are invalid since their CRD was changed",
+    )
+
+
+def _time(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("time", "The time that objects have: see docs/tester.md.")
+    group.add_argument(
+        "--clock",
+        default="",
+        metavar="MODE",
+        help="frozen, frozen=TIME, offset=1h, offset=-1h, speed=60; `noxu clock` sets it while the server runs (default: real)",
+    )
+    group.add_argument(
+        "--deterministic",
+        type=values.count,
+        metavar="SEED",
+        help="uids, generated names and times repeat from run to run: a second passes with each write",
     )
 
 
@@ -203,6 +229,10 @@ def complete_serve(options: argparse.Namespace) -> None:
         raise ValueError("--watch needs files, directories, or -k")
     if options.context and not options.merge_kubeconfig:
         raise ValueError("--context needs --merge-kubeconfig")
+    if options.clock and options.deterministic is not None:
+        raise ValueError("--deterministic has a clock of its own: leave --clock out")
+    if options.deterministic is not None and not options.memory:
+        raise ValueError("--deterministic needs --memory: objects that exist already would be younger than new ones")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -220,6 +250,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
+        history=options.history,
         profile=options.profile,
         controllers=list_of_controllers,
         leader_election=controllers.leader_election(options),
@@ -239,6 +270,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
+        clock=options.clock,
+        deterministic=options.deterministic,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu.config import HTTPS_PORT, ServiceName
+from noxu.control.retention import history_of
 from noxu.expressions import expression
 from noxu.features import GATES, parse_gates
 from noxu.go.time import SECOND, parse_duration
@@ -76,6 +77,14 @@ def kubernetes_version(text: str) -> str:
     return text
 
 
+def history(text: str) -> float:
+    """How long history is kept, in seconds: a duration, `all` (infinite) or `off` (0)."""
+    try:
+        return history_of(text)
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
 def seconds(text: str) -> float:
     """A duration in Go's syntax, in seconds."""
     try:
@@ -102,6 +111,7 @@ def service(text: str) -> tuple[ServiceName, str]:
 
 
 OUTPUTS: Final = ("text", "json")
+CONTROL_OUTPUTS: Final = ("table", "json", "yaml")
 
 
 def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -125,6 +135,22 @@ def set_features(options: argparse.Namespace) -> None:
 
 def output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
+
+
+def control(command: argparse.ArgumentParser, *outputs: str) -> None:
+    """Add the options of a command that asks a running server: which one, and the output format, by default the first one."""
+    group = command.add_argument_group("server", "By default that of your kubeconfig, as for kubectl.")
+    server(group)
+    choices = (*outputs, *(each for each in CONTROL_OUTPUTS if each not in outputs))
+    command.add_argument(
+        "-o", "--output", choices=choices, default=choices[0], help="the output format (default: %(default)s)"
+    )
+
+
+def check_control(options: argparse.Namespace) -> None:
+    """Raises ValueError for options about a kubeconfig that is not read."""
+    if options.context and options.server:
+        raise ValueError("--context is one of a kubeconfig, which --server does not read")
 
 
 def quiet(command: argparse.ArgumentParser) -> None:

@@ -8,7 +8,8 @@ query and of a body the function of a route gets the same: a value for each decl
     INTEGER     3                     3                    int
     NUMBER      0.5                   0.5                  float
     BOOLEAN     true                  true, 1, or empty    bool
-    DURATION    "1m30s", or seconds   1m30s, or seconds    float, in seconds
+    DURATION    "1d12h", or seconds   1d12h, or seconds    float, in seconds
+    TIME        "2030-01-01T00:00:00Z"                     datetime, in UTC
     TEXTS       ["a", "b"]            a&NAME=b, or a,b     list[str]
     OBJECT      {…}                                        dict
     OBJECTS     [{…}, …]                                   list[dict]
@@ -16,12 +17,15 @@ query and of a body the function of a route gets the same: a value for each decl
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
+from noxu.expressions import expression
 from noxu.features import meant
 from noxu.go.time import SECOND, parse_duration
 from noxu.values import MAX_INT64, Json, Object
@@ -29,6 +33,8 @@ from noxu.values import MAX_INT64, Json, Object
 T = TypeVar("T")
 _TRUE: Final = ("true", "1", "")
 _FALSE: Final = ("false", "0")
+_DAYS: Final = expression(r"(?P<days>[0-9]{1,7})d(?P<rest>.*)")
+SECONDS_A_DAY: Final = 86_400.0
 
 
 class ArgumentType(NamedTuple):
@@ -91,13 +97,30 @@ def _number(value: Json) -> float:
     return float(value)
 
 
+def duration(text: str) -> float:
+    """Seconds of a duration of Go, which may have days: `90s`, `1h30m`, `365d`, `1d12h`. Raises ValueError."""
+    days = _DAYS.fullmatch(text)
+    rest = days["rest"] if days else text
+    seconds = 0.0 if days and not rest else parse_duration(rest) / SECOND
+    return seconds + (int(days["days"]) * SECONDS_A_DAY if days else 0.0)
+
+
 def _seconds(value: Json) -> float:
     if not isinstance(value, str):
         return _number(value)
     try:
-        return parse_duration(value) / SECOND
+        return duration(value)
     except ValueError:
         return _parsed(float, value, 'a duration such as "1m30s", or seconds')
+
+
+def time(value: Json) -> datetime:
+    """A time in RFC 3339. Raises ValueError."""
+    with contextlib.suppress(ValueError):
+        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    raise ValueError(f"expected a time such as 2030-01-01T00:00:00Z, not {_shown(value)}")
 
 
 def _parsed(parse: Callable[[str], T], text: str, name: str) -> T:
@@ -146,6 +169,7 @@ BOOLEAN: Final = ArgumentType("true or false", _of_type(bool, "true or false"), 
 DURATION: Final = ArgumentType(
     'a duration such as "1m30s", or seconds', _seconds, lambda texts: _seconds(_single(texts))
 )
+TIME: Final = ArgumentType("a time such as 2030-01-01T00:00:00Z", time, lambda texts: time(_single(texts)))
 TEXTS: Final = ArgumentType(
     "a list of texts",
     _all_of(str, "a list of texts"),
@@ -185,6 +209,12 @@ def from_body(body: bytes, declared: Arguments, path: str) -> Object:
         *({"reason": "FieldValueInvalid", "message": why, "field": name} for name, why in invalid.items()),
     ]
     raise ApiError(422, f"the body is invalid: {'; '.join(texts)}", "Invalid", {"causes": causes})
+
+
+def refused(field: str, why: str) -> ApiError:
+    """The error for a field whose type is right, and whose value is not; "": for the body as a whole."""
+    cause = {"reason": "FieldValueInvalid", "message": why, "field": field}
+    return ApiError(422, f"the body is invalid: {f'{field}: ' if field else ''}{why}", "Invalid", {"causes": [cause]})
 
 
 def _object_of(body: bytes) -> Object:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import tenants
+from noxu.control import clock, past, tenants, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -23,6 +23,9 @@ async def index(_call: ControlCall) -> Object:
 ROUTES: Final[Sequence[ControlRoute]] = (
     ControlRoute("GET", ROOT, index, "List what stands here."),
     *tenants.ROUTES,
+    *users.ROUTES,
+    *clock.ROUTES,
+    *past.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
 

@@ -23,9 +23,11 @@ from noxu.values import Object
 if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
+    from noxu.control.history import WriteHistory
     from noxu.control_plane import ControlPlane
     from noxu.manifests.documents import Document
     from noxu.manifests.watch import FileWatch
+    from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
 
 T = TypeVar("T")
@@ -41,6 +43,8 @@ class Running(Protocol):
     watch: FileWatch | None
     given: Sequence[Document] | None
     """The documents that it was started with; None: those of its files."""
+    history: WriteHistory | None
+    """None: the server keeps none."""
 
     @property
     def parent(self) -> Running | None:
@@ -48,6 +52,9 @@ class Running(Protocol):
 
     def access(self) -> Access:
         """What its administrator needs to use it."""
+
+    def access_of(self, user: User) -> Access:
+        """What a user needs, with new credentials. Raises ValueError for one who cannot have them."""
 
     def tenant(self, documents: Iterable[Document] = ()) -> contextlib.AbstractAsyncContextManager[Running]:
         """A server of its own beside this one, which runs in the context. Raises StartError there."""

@@ -34,6 +34,14 @@ _FOLLOWS: Final = f'"{AUTOMANAGED}":"{ALWAYS}"'.encode()
 _CONFLICTS: Final = ("AlreadyExists", "Conflict", "NotFound")
 
 
+def elsewhere(entry: StoredObject, resource: Resource) -> GroupVersion | None:
+    """The group version for which an APIService asks for another server, None if it does not."""
+    if _SERVICE not in entry.stored:
+        return None
+    spec = object_at(entry, resource)["spec"]
+    return None if spec.get("service") is None else (spec.get("group", ""), spec["version"])
+
+
 class APIServiceController(Controller[str]):
     """Keeps these APIServices, and the group versions of other servers. Keys are names of APIServices."""
 
@@ -85,10 +93,9 @@ class APIServiceController(Controller[str]):
     def _note(self, name: str, entry: StoredObject | None) -> None:
         """Remember whether an APIService asks for another server."""
         self._elsewhere.pop(name, None)
-        if entry is not None and _SERVICE in entry.stored:
-            spec = object_at(entry, self.resource)["spec"]
-            if spec.get("service") is not None:
-                self._elsewhere[name] = (spec.get("group", ""), spec["version"])
+        found = None if entry is None else elsewhere(entry, self.resource)
+        if found is not None:
+            self._elsewhere[name] = found
 
     def _publish(self) -> None:
         elsewhere = frozenset(self._elsewhere.values())

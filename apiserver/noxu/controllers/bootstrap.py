@@ -304,6 +304,7 @@ class BootstrapController(Controller[str]):
     """Creates these objects. Keys are the names of system namespaces, and of rows."""
 
     name = "bootstrap-controller"
+    on_process_time = True
     workers = len(SYSTEM_NAMESPACES) + len(OBJECTS)  # so that they share commits
 
     def __init__(

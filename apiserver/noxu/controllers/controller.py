@@ -24,12 +24,13 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
-from noxu.clock import Clock
+from noxu.clock import Clock, process_clock
 from noxu.containment import Contained
 from noxu.controllers.default_objects import APISERVER_MANAGER as APISERVER_MANAGER
 from noxu.controllers.default_objects import FirstObject
 from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
 from noxu.registry.access import User
+from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
@@ -81,13 +82,15 @@ class Reconciler(ABC, Generic[K]):
     name: ClassVar[str]
     """The name in health checks and logs."""
     workers: ClassVar[int] = 1
+    on_process_time: ClassVar[bool] = False
+    """Whether its delays are its own pauses, and not times of objects."""
 
     def __init__(self, reader: Reader, clock: Clock, followed: str) -> None:
         """`followed` names in messages what is followed."""
         self.reader = reader
         self.clock = clock
         self.followed = followed
-        self.queue: WorkQueue[K] = WorkQueue(clock, self._work_on)
+        self.queue: WorkQueue[K] = WorkQueue(process_clock(clock) if self.on_process_time else clock, self._work_on)
         self.fresh: dict[K, float | None] = {}
         """Keys whose objects were stored before the start; after so many seconds they are reconciled (None: after a change)."""
         self.stands_by = False
@@ -178,7 +181,9 @@ class Reconciler(ABC, Generic[K]):
                 await asyncio.sleep(RESYNC_DELAY)
 
         name = f"{self.name}: {work.__name__}"
-        return asyncio.get_running_loop().create_task(run(), name=name, context=own_context())
+        context = own_context()
+        context.run(AUTHOR.set, of_controller(self.name))  # whatever the task writes is the controller's
+        return asyncio.get_running_loop().create_task(run(), name=name, context=context)
 
     # -- synchronising
 

@@ -94,6 +94,7 @@ class ApprovalController(Controller[str]):
     """Keeps the condition up to date. Keys are names."""
 
     name = "crd-api-approval-controller"
+    on_process_time = True
 
     def __init__(self, reader: Reader, persistence: Persistence, resource: Resource, clock: Clock) -> None:
         super().__init__(reader, resource, clock)
@@ -130,8 +131,49 @@ def _may_be_approved(entry: StoredObject) -> bool:
 # -- definitions ------------------------------------------------------------------------------------------------------
 
 
+class ReadDefinition(NamedTuple):
+    """A definition, a digest of the parts of it that determine what is served (None: nothing is), and its stored spec."""
+
+    crd: Object
+    digest: bytes | None = None
+    spec: memoryview | None = None
+
+
+def read_definition(entry: StoredObject, resource: Resource, read: Object | None = None) -> ReadDefinition:
+    """Read a stored definition. `read` is the decoded one; None: it has to be decoded."""
+    crd = taken_object(entry, resource) if read is None else read
+    entry.decoded = None
+    if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
+        return ReadDefinition(crd)
+    spec = stored_spec(entry, crd, resource)
+    return ReadDefinition(crd, _digest(crd, spec, resource), spec)
+
+
+def _digest(crd: Object, spec: memoryview | None, resource: Resource) -> bytes:
+    """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
+    digest = hashlib.sha256(
+        codec.encode(resource.codec.written(crd)["spec"], sort_keys=False) if spec is None else spec
+    )
+    digest.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
+    return digest.digest()
+
+
+def served_versions(read: ReadDefinition, entry: StoredObject, features: Features) -> Versions:
+    """The versions that a definition serves. Its schemas are parts of the bytes of its entry."""
+    from noxu.registry.custom import (
+        stored_schemas,
+        versions_of,  # with the first definition
+    )
+
+    crd, digest, spec = read
+    versions = versions_of(crd, entry.revision, field_selectors=features.field_selectors)
+    versions.keep_encoded(entry.stored, stored_schemas(spec, crd["spec"]) if spec is not None else None)
+    versions.digest = digest
+    return versions
+
+
 class _Parsed(NamedTuple):
-    """A definition, a digest of the parts of it that determine what is served (None: nothing is), and its versions.
+    """A definition, the digest of what it serves (None: nothing is served), and its versions.
 
     `versions` is None if nothing is served, or if the served resources have these versions already.
     """
@@ -251,32 +293,16 @@ class DefinitionController(Controller[str]):
 
     def _parse(self, entry: StoredObject, read: Object | None) -> _Parsed:
         """`read` is the decoded definition; None: it has to be decoded."""
-        crd = taken_object(entry, self.resource) if read is None else read
-        entry.decoded = None
-        if not conditions.is_true(crd, conditions.ESTABLISHED) or storage_version(crd) is None:
+        definition = read_definition(entry, self.resource, read)
+        crd, served, _ = definition
+        if served is None:
             return _Parsed(crd)
-        name, spec = entry.key.name, stored_spec(entry, crd, self.resource)
-        served = self._digest(crd, spec)
+        name = entry.key.name
         current = self.served_resources.current.defined.get(name)
         if current is not None and self._served.get(name) == served:
             current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
-        from noxu.registry.custom import (
-            stored_schemas,
-            versions_of,  # with the first definition
-        )
-
-        versions = versions_of(crd, entry.revision, field_selectors=self.features.field_selectors)
-        versions.keep_encoded(entry.stored, stored_schemas(spec, crd["spec"]) if spec is not None else None)
-        return _Parsed(crd, served, versions)
-
-    def _digest(self, crd: Object, spec: memoryview | None) -> bytes:
-        """A digest of what determines what is served: the spec as it is stored or would be, and the accepted names."""
-        digest = hashlib.sha256(
-            codec.encode(self.resource.codec.written(crd)["spec"], sort_keys=False) if spec is None else spec
-        )
-        digest.update(codec.encode(crd["status"]["acceptedNames"], sort_keys=True))
-        return digest.digest()
+        return _Parsed(crd, served, served_versions(definition, entry, self.features))
 
     def _serve(self, entry: StoredObject, parsed: _Parsed) -> None:
         name, (crd, served, versions) = entry.key.name, parsed
@@ -291,7 +317,10 @@ class DefinitionController(Controller[str]):
             self.served_resources.replace(self.served_resources.current.with_definition(name, versions))
             self.reader.cache.end_watches(versions.collection)
         current = self.served_resources.current.defined[name]
-        current.deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
+        if current.deletes_instances != (terminates := conditions.is_true(crd, conditions.TERMINATING)):
+            current.deletes_instances = terminates
+            # documents are kept until other resources are served: those of now have other verbs
+            self.served_resources.replace(self.served_resources.current.with_definition(name, current))
         current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
 
     def _set_names(self, name: str, names: tuple[str, Object] | None) -> None:

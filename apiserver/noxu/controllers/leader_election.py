@@ -26,11 +26,12 @@ from typing import Any, Final, NamedTuple
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
+from noxu.clock import Clock, process_clock
 from noxu.config import JITTER, LeaderElection
 from noxu.containment import Contained
 from noxu.controllers.controller import CONTROLLER_MANAGER, KUBE_CONTROLLER_MANAGER, Reconciler
 from noxu.go.time import MICRO, format_time
+from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
@@ -70,6 +71,7 @@ class Election:
         self.reader = reader
         self.writer = writer
         self.clock = clock
+        self._pauses = process_clock(clock)  # a leader stays one while object time stands still or jumps
         self.name = NAME
         self.identity = identity
         self.controllers = controllers
@@ -106,6 +108,7 @@ class Election:
                 await self._release()
 
     async def _run(self) -> None:
+        AUTHOR.set(of_controller("leader-election"))  # in the context of its own task
         while True:
             with Contained("the leader election") as contained:
                 if not self.is_leader:
@@ -114,7 +117,7 @@ class Election:
                 await self._renew()
             await self._end()
             if contained.error is not None:
-                await self.clock.sleep(self.periods.retry_period)
+                await self._pauses.sleep(self.periods.retry_period)
 
     async def _begin(self, *, wait: bool) -> None:
         log.info("%s is the leader: its controllers start", self.identity)
@@ -143,12 +146,12 @@ class Election:
     async def _renew(self) -> None:
         """Return when the Lease could not be renewed in time, or belongs to another."""
         while True:
-            deadline = self.clock.monotonic() + self.periods.renew_deadline
+            deadline = self._pauses.monotonic() + self.periods.renew_deadline
             await self._pause(self.periods.retry_period)
-            while not await self._attempt_within(deadline - self.clock.monotonic()):
-                if self._is_held_by_another() or self.clock.monotonic() >= deadline:
+            while not await self._attempt_within(deadline - self._pauses.monotonic()):
+                if self._is_held_by_another() or self._pauses.monotonic() >= deadline:
                     return
-                await self._pause(min(self.periods.retry_period, deadline - self.clock.monotonic()))
+                await self._pause(min(self.periods.retry_period, deadline - self._pauses.monotonic()))
 
     async def _pause(self, seconds: float) -> None:
         """Wait, at most until another server has changed the Lease."""
@@ -161,7 +164,7 @@ class Election:
 
     async def _first_of(self, seconds: float, work: Coroutine[Any, Any, object]) -> object:
         """The result of a coroutine, None if it takes longer than `seconds`: then it is cancelled."""
-        working, sleeping = asyncio.ensure_future(work), asyncio.ensure_future(self.clock.sleep(seconds))
+        working, sleeping = asyncio.ensure_future(work), asyncio.ensure_future(self._pauses.sleep(seconds))
         try:
             await asyncio.wait((working, sleeping), return_when=asyncio.FIRST_COMPLETED)
             return working.result() if working.done() else None
@@ -198,7 +201,7 @@ class Election:
             if spec is None:
                 self._seen = None
             elif self._seen is None or self._seen.spec != spec:
-                self._seen = Seen(copy(spec), self.clock.monotonic())
+                self._seen = Seen(copy(spec), self._pauses.monotonic())
             now = format_time(self.clock.now(), MICRO)
             mine = {
                 "acquireTime": now,
@@ -218,7 +221,7 @@ class Election:
             level = logging.WARNING if self.is_leader else logging.DEBUG
             log.log(level, "the Lease %s is not acquired or renewed: %s", NAME, error)
             return False
-        self._seen = Seen(mine, self.clock.monotonic())
+        self._seen = Seen(mine, self._pauses.monotonic())
         return True
 
     def _is_held(self) -> bool:
@@ -226,7 +229,7 @@ class Election:
         if self._seen is None or not self._seen.spec.get("holderIdentity"):
             return False
         duration = self._seen.spec.get("leaseDurationSeconds") or 0
-        return bool(self.clock.monotonic() < self._seen.since + duration)
+        return bool(self._pauses.monotonic() < self._seen.since + duration)
 
     async def _release(self) -> None:
         stored = await self.reader.stored(self._leases, NAMESPACE, NAME)

@@ -166,6 +166,19 @@ class WorkQueue(Generic[K]):
         self._retries.pop(key, None)
         self.add(key)
 
+    def retry_early(self, seconds: float) -> None:
+        """Make the keys ready that will be retried within so many seconds."""
+        latest = asyncio.get_running_loop().time() + seconds
+        for key in [key for key, timer in self._retries.items() if timer.when() <= latest]:
+            self.add(key)
+
+    def begin_early(self, seconds: float) -> None:
+        """Make the keys ready that will be within so many seconds."""
+        latest = self._clock.monotonic() + seconds
+        for key in [key for key, at in self._delayed.items() if at <= latest]:
+            del self._delayed[key]
+            self.add(key)
+
     def forget(self, key: K) -> None:
         """Reset the count of failures of a key that succeeded."""
         self._failures.pop(key, None)

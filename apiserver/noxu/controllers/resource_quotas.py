@@ -6,14 +6,15 @@ a claim changes, and every five minutes. Creations are not followed: the admissi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.clock import Clock
-from noxu.controllers.controller import Reconciler
+from noxu.controllers.controller import Controller
 from noxu.go.time import format_time
+from noxu.registry.cache import Change
 from noxu.registry.offload import offload
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
@@ -34,58 +35,39 @@ _CHANGING: Final = frozenset({"/services", "/persistentvolumeclaims"})
 _PHASES: Final = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 
 
-class ResourceQuotaController(Reconciler[Key]):
-    """Follows all collections; keys are those of quotas."""
+class ResourceQuotaController(Controller[Key]):
+    """Keys are those of quotas. As long as there are some, it follows the changes of all collections, too."""
 
     name = "resourcequota-controller"
+    on_process_time = True
 
     def __init__(
         self, reader: Reader, persistence: Persistence, served_resources: LiveResources, quotas: Resource, clock: Clock
     ) -> None:
-        super().__init__(reader, clock, "the store")
+        super().__init__(reader, quotas, clock)
         self.persistence = persistence
         self.served_resources = served_resources
-        self.resource = quotas
-        self._in_namespaces: dict[str, set[Key]] = {}
-        """The quotas by partition."""
+        self._objects = _LimitedObjects(self)
 
     async def stop(self) -> None:
-        self.reader.cache.watchers.pop(self, None)
+        self.reader.cache.watchers.pop(self._objects, None)
         await super().stop()
 
-    async def _synchronise(self) -> None:
-        collection = await self.reader.collection(self.resource)
-        while (newest := await self.reader.collection(self.resource)) is not collection:
-            collection = newest  # the cache was reset meanwhile
-        self._in_namespaces.clear()  # nothing is awaited from here to the end, so no change is missed
-        for key in collection.keys:
-            self._in_namespaces.setdefault(key.partition, set()).add(key)
-            self.queue.add(key)
-        self.reader.cache.watchers[self] = None
-        self._set_synchronised()
+    def observe(self, change: Change) -> Iterable[Key]:
+        self._follow_objects()
+        entry, before = change.entry, change.before
+        if entry is not None and (before is None or _spec(entry.stored) != _spec(before.stored)):
+            yield change.key
 
-    def deliver(self, events: Sequence[Event], revision: Revision) -> None:
-        quotas = self._in_namespaces
-        for event in events:
-            key = event.key
-            if key.collection == self.resource.collection:
-                self._follow(event)
-            if key.partition in quotas and _frees(event):
-                for quota in quotas[key.partition]:
-                    self.queue.add(quota)
+    def resync(self) -> Iterable[Key]:
+        self._follow_objects()
+        return list(self.collection.keys)
 
-    def _follow(self, event: Event) -> None:
-        """Note where quotas are; count one whose spec is new."""
-        key = event.key
-        keys = self._in_namespaces.setdefault(key.partition, set())
-        if event.value is None:
-            keys.discard(key)
+    def _follow_objects(self) -> None:
+        if self.collection.keys:
+            self.reader.cache.watchers[self._objects] = None  # gets the rest of this batch of the log, too
         else:
-            keys.add(key)
-            if event.previous is None or _spec(event.value) != _spec(event.previous.value):
-                self.queue.add(key)
-        if not keys:
-            del self._in_namespaces[key.partition]
+            self.reader.cache.watchers.pop(self._objects, None)
 
     async def reconcile(self, key: Key) -> float | None:
         collection = await self.reader.collection(self.resource)
@@ -139,6 +121,23 @@ class ResourceQuotaController(Reconciler[Key]):
         resources = (kind for kind in self.served_resources.current.resources if kind.group_resource == what)
         stored = {kind.collection: kind.versions.storage for kind in resources if kind.is_stored and kind.namespaced}
         return list(stored.values())
+
+
+class _LimitedObjects:
+    """The objects that quotas limit: a watcher of the log."""
+
+    def __init__(self, controller: ResourceQuotaController) -> None:
+        self._controller = controller
+
+    def deliver(self, events: Sequence[Event], revision: Revision) -> None:
+        controller = self._controller
+        for event in events:
+            if _frees(event):
+                for quota in controller.collection.select(event.key.partition):
+                    controller.queue.add(quota)
+
+    def end(self) -> None:
+        self._controller.end()
 
 
 def _spec(stored: bytes) -> Json:

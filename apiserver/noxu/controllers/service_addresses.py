@@ -59,6 +59,7 @@ class ServiceAddressController(Controller[Key]):
     """Keeps the pool up to date. What it reconciles are the claims of all servers, if the store is shared."""
 
     name = "start-service-ip-repair-controllers"
+    on_process_time = True
 
     def __init__(self, reader: Reader, services: Resource, pool: Pool, clock: Clock) -> None:
         super().__init__(reader, services, clock)

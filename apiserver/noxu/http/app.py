@@ -69,13 +69,14 @@ class App:
         any_host: bool = False,
         limits: Requests = DEFAULT_REQUESTS,
         observer: RequestFilter | None = None,
+        last: Sequence[RequestFilter] = (),
         clients: Clients | None = None,
         control: Callable[[], Control] | None = None,
     ) -> None:
         """`own_names` are names of this server besides loopback; with `any_host` every name is. `traces_` None disables tracing.
 
-        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters.
-        `control` returns what `/_noxu/` is about; None: there is no such path.
+        Without an `authenticator` every client is anonymous. `observer` is entered before all other filters, those in `last`
+        after them. `control` returns what `/_noxu/` is about; None: there is no such path.
 
         Each sink is called with every exchange, after its answer.
         """
@@ -100,6 +101,7 @@ class App:
             limits=limits,
             shares_store=backend.reader.store.shared,
             observer=observer,
+            last=last,
         )
         self._enter = [filter_.enter for filter_ in self.filters]
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
@@ -173,14 +175,16 @@ class App:
     async def _route(self, exchange: Exchange, time: Callable[[], float]) -> Answer | None:
         """Find the handler and call it. Raises ApiError."""
         info, method = exchange.info, exchange.request.method
-        served_resources = self.backend.served_resources.current
+        if exchange.moment:
+            await self._enter_past(exchange)
+        served_resources = exchange.backend.served_resources.current
         if not info.is_resource:
             check_route(served_resources, method, exchange.path, info)
             return await self._document(exchange)
         try:
             resource = find_resource(served_resources, method, exchange.path, info)
         except ApiError:
-            if not self.backend.reader.store.shared:
+            if not self.backend.reader.store.shared or exchange.moment:
                 raise
             # a read from a resourceVersion has not waited for a definition that another server has just answered
             environment = self.backend.writer.environment
@@ -208,11 +212,20 @@ class App:
                 raise
             raise too_late() from None
 
+    async def _enter_past(self, exchange: Exchange) -> None:
+        """Give a request the backend of the moment that it reads. Raises ApiError."""
+        if self.control is None:
+            raise errors.page_not_found()
+        enter = (await imported("noxu.http.past")).enter  # with the first such request
+        await enter(exchange, self.control(), self.documents)
+
     async def _document(self, exchange: Exchange) -> Answer | None:
         """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError.
 
         None: it has been sent.
         """
+        if exchange.moment:
+            return await (await imported("noxu.http.past")).document(exchange)  # type: ignore[no-any-return]
         if self.traces is not None and exchange.path.startswith(traces.PATH):
             return self.traces.answer(exchange.request.method, exchange.path)
         if self.control is not None and f"{exchange.path}/".startswith(CONTROL):

@@ -32,6 +32,7 @@ def application(
     sinks: Sequence[Sink],
     audit_log: AuditLog | None,
     observer: RequestFilter | None,
+    last: Sequence[RequestFilter],
     control: Callable[[], Control],
 ) -> App:
     """`scheme` and `authority` are how clients reach the server. `on_loopback`: only clients of this machine do.
@@ -71,6 +72,7 @@ def application(
         any_host=scheme == "https",
         limits=config.requests,
         observer=observer,
+        last=last,
         clients=clients,
         control=control,
     )

@@ -71,6 +71,12 @@ class Documents:
         self._made_from: ref[ServedResources] | None = None  # which does not keep deleted definitions alive
         self._made: dict[object, tuple[bytes, str]] = {}
 
+    def at(self, served_resources: ServedResources) -> Documents:
+        """The documents of discovery and OpenAPI that this server would have with other resources."""
+        return Documents(
+            lambda: served_resources, self.address, self.own_version, self.checks, self._now, cbor=self._cbor
+        )
+
     async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
         """The document at a path. Raises ApiError."""
         if not path.startswith("/"):

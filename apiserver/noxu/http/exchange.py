@@ -43,6 +43,7 @@ from noxu.http.request import (
     selected_name,
 )
 from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
+from noxu.registry.authors import AUTHOR, MAX_READS, MAX_SELECTOR, MAX_TEXT, Author, ClientId, Journal, WatchScope
 from noxu.registry.deletion import CORRUPT_TOO, DeleteBody, dry_run_errors
 from noxu.registry.draft import (
     NO_BODY,
@@ -114,7 +115,9 @@ class Exchange:
     """Audit-Id: the client's, or a new one."""
     received: float
     path: str = ""
-    """The decoded path, "" if the target is malformed."""
+    """The decoded path, "" if the target is malformed. That of the API, if `moment` is not ""."""
+    moment: str = ""
+    """The moment of the past that it reads, see `Target`."""
     query: Query = dataclasses.field(default_factory=dict)
     host: str = ""
     """The client's name for this server, with a port if there is one: the Host header, or that of an absolute URL."""
@@ -220,7 +223,11 @@ class Exchange:
         check_path_name(self.info.name)  # before anything is looked up, as upstream
         if query and (revision := parse_revision(first(query, "resourceVersion"), errors.plain_error)):
             await reader.reached(revision)
-        return await reader.get(self.resource, namespace, self.info.name)
+        entry = await reader.get(self.resource, namespace, self.info.name)
+        if (journal := self.backend.persistence.journal) is not None:  # without a call: a GET takes 45 µs
+            agent = self.request.headers.get("User-Agent", "")[:MAX_TEXT]
+            journal.reads.append((self.received, self.user.name, agent, entry.key, entry.revision))
+        return entry
 
     async def list_options(self, *, watch: bool) -> ListOptions:
         """Raises ApiError."""
@@ -291,6 +298,8 @@ class Exchange:
     ) -> WriteRequest:
         """The write that the client requests. `options_sent` are its options as an object, by default those in the query."""
         resource, info = self.resource, self.info
+        if (journal := self.backend.persistence.journal) is not None:
+            AUTHOR.set(self._author(journal, action, chosen.field_manager))  # in the context of this task
         if options_sent is None:
             options_sent = as_sent(self.query) if self.query else {}
         body_resource = resource.bodies.get(info.subresource)  # of an action: /binding, /eviction
@@ -312,6 +321,37 @@ class Exchange:
             parent=None if body_resource is None else resource,
         )
 
+    def _author(self, journal: Journal, action: Action, manager: str) -> Author:
+        """Who wants to write, and how far the watches of this client have come."""
+        info, client = self.info, self.client
+        watches = journal.watches.get(client)
+        if len(journal.reads) > MAX_READS // 2:
+            journal.many_reads()  # they are connected with the writes that follow them, in the background
+        return Author(
+            "apply" if action in _APPLYING else info.verb,
+            info.subresource,
+            *client,
+            manager,
+            self.id,
+            self.request.headers.get("Traceparent", "")[:MAX_TEXT],
+            "",
+            self.received,
+            () if watches is None else watches.scopes,
+            () if watches is None else tuple([stream.after for stream in watches.streams]),
+        )
+
+    @property
+    def client(self) -> ClientId:
+        """Whose watches, reads and writes belong together."""
+        return self.user.name, self.request.headers.get("User-Agent", "")[:MAX_TEXT]
+
+    def scope(self) -> WatchScope:
+        """The objects that a list or a watch shows."""
+        info, query = self.info, self.query
+        partition = f"{info.namespace}/" if info.namespace and self.resource.namespaced else None
+        labels, fields = query.get("labelSelector", _NO_TEXT)[0], query.get("fieldSelector", _NO_TEXT)[0]
+        return WatchScope(self.resource.collection, partition, info.name, labels[:MAX_SELECTOR], fields[:MAX_SELECTOR])
+
     def write(self, action: Action, body: Body, chosen: Options) -> Awaitable[Written]:
         """Run the write that the client requests. Raises ApiError."""
         # the write adds to `outcome` and `trace` in place
@@ -319,6 +359,8 @@ class Exchange:
 
 
 _LISTING: Final = frozenset({"list", "watch"})
+_NO_TEXT: Final = ("",)
+_APPLYING: Final = frozenset({Action.APPLY, Action.APPLY_SCALE})
 
 
 def attributes_of(exchange: Exchange) -> AccessAttributes:

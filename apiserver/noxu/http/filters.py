@@ -31,7 +31,7 @@ a sink, see `exchange`. A bug in a handler or a filter becomes a 500 in `app`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from time import perf_counter
 from typing import Final
@@ -88,7 +88,8 @@ class ParseTarget(RequestFilter):
             request.version = HttpVersion11  # of the answer, like Go's, whatever version the request has
             exchange.headers.append(("Connection", "close"))
             raise refused
-        exchange.path, exchange.query, host, exchange.info = parse_target(request.method, request.raw_path)
+        target = parse_target(request.method, request.raw_path)
+        exchange.path, exchange.query, host, exchange.info, exchange.moment = target
         exchange.is_long_running = is_long_running(exchange.info)
         exchange.host = host or request.headers.get("Host", "")
         if exchange.path == "*" and request.method == "OPTIONS":
@@ -349,6 +350,16 @@ class Authorize(RequestFilter):
         raise refusal(asked, decision, exchange.request.raw_path)
 
 
+class AwaitTurn(RequestFilter):
+    """Let the request begin when `turn` allows it; None: at once."""
+
+    def __init__(self, turn: Callable[[], Awaitable[None] | None]) -> None:
+        self._turn = turn
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        return self._turn()
+
+
 class Tracing(RequestFilter):
     """Trace the write if the client requests it. `traces` None: the server offers none."""
 
@@ -377,6 +388,7 @@ def chain(
     limits: Requests = DEFAULT_REQUESTS,
     shares_store: bool = False,
     observer: RequestFilter | None = None,
+    last: Sequence[RequestFilter] = (),
 ) -> tuple[RequestFilter, ...]:
     """All filters, in order. `shares_store`: other servers may have the same store. `authenticator` None: all are anonymous."""
     allowed = cors.AllowedOrigins(limits.cors_allowed_origins) if limits.cors_allowed_origins else None
@@ -393,6 +405,7 @@ def chain(
         *((ConsistentRead(),) if shares_store else ()),
         *((Authorize(authorize),) if authorize is not access.allow_everything else ()),
         Tracing(traces),
+        *last,
     )
 
 

@@ -51,7 +51,11 @@ async def list_(exchange: Exchange) -> Answer:
     """The objects of a collection, or a page of them."""
     accepted = exchange.accept()
     listed = await exchange.list_options(watch=False)
+    journal = exchange.backend.persistence.journal
+    asked = None if journal is None else (exchange.received, *exchange.client, exchange.scope())
     listing = await list_entries(exchange.backend.reader, listed.selection, window(listed))
+    if journal is not None and asked is not None:
+        journal.reads.append((*asked, listing.revision))
     if accepted == PLAIN:
         return await responses.plain_list(listing, exchange.resource)
     include = exchange.include(accepted)
@@ -113,9 +117,9 @@ async def delete(exchange: Exchange) -> Answer:
     accepted = exchange.accept()
     resource, name = exchange.resource, exchange.info.name
     chosen, options_sent = await _delete_options(exchange)
+    request = exchange.write_request(Action.DELETE, delete_options=chosen, options_sent=options_sent)
     if chosen.corrupt_too and await _delete_corrupt(exchange, chosen):
         return _deleted({"name": name, "kind": resource.kind}, accepted, code=200)
-    request = exchange.write_request(Action.DELETE, delete_options=chosen, options_sent=options_sent)
     written = await exchange.backend.writer.write(request, exchange.outcome, exchange.trace)
     entry = written.entry
     assert entry is not None

@@ -190,12 +190,21 @@ NO_RESOURCE: Final = RequestInfo(False, "", "", "", "", "", "", "", False, False
 
 
 class Target(NamedTuple):
-    """The target of a request. `host` is "" unless the target is an absolute URL."""
+    """The target of a request. `host` is "" unless the target is an absolute URL.
+
+    Below PAST, `moment` is the segment that follows, and `path` what follows that: `/api/v1/pods` of `/_noxu/at/-5m/api/v1/pods`.
+    So whatever judges a request judges what it reads.
+    """
 
     path: str
     query: Query
     host: str
     info: RequestInfo
+    moment: str = ""
+
+
+PAST: Final = "/_noxu/at/"
+"""How the paths begin that show the API as it was at a moment."""
 
 
 def parse_target(method: str, target: str) -> Target:
@@ -205,7 +214,14 @@ def parse_target(method: str, target: str) -> Target:
     raw_path, raw_query, host = split_target(target)
     path, query = decode_path(raw_path), parse_query(raw_query) if raw_query else {}
     info_of = _known_info if len(method) + len(path) <= MAX_CACHED_PATH else _known_info.__wrapped__
-    return Target(path, query, host, info_of(method, path, "watch" in query and is_watch(query)))
+    watch = "watch" in query and is_watch(query)
+    info = info_of(method, path, watch)
+    if not info.is_resource and path.startswith(PAST):
+        moment, slash, inner = path.removeprefix(PAST).partition("/")
+        if moment and inner:  # else it is a call of /_noxu/ itself
+            # from here on the path is the inner one: filters, handlers and sinks see no other
+            return Target(slash + inner, query, host, info_of(method, slash + inner, watch), moment)
+    return Target(path, query, host, info)
 
 
 @lru_cache(maxsize=2048)

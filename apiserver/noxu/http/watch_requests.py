@@ -34,6 +34,7 @@ from noxu.http.metrics import WatchMetrics
 from noxu.http.negotiation import Accepted
 from noxu.http.request import first, is_watch
 from noxu.http.sending import begin_chunks, end_chunks, head_of, headers_of
+from noxu.registry.authors import WatchScope
 from noxu.registry.reader import Fields, Labels, Selection
 from noxu_storage.types import Revision
 
@@ -72,6 +73,8 @@ class Watches:
         upgrade = websocket.is_upgrade(request)
         compress = not upgrade and request.version == HttpVersion11 and _is_compressed(exchange, options)
         representation = _representation(exchange, accepted, upgrade=upgrade)
+        journal = exchange.backend.persistence.journal
+        scope = None if journal is None else exchange.scope()
         for name in _SELECTORS:  # long texts, perhaps, which are parsed
             exchange.query.pop(name, None)  # the exchange lives as long as the watch
         exchange.headers += [("Warning", text) for text in negotiation.warning_headers(exchange.outcome.warnings)]
@@ -84,7 +87,9 @@ class Watches:
         if refusal is not None:
             return refusal
         with self.quota.taken(request.raw_path, options.selection):
-            await self._stream(exchange, headers, options, representation, after, compress=compress, upgrade=upgrade)
+            await self._stream(
+                exchange, headers, options, representation, after, scope, compress=compress, upgrade=upgrade
+            )
         return None
 
     async def _stream(
@@ -94,6 +99,7 @@ class Watches:
         options: ListOptions,
         representation: watch.Representation,
         after: Revision,
+        scope: WatchScope | None,
         *,
         compress: bool,
         upgrade: bool,
@@ -117,6 +123,9 @@ class Watches:
         stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe, self.metrics)
         stream.after = after  # the stream moves it on with each batch
         self._streams[stream] = exchange  # until it ends: metrics and the end of the server look here
+        journal = exchange.backend.persistence.journal
+        if journal is not None and scope is not None:
+            journal.begin_watch(exchange.client, stream, scope)
         try:
             socket = websocket.WebSocket(connection, stream.stop) if upgrade else None
             await stream.run(options, watch.lifetime(options.timeout, self._min_timeout))
@@ -127,6 +136,8 @@ class Watches:
             raise
         finally:
             self._streams.pop(stream, None)
+            if journal is not None:
+                journal.end_watch(exchange.client, stream)
             connection.allow_unsent(0)
         if not upgrade:
             await end_chunks(connection, is_framed=is_framed)

@@ -7,7 +7,9 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
+from noxu.api.errors import ApiError
 from noxu.api.names import is_loopback
+from noxu.clock import SYSTEM_CLOCK, AdjustableClock, Clock
 from noxu.config import Config, StartError, TlsOptions
 from noxu.control_plane import controllers_of, modes_of
 from noxu.controllers import manager
@@ -15,6 +17,7 @@ from noxu.controllers.bootstrap import Facts
 from noxu.controllers.certificate_issuing import SigningCA, check_authority
 from noxu.features import RBAC
 from noxu.files import warn_if_shared
+from noxu.identifiers import Identifiers, seeded
 from noxu.process.certificates import Secured, is_name, secure
 from noxu.process.listeners import Listeners, host_address, own_names
 from noxu.security import settings
@@ -33,6 +36,26 @@ def protected(config: Config, *, on_loopback: bool) -> Config:
     if config.authorization_modes is None and not on_loopback:
         config = dataclasses.replace(config, authorization_modes=(RBAC,))
     return config
+
+
+def clock(config: Config, given: Clock) -> Clock:
+    """The clock of a new server: one that can be set, unless a program has given its own. Raises StartError."""
+    if given is not SYSTEM_CLOCK:
+        return given
+    own = AdjustableClock()
+    if config.clock or config.deterministic is not None:
+        from noxu.control import clock, determinism  # few servers begin at another time
+
+        try:
+            clock.begin(own, config.clock or determinism.CLOCK)
+        except (ValueError, ApiError) as error:
+            raise StartError(f"--clock {config.clock}: {error}") from None
+    return own
+
+
+def identifiers(config: Config, given: Identifiers) -> Identifiers:
+    """Where the identifiers of objects come from."""
+    return given if config.deterministic is None else seeded(config.deterministic)
 
 
 def check_controllers(config: Config) -> None:

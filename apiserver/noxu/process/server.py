@@ -11,7 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import Audit, Config, StartError, own_version
+from noxu.config import COMPACT_EVERY, Audit, Config, StartError, own_version
+from noxu.control.history import WriteHistory
+from noxu.control.retention import Retention
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, Seams, assemble, dismantle, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
@@ -28,12 +30,13 @@ from noxu.process.configured import reachable
 from noxu.process.limits import sentence
 from noxu.process.listeners import Listeners
 from noxu.process.stores import open_store
+from noxu.registry.authors import BOOTSTRAP, FILES, Journal, writing_as
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.security.kubeconfig import Access
 from noxu.webhook.client import Service
 from noxu_storage.store import Store
-from noxu_storage.types import Prefix, Progress, Revision, Unavailable
+from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
@@ -43,9 +46,9 @@ if TYPE_CHECKING:
     from noxu.manifests.documents import Document
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
+    from noxu.registry.access import User
     from noxu.security.audit import AuditLog
 
-COMPACT_EVERY: Final = 300.0  # seconds; removes history that is older than one to two of these, as upstream
 STOP_WITHIN: Final = 5.0  # seconds for requests in flight to finish
 ACCEPTED_AT_ONCE: Final = (
     32  # connections; each takes 80 µs of the event loop, and its first request five times as long
@@ -73,6 +76,8 @@ class Server:
 
     plane: ControlPlane
     listeners: Listeners
+    clock: Clock
+    identifiers: Identifiers
 
     def __init__(
         self,
@@ -94,8 +99,8 @@ class Server:
         self.documents = documents
         self.given: Sequence[Document] | None = None
         """The documents that it was started with, for its tenants; None: those of its files, which can be read again."""
-        self.clock = clock
-        self.identifiers = identifiers
+        self.clock = configured.clock(config, clock) if after is None else after.clock
+        self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
         self.observer = observer
         self.compiling = compiling
@@ -106,6 +111,9 @@ class Server:
         self.secured: Secured | None = None
         self.parent: Server | None = parent
         self.clients: Clients = Clients() if parent is None else parent.clients.of_tenant()
+        self.retention = Retention(self.config.history or COMPACT_EVERY)
+        self.history: WriteHistory | None = None
+        """Who has written; None: that is not kept."""
         self.is_stopping = False
         self.sinks: list[Sink] = []
         self._handshakes: Handshakes | None = None
@@ -113,6 +121,7 @@ class Server:
         self._after = after
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
+        self._last_filters: list[RequestFilter] = []
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -164,12 +173,16 @@ class Server:
         self._closing.push_async_callback(outgoing.close)
         plane = await self._assemble(outgoing, after)
         async with _compiled(plane, self.compiling):
-            self.plane = await self._closing.enter_async_context(running(plane))
-        loaded = await self._load()
-        await in_background(self._closing, compact_periodically(plane.store), "compaction")
+            with writing_as(BOOTSTRAP):
+                self.plane = await self._closing.enter_async_context(running(plane))
+        await self._begin_determinism()
+        with writing_as(FILES):
+            loaded = await self._load()
+        await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
         await self._serve()
         if self.watch is not None and loaded is not None:
-            await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
+            with writing_as(FILES):
+                await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
 
     async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
@@ -184,6 +197,10 @@ class Server:
         plane = assemble(self.config, store, seams)
         if after is not None:
             plane.inherit(after.plane)
+        if self.config.history:
+            plane.persistence.journal = journal = Journal(self._seconds)
+            is_same = after is not None and after.plane.store is store  # it was in memory, and still is
+            self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
 
     def _certificates(self, after: Server | None) -> Secured | None:
@@ -193,6 +210,20 @@ class Server:
         if self.parent is not None:
             return tenancy.secured_of(self.parent.secured)
         return configured.secured(self.config, on_loopback=self.listeners.on_loopback)
+
+    async def _begin_determinism(self) -> None:
+        """From now on time passes with writes, and a request begins when the controllers have settled."""
+        if self.config.deterministic is None:
+            return
+        from noxu.control import determinism  # few servers are deterministic
+        from noxu.http.filters import AwaitTurn
+
+        await determinism.begin(self.plane)
+        self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
+
+    def _seconds(self) -> float:
+        """Object time in seconds since 1970."""
+        return self.clock.now().timestamp()
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
@@ -259,6 +290,7 @@ class Server:
             sinks=sinks,
             audit_log=audit_log,
             observer=self.observer,
+            last=self._last_filters,
             control=lambda: self.control,
         )
 
@@ -297,7 +329,7 @@ class Server:
     def tenant(self, documents: Iterable[Document] = ()) -> Server:
         """A tenant of this server, which is not started yet: see `tenancy`. `documents` are loaded first."""
         config = tenancy.config_of(self.config, self.listeners)
-        return Server(config, documents, identifiers=self.identifiers, parent=self)
+        return Server(config, documents, parent=self)
 
     @property
     def app(self) -> App:
@@ -355,6 +387,18 @@ class Server:
                 )
         return Access(self.url, token=self.token)
 
+    def access_of(self, user: User) -> Access:
+        """What a user needs, with new credentials: over HTTP a token, over TLS a client certificate.
+
+        Raises ValueError for what no certificate can have: a uid, a name that is empty or too long.
+        """
+        if self.secured is None:
+            return Access(self.url, token=self.plane.static_tokens.issue(user))
+        if user.uid:
+            raise ValueError("the certificates of users have no uid")
+        identity = self.secured.own().authority.issue_client(user.name, user.groups)
+        return Access(self.url, self.secured.certificate_authority, identity.certificate, identity.key)
+
 
 @contextlib.asynccontextmanager
 async def _compiled(plane: ControlPlane, show: Shown | None) -> AsyncIterator[None]:
@@ -379,14 +423,19 @@ async def _show_compiled(plane: ControlPlane, show: Shown) -> None:
             await asyncio.sleep(SHOWN_EVERY)
 
 
-async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Every COMPACT_EVERY seconds, remove the history before the previous round. A failure is logged."""
-    old: Revision = store.revision
+async def compact_periodically(store: Store, clock: Clock = SYSTEM_CLOCK, retention: Retention | None = None) -> None:
+    """Every COMPACT_EVERY seconds, remove the history that is not needed, by default that before the previous round.
+
+    A failure is logged.
+    """
+    retention = retention or Retention()
+    retention.end_round(store.revision)
     while True:
         await clock.sleep(COMPACT_EVERY)
+        old = retention.oldest_needed()
         if old > store.compacted:
             try:
                 await store.compact_in_turn(old)
             except Unavailable as error:
                 log.warning("the history is not compacted: %s; the next attempt is in %g s", error, COMPACT_EVERY)
-        old = store.revision
+        retention.end_round(store.revision)

@@ -17,6 +17,7 @@ from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.instruments import MAX_SERIES, Counter, Family, Histogram, Labels
 from noxu.registry import storage_form
+from noxu.registry.authors import AUTHOR, Journal
 from noxu.registry.cache import WatchCache
 from noxu.registry.stored_object import StoredObject, as_read_from_protobuf
 from noxu.values import Object
@@ -45,6 +46,8 @@ class Persistence:
         self.as_cbor = as_cbor
         self.as_protobuf = as_protobuf
         self.metrics = StoreMetrics()
+        self.journal: Journal | None = None
+        """Notes who has written each revision; None: nothing does."""
         self._store = store
         self._cache = cache
 
@@ -71,9 +74,12 @@ class Persistence:
     async def _created(self, key: Key, stored: bytes) -> Revision:
         """The revision of a new key, 0 if it was not stored."""
         try:
-            return await self.metrics.measured("create", key, self._store.put(key, stored, expected=0))
+            revision = await self.metrics.measured("create", key, self._store.put(key, stored, expected=0))
         except StoreError:
             return 0
+        if self.journal is not None:
+            self.journal.writes.append((revision, self.journal.time(), AUTHOR.get()))
+        return revision
 
     def _in_form(self, key: Key, stored: bytes) -> bytes:
         """The JSON of a complete object as the store keeps it."""
@@ -99,6 +105,8 @@ class Persistence:
             stored = entry.stored if entry.cbor is None else entry.cbor
             put = self._store.put(entry.key, stored, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
+            if self.journal is not None:  # before what follows from the write, which may ask for its author
+                self.journal.writes.append((entry.revision, self.journal.time(), AUTHOR.get()))
             if entry.revision > self._cache.revision:  # else the cache has it already, as in memory
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
@@ -131,7 +139,10 @@ class Persistence:
 
     async def _delete(self, key: Key, expected: Revision, replaced: bytes | None) -> Revision:
         delete = self._store.delete(key, expected=expected, replaced=replaced)
-        return await self.metrics.measured("delete", key, delete)
+        revision = await self.metrics.measured("delete", key, delete)
+        if self.journal is not None:
+            self.journal.writes.append((revision, self.journal.time(), AUTHOR.get()))
+        return revision
 
     async def catch_up(self, conflict: Conflict) -> None:
         """Wait until the cache has the write that won."""

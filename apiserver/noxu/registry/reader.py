@@ -1,8 +1,8 @@
 """Read objects: the newest state from the watch cache, older states from the store.
 
 Without a resourceVersion a list shows the newest state. With one it shows that state or a newer one; with `exact`, and on
-every page after the first, exactly that state, which comes from the store's history. A page starts after the last key of
-the previous page, so objects that are created in between do not shift it. The list of a single object, which a field
+every page after the first, exactly that state, which comes from the store's history. A `PastReader` reads everything from
+there. A page starts after the last key of the previous page, so objects that are created in between do not shift it. The list of a single object, which a field
 selector names, has one page whatever its limit: it never has a continue token.
 
 An object whose bytes do not match their checksum is corrupt and cannot be read; all others are read and written as usual. A
@@ -32,7 +32,7 @@ from noxu.registry.storage_form import BUILT_IN_PATHS
 from noxu.registry.stored_object import StoredObject, fields_of, key_of, packed_labels
 from noxu.values import Json
 from noxu_storage.store import Store
-from noxu_storage.types import Compacted, FutureRevision, Key, Prefix, Revision
+from noxu_storage.types import Compacted, Corrupt, FutureRevision, Key, Page, Prefix, Revision
 
 MAX_ERRORS: Final = 100  # upstream's maximum of errors of one list
 
@@ -90,6 +90,9 @@ BLOCK_TIMEOUT: Final = 3.0  # seconds that a request for a future revision waits
 
 class Reader:
     """Reads the objects of all resources."""
+
+    newest: Revision = 0
+    """The revision that is the newest for this reader; 0: that of the cache."""
 
     def __init__(self, store: Store, cache: WatchCache) -> None:
         self.store = store
@@ -167,6 +170,37 @@ class Reader:
                 await self.cache.reached(revision)
         except TimeoutError:
             raise too_large(revision, self.cache.revision) from None
+
+
+class PastReader(Reader):
+    """Reads objects as they were at a revision, from the store: it loads nothing into the cache, and keeps nothing."""
+
+    def __init__(self, store: Store, cache: WatchCache, newest: Revision) -> None:
+        super().__init__(store, cache)
+        self.newest = newest
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> StoredObject:
+        """The state of an object at the resource's version. Raises ApiError Expired after compaction, too; StoreError."""
+        key = key_of(resource, namespace, name)
+        try:
+            item = await self.store.get(key, revision=self.newest)
+        except Corrupt as corrupt:
+            raise unreadable(resource, key, corrupt.keys.get(key, 0)) from None
+        except Compacted:
+            raise errors.expired("The requested revision is too old.") from None
+        if item is None:
+            raise _absent(resource, name)
+        [entry] = await entries_of([item])  # an entry of its own, which no other request sees
+        return entry if resource.versions.converter is None else await entry_at(entry, resource)
+
+    def size(self, resource: Resource, namespace: str, name: str) -> int:
+        """0: nothing is written, so nobody asks."""
+        return 0
+
+    async def reached(self, revision: Revision, *, waits: bool = True) -> None:
+        """Raises ApiError Timeout for a revision that is in the future of this reader: it will never come."""
+        if revision > self.newest:
+            raise too_large(revision, self.newest, retry=False)
 
 
 def _absent(resource: Resource, name: str) -> ApiError:
@@ -334,6 +368,10 @@ async def list_entries(reader: Reader, selection: Selection, window: Window) -> 
         revision, exact = (0, False) if token_revision < 0 else (token_revision, True)
     elif single is not None:
         window = window._replace(limit=0)
+    if reader.newest:  # nothing of the past is in the cache
+        await reader.reached(revision or 0)
+        limit = 0 if window.revision is None and not window.token else window.limit
+        return await _history(reader, selection, limit, after, revision if exact and revision else reader.newest)
     collection = await reader.collection(selection.resource)
     if collection.corrupt and (corrupt := collection.corrupt_in(selection.partition)):
         raise unlistable(selection.resource, corrupt)
@@ -396,19 +434,28 @@ def _select(entries: Sequence[StoredObject], selection: Selection) -> list[Store
 
 async def _history(reader: Reader, selection: Selection, limit: int, after: Key | None, revision: Revision) -> Listing:
     prefix = Prefix(selection.resource.collection, selection.partition)
+    single = selection.single if after is None else None
     selected: list[StoredObject] = []
     while True:
         try:
-            page = await reader.store.list(
-                prefix,
-                revision=revision,
-                limit=limit if selection.selects_all else HISTORY_PAGE if limit else 0,
-                after=after,
-            )
+            if single is not None:  # one key, instead of all in which it is looked for
+                item = await reader.store.get(single, revision=revision)
+                page = Page([item] if item else [], revision, 0)
+            else:
+                page = await reader.store.list(
+                    prefix,
+                    revision=revision,
+                    limit=limit if selection.selects_all else HISTORY_PAGE if limit else 0,
+                    after=after,
+                )
         except Compacted:
             raise _expired(after, selection) from None
         except FutureRevision as future:
             raise too_large(revision, future.current) from None
+        except Corrupt as corrupt:
+            if not corrupt.keys:
+                raise
+            raise unlistable(selection.resource, corrupt.keys) from None
         entries = await entries_of(page.items)
         if selection.selects_all:
             token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""

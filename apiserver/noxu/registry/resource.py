@@ -19,7 +19,7 @@ from noxu import cel
 from noxu.api import codec
 from noxu.api.errors import Qualified
 from noxu.api.meta import GroupVersionKind
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import RecurringSets
 from noxu.crd import types as crd
 from noxu.go.structs import Struct, decode
 from noxu.kinds.kind import METADATA_LABELS, Kind
@@ -389,12 +389,14 @@ class Versions:
     `terminating`: its definition is being deleted, and no object may be created. `deletes_instances`: the condition
     Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
     version through a webhook; None if the codecs convert. `is_prepared`: what requests use is compiled; `preparing` does so.
-    `recurring` are the sets of owned fields that its objects share.
+    `recurring` are the sets of owned fields that its objects share. `digest` is that of the definition that they come from,
+    None for built-in kinds: those with the same digest serve the same.
     """
 
     converter: Converter | None = None
     is_prepared = False
     preparing: asyncio.Task[None] | None = None
+    digest: bytes | None = None
 
     def __init__(self, resources: Sequence[Resource], storage: Resource, since: int = 0) -> None:
         self.storage = storage

@@ -33,7 +33,7 @@ from typing import Final
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.api.names import pack, unpack
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import RecurringSets
 from noxu.expressions import expression
 from noxu.go.structs import json_type
 from noxu.go.text import go_type
@@ -253,7 +253,7 @@ _MANAGER: Final = b',"manager":"'
 
 
 def _decode_sharing_owners(body: bytes, recurring: RecurringSets) -> Object | None:
-    """A stored object, with sets of owned fields that recur (`apply.recurring`) instead of new ones. None if not all do.
+    """A stored object, with sets of owned fields that recur (`apply.managed_fields`) instead of new ones. None if not all do.
 
     They are half of the containers in a usual object. Each is replaced by its number before the JSON is decoded:
 

@@ -13,12 +13,13 @@ import binascii
 import hashlib
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from multidict import MultiMapping
 
 from noxu.expressions import expression
+from noxu.features import nearest
 from noxu.go.text import trim_space
 from noxu.registry.access import User
 from noxu.registry.resource import Resource
@@ -27,6 +28,16 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 MASTERS: Final = "system:masters"
 """The group that may do everything."""
+GROUPS: Final = (
+    AUTHENTICATED,
+    "system:bootstrappers",
+    MASTERS,
+    "system:monitoring",
+    "system:nodes",
+    "system:serviceaccounts",
+    UNAUTHENTICATED,
+)
+"""The groups of Kubernetes itself; those of the service accounts of a namespace have its name at the end."""
 ADMINISTRATOR: Final = User("kubernetes-admin", groups=(MASTERS,))
 """The user of the kubeconfig."""
 INVALID_TOKEN: Final = "invalid bearer token"  # noqa: S105 - upstream's message
@@ -156,3 +167,13 @@ def subprotocols(headers: MultiMapping[str]) -> Iterator[str]:
 def _is_websocket(headers: MultiMapping[str]) -> bool:
     connection = headers.get("Connection", "").lower()
     return headers.get("Upgrade", "").lower() == "websocket" and "upgrade" in connection
+
+
+def checked_groups(groups: Iterable[str]) -> tuple[str, ...]:
+    """Raises ValueError for a group that looks like one of Kubernetes, and is none."""
+    listed = tuple(groups)
+    for name in listed:
+        head = ":".join(name.split(":")[:2])
+        if head.startswith("system:") and head not in GROUPS and (similar := nearest(head, GROUPS)):
+            raise ValueError(f'groups: "{name}" is no group of Kubernetes; did you mean {similar}?')
+    return listed

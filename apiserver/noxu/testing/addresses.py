@@ -1,12 +1,9 @@
 """How a test names objects: a kind, a plural with its group, or an object.
 
-    Widget  widgets  widget  wd          any of its names
-    widgets.example.com  Widget.example.com          with the group
-    widgets.v1.example.com  example.com/v1/Widget    with the version, too
+    Widget  wd  widgets.example.com  example.com/v1/Widget    a kind by any of its names, see registry.kind_names
     {"apiVersion": …, "kind": …, "metadata": {"name": …}}    an object, with its name and namespace
 
-The version defaults to the one that discovery prefers, the group to the first one that has the name, as for kubectl. A
-namespaced object without a namespace is in `default`.
+A namespaced object without a namespace is in `default`.
 
 A name that does not exist is an error, unless the test says so: with a misspelt name it would pass for ever.
 
@@ -24,8 +21,10 @@ from urllib.parse import quote
 from noxu.api.selectors import parse_labels
 from noxu.features import check_name, listed_names, meant, nearest
 from noxu.manifests import loading
+from noxu.registry import kind_names
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
+from noxu.security.credentials import checked_groups
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.sources import names
 from noxu.values import Object
@@ -56,19 +55,10 @@ class Address(NamedTuple):
 
 def find(served_resources: ServedResources, text: str) -> Resource:
     """The resource that a text names. Raises UnknownKind."""
-    name, group, version = _parts(text)
-    named = [kind for kind in served_resources.resources if name in names_of(kind)]
-    matching = [kind for kind in named if group in (None, kind.group) and version in ("", kind.version)]
-    if not matching and group is not None and not version:  # widgets.v1.example.com
-        version, _, group = group.partition(".")
-        matching = [kind for kind in named if (group, version) == (kind.group, kind.version)]
-    if not matching:
-        raise UnknownKind(f"no kind {text!r} is served{_meant(served_resources, name)}")
-    groups = list(served_resources.groups)
-    return min(
-        matching,
-        key=lambda kind: (groups.index(kind.group), served_resources.groups[kind.group].index(kind.version)),
-    )
+    try:
+        return kind_names.find(served_resources, text)
+    except LookupError as error:
+        raise UnknownKind(str(error)) from None
 
 
 def of(served_resources: ServedResources, what: str | Object, name: str = "", namespace: str | None = None) -> Address:
@@ -108,28 +98,6 @@ def of_object(served_resources: ServedResources, value: Object) -> Resource:
     raise UnknownKind(loading.no_matches(value))
 
 
-def names_of(resource: Resource) -> tuple[str, ...]:
-    return resource.plural, resource.kind, resource.singular, *resource.short_names
-
-
-def _parts(text: str) -> tuple[str, str | None, str]:
-    """(name, group or None, version or ""). `Pod.` and `v1/Pod` are in the core group."""
-    if "/" in text:
-        *above, name = text.split("/")
-        version = above[-1]
-        return name, "/".join(above[:-1]), version
-    name, dot, group = text.partition(".")
-    return name, group if dot else None, ""
-
-
-def _meant(served_resources: ServedResources, name: str) -> str:
-    resources = {
-        alias: f"{resource.group_resource}" for resource in served_resources.resources for alias in names_of(resource)
-    }
-    similar = nearest(name, resources)
-    return f"; did you mean {resources[similar]}?" if similar else ""
-
-
 # -- whether what is named exists --------------------------------------------------------------------------------------
 
 
@@ -146,16 +114,6 @@ _OPERATIONS: Final = {
 }
 """By verb."""
 VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-GROUPS: Final = (
-    "system:authenticated",
-    "system:bootstrappers",
-    "system:masters",
-    "system:monitoring",
-    "system:nodes",
-    "system:serviceaccounts",
-    "system:unauthenticated",
-)
-"""The groups of Kubernetes itself; those of the service accounts of a namespace have its name at the end."""
 _CODES: Final = range(600)
 _READ: Final = {"get", "list", "watch"}
 
@@ -191,12 +149,7 @@ def code(status: int) -> int:
 
 def groups(group: str | Iterable[str]) -> tuple[str, ...]:
     """The groups of a user. Raises ValueError for one that looks like a group of Kubernetes, and is none."""
-    listed = names(group)
-    for name in listed:
-        head = ":".join(name.split(":")[:2])
-        if head.startswith("system:") and head not in GROUPS and (similar := nearest(head, GROUPS)):
-            raise ValueError(f'groups: "{name}" is no group of Kubernetes; did you mean {similar}?')
-    return listed
+    return checked_groups(names(group))
 
 
 def user(name: str, users: Iterable[str]) -> str:

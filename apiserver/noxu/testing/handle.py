@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
+from noxu.control.retention import history_of
 from noxu.controllers import manager
 from noxu.features import Features, modes
 from noxu.files import write_whole
@@ -31,6 +32,7 @@ from noxu.testing import addresses, calls, users
 from noxu.testing.addresses import Address
 from noxu.testing.calls import AnsweredCall
 from noxu.testing.client import USER_AGENT, UserClient
+from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
@@ -85,6 +87,8 @@ class Noxu(Registration, Verbs):
         data: str | os.PathLike[str] | None = None,
         users: Users = (),
         strict: bool = False,
+        deterministic: int | None = None,
+        history: str = "5m",
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -93,11 +97,15 @@ class Noxu(Registration, Verbs):
         gates. `data` is a directory for the objects; None: they are in memory. `users` are names, or names with their groups.
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
+        `deterministic` is the seed of a server whose objects repeat from run to run, byte for byte.
+        `history` is that of `noxu serve`: a duration, `all` or `off`.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
         """
         controllers = None if controllers is None else names(controllers)
+        if deterministic is not None and (data is not None or clock is not SYSTEM_CLOCK):
+            raise ValueError("deterministic: objects are in memory, and the clock is the server's own")
         try:
             manager.check_profile(profile)
             manager.check_controllers(controllers or ())
@@ -115,6 +123,8 @@ class Noxu(Registration, Verbs):
                 authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
                 tls=TlsOptions() if tls else None,
                 data=None if data is None else Path(data),
+                deterministic=deterministic,
+                history=history_of(history),
             )
             loaded = documents(*several(manifests))
         except (ValueError, LoadError) as error:
@@ -135,6 +145,11 @@ class Noxu(Registration, Verbs):
         self._clients: list[UserClient] = []
         self._session = self._session_of(Access(""))  # until it is started
         self.users = {}
+
+    @property
+    def clock(self) -> ServerClock:
+        """The object time of the server: freeze it, advance it."""
+        return ServerClock(self._runner)
 
     def __repr__(self) -> str:
         return f"<Noxu {self.url}>" if self._runner.is_running else "<Noxu, which does not run>"
@@ -389,6 +404,8 @@ class MakeNoxu(Protocol):
         authorization_modes: Iterable[str] | None = None,
         directory: str | os.PathLike[str] | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        deterministic: int | None = None,
+        history: str = "5m",
     ) -> AwaitableNoxu: ...
 
 

@@ -49,20 +49,17 @@ def make(
 ) -> TestUser:
     """A user, whose files are written to the directory. Raises ValueError for a name that no certificate can have."""
     groups = tuple(groups)
+    access = running.access_of(User(name, uid, groups))
     kubeconfig = directory / "kubeconfig"
-    if running.secured is None:
-        token = running.plane.static_tokens.issue(User(name, uid, groups))
-        access = Access(running.url, token=token)
-        write_kubeconfig(kubeconfig, access)
-        headers = {"Authorization": f"Bearer {token}"}
-        return TestUser(name, groups, running.url, kubeconfig, session_of(access), headers)
-    if uid:
-        raise ValueError("the certificates of users have no uid")
-    identity = running.secured.own().authority.issue_client(name, groups)
-    access = Access(running.url, running.secured.certificate_authority, identity.certificate, identity.key)
     write_kubeconfig(kubeconfig, access)
-    files = [directory / file for file in ("ca.crt", "client.crt", "client.key")]
-    contents = (access.certificate_authority, access.client_certificate, access.client_key)
-    for file, content in zip(files, contents, strict=True):
-        write_whole(file, content)
-    return TestUser(name, groups, running.url, kubeconfig, session_of(access), {}, *files)
+    user = TestUser(name, groups, running.url, kubeconfig, session_of(access))
+    if access.token:
+        user.headers["Authorization"] = f"Bearer {access.token}"
+        return user
+    user.certificate_authority, user.certificate, user.key = (
+        directory / file for file in ("ca.crt", "client.crt", "client.key")
+    )
+    write_whole(user.certificate_authority, access.certificate_authority)
+    write_whole(user.certificate, access.client_certificate)
+    write_whole(user.key, access.client_key)
+    return user

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from noxu.api import codec
-from noxu.apply import recurring
+from noxu.apply import managed_fields
 from noxu.apply.fieldset import FieldSet
-from noxu.apply.managed_fields import Manager, Owned, decode, encode
-from noxu.apply.recurring import RecurringSets
+from noxu.apply.managed_fields import Manager, Owned, RecurringSets, decode, encode
 
 
 def read(sets: RecurringSets, fields: Any) -> FieldSet:
@@ -60,11 +59,11 @@ def test_a_set_that_is_read_as_another_one_is_written_as_it_is(sets: RecurringSe
 
 
 def test_long_sets_and_many_sets_are_not_kept(sets: RecurringSets, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recurring, "MAX_KEPT", 3)
+    monkeypatch.setattr(managed_fields, "MAX_KEPT", 3)
     for n in range(10):
         for _ in range(2):
             read(sets, {f"f:many-{n}": {}})
-            read(sets, {f"f:{n}-{'x' * recurring.MAX_KEPT_BYTES}": {}})
+            read(sets, {f"f:{n}-{'x' * managed_fields.MAX_KEPT_BYTES}": {}})
         assert len(sets.kept()) <= 3
         assert len(sets._texts) <= 3
-    assert all(len(text) <= recurring.MAX_KEPT_BYTES for text in sets.kept())
+    assert all(len(text) <= managed_fields.MAX_KEPT_BYTES for text in sets.kept())

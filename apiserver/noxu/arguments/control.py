@@ -1,0 +1,83 @@
+"""The arguments of the commands about a running server, which ask it below /_noxu/."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from noxu.arguments import values
+
+CLOCK_ACTIONS: Final = {
+    "show": "",
+    "real": "",
+    "freeze": "[TIME]",
+    "offset": "DURATION",
+    "speed": "FACTOR",
+    "advance": "DURATION",
+    "advance-to": "TIME",
+}
+"""What `noxu clock` does, and the value that it needs; one in brackets may be left out."""
+
+# -- noxu user ---------------------------------------------------------------------------------------------------------
+
+
+def add_user(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print a kubeconfig for another user of a running server: with a token over HTTP, with a client certificate over TLS. "
+        "The credentials are valid until the server stops for good."
+    )
+    command.add_argument("name", metavar="NAME", help="the name of the user")
+    command.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="a group of the user, besides system:authenticated; can be repeated",
+    )
+    command.add_argument("--uid", default="", help="the uid of the user, which only a token can have")
+    command.add_argument(
+        "--to", type=Path, metavar="FILE", help="write the kubeconfig to this file, which only its owner can read"
+    )
+    values.control(command, "kubeconfig")
+
+
+def complete_user(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+
+
+# -- noxu clock --------------------------------------------------------------------------------------------------------
+
+
+def add_clock(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Show, set and advance the time that objects have in a running server. What becomes due while it is advanced has "
+        "happened when the command ends."
+    )
+    listed = "; ".join(f"{action} {value}".strip() for action, value in CLOCK_ACTIONS.items())
+    command.add_argument(
+        "action", nargs="?", default="show", choices=tuple(CLOCK_ACTIONS), help=f"{listed} (default: show)"
+    )
+    command.add_argument(
+        "value",
+        nargs="?",
+        metavar="VALUE",
+        help="a time of RFC 3339, a duration such as 90s, 1h30m or 365d, or a factor",
+    )
+    values.control(command, "table")
+
+
+def complete_clock(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+    wanted = CLOCK_ACTIONS[options.action]
+    if options.value is not None and not wanted:
+        raise ValueError(f"{options.action} takes no value")
+    if options.value is None and wanted and not wanted.startswith("["):
+        raise ValueError(f"{options.action} needs a {wanted}")
+    if options.action == "speed":
+        try:
+            float(options.value)
+        except ValueError:
+            raise ValueError(f"{options.value} is not a number, such as 60") from None
