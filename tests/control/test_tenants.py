@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -19,8 +19,10 @@ import yaml
 
 from noxu.api.errors import ApiError
 from noxu.config import Config, StartError, TlsOptions
+from noxu.control import templates
 from noxu.control.running import Control
 from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, Wanted
+from noxu.manifests.documents import Document
 from noxu.manifests.watch import FileWatch
 from noxu.process.server import Server
 from noxu.registry.access import User
@@ -296,6 +298,48 @@ async def test_files_of_the_parent_that_cannot_be_read_any_more_are_named(tmp_pa
         assert (code, str(file) in status["message"]) == (422, True)
 
 
+async def test_what_tenants_begin_with_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    make = templates.make
+
+    async def counted(config: Config, documents: Sequence[Document], *rest: Any) -> templates.Template:
+        made.append(len(documents))
+        return await make(config, documents, *rest)
+
+    monkeypatch.setattr(templates, "make", counted)
+    async with Server(PLAIN, documents(widgets()), clock=ManualClock()) as server, calling(server) as call:
+        first = await asyncio.gather(*[call.create() for _ in range(5)])
+        await call.create(**{"from": "empty"}, manifests=[config_map("a")])
+        assert made == [0, 1]
+        for each in first:  # what is shared is not changed by any of them
+            definitions = f"{each['url']}/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+            async with call.session.delete(definitions) as answer:
+                assert answer.status == 200
+        assert "example.com" in await groups((await call.create())["url"])
+
+
+async def test_a_template_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    make, failures = templates.make, [StartError("the disk is full"), RuntimeError("it is broken")]
+
+    async def failing(*arguments: Any) -> templates.Template:
+        if failures:
+            raise failures.pop(0)
+        return await make(*arguments)
+
+    monkeypatch.setattr(templates, "make", failing)
+    async with Server(PLAIN, clock=ManualClock()) as server, calling(server) as call:
+        assert [(await call("POST")).code for _ in range(3)] == [503, 500, 201]
+
+
+async def test_tenants_of_a_server_with_a_clock_of_its_own_have_one_too() -> None:
+    config = Config(port=0, clock="frozen=2030-01-01T00:00:00Z")
+    async with Server(config) as server, calling(server) as call:
+        made = await call.create()
+        value = await ask(Access(made["url"]), "POST", MAPS, config_map("a"))
+        assert value["metadata"]["creationTimestamp"] == "2030-01-01T00:00:00Z"
+        assert datetime.fromisoformat(made["created"]).year != 2030  # the time of a tenant is the process's
+
+
 # -- how long it lives
 
 
@@ -434,13 +478,13 @@ class Beside:
     """A server whose tenants start and stop as a test says."""
 
     def __init__(self, *, starts: Callable[[], Any] | None = None, stops: Callable[[], Any] | None = None) -> None:
-        self.config, self.parent, self.watch, self.given = Config(), None, None, ()
+        self.config, self.parent, self.template, self.given = Config(), None, object(), ()
         self.may_start = asyncio.Event()
         self.starts, self.stops = starts, stops
         self.began = self.running = self.ended = 0
 
     @contextlib.asynccontextmanager
-    async def tenant(self, _documents: object = ()) -> AsyncIterator[Any]:
+    async def tenant(self, _documents: object, _template: object) -> AsyncIterator[Any]:
         self.began += 1
         try:
             await self.may_start.wait()

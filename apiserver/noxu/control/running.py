@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
     from noxu.control.history import WriteHistory
+    from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
     from noxu.manifests.documents import Document
     from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
+    from noxu.webhook.client import Caller
 
 T = TypeVar("T")
 
@@ -43,6 +45,10 @@ class Running(Protocol):
     watch: FileWatch | None
     given: Sequence[Document] | None
     """The documents that it was started with; None: those of its files."""
+    template: Template | None
+    """What it has begun with."""
+    caller: Caller
+    """Calls webhooks."""
     history: WriteHistory | None
     """None: the server keeps none."""
 
@@ -56,8 +62,17 @@ class Running(Protocol):
     def access_of(self, user: User) -> Access:
         """What a user needs, with new credentials. Raises ValueError for one who cannot have them."""
 
-    def tenant(self, documents: Iterable[Document] = ()) -> contextlib.AbstractAsyncContextManager[Running]:
-        """A server of its own beside this one, which runs in the context. Raises StartError there."""
+    @property
+    def tenants_config(self) -> Config:
+        """The configuration of its tenants."""
+
+    def tenant(
+        self, documents: Iterable[Document] = (), template: Template | None = None
+    ) -> contextlib.AbstractAsyncContextManager[Running]:
+        """A server of its own beside this one, which runs in the context. Raises StartError there.
+
+        It begins with the template, if there is one, and loads the documents.
+        """
 
 
 @dataclass(slots=True, eq=False)

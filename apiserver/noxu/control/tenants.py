@@ -25,11 +25,13 @@ from noxu.api.codec import Decoded
 from noxu.api.errors import ApiError, Qualified
 from noxu.api.names import dns1123_label
 from noxu.clock import SYSTEM_CLOCK
-from noxu.config import NotLoadedError, StartError
+from noxu.config import Config, NotLoadedError, StartError
 from noxu.containment import Contained
+from noxu.control import templates
 from noxu.control.arguments import BOOLEAN, DURATION, Argument, Arguments, ArgumentType, one_of
 from noxu.control.calls import ControlCall, ControlRoute, Created
 from noxu.control.running import Control, Held
+from noxu.control.templates import Template
 from noxu.go.time import SECOND, format_duration, format_time
 from noxu.identifiers import new_suffix
 from noxu.manifests import documents, loading, served_files
@@ -106,6 +108,18 @@ class Tenant:
         return {**self.described(), "kubeconfig": self.kubeconfig}
 
 
+class Beginning(NamedTuple):
+    """What a tenant begins with: a template, None: none, and the documents that it loads then."""
+
+    template: Template | None
+    documents: Sequence[Document]
+
+
+class _KeptTemplate(NamedTuple):
+    documents: Sequence[Document]
+    making: asyncio.Future[Template]
+
+
 class Tenants:
     """Those of one server."""
 
@@ -114,6 +128,8 @@ class Tenants:
         self._tenants: dict[str, Tenant] = {}  # in the order of their beginnings, those that start or stop included
         self._files: tuple[int, Sequence[Document]] | None = None
         """What the files of the server had after so many changes."""
+        self._templates: dict[bool, _KeptTemplate] = {}
+        """Of nothing, and of documents."""
         self._starts = asyncio.Semaphore(STARTS)
         control.closing.push_async_callback(self.close)
 
@@ -136,7 +152,7 @@ class Tenants:
         """A tenant that has started. Raises ApiError; then, and if it is cancelled, nothing is left."""
         if (parent := self._control.server.parent) is not None:
             raise errors.forbidden(_TENANTS, wanted.name, f"a tenant has no tenants of its own: ask {parent.url}")
-        sources = await self._documents(wanted)
+        beginning = await self._beginning(wanted)
         name = wanted.name or self._free_name()
         while (former := self._tenants.get(name)) is not None and former.ending.is_set():
             await former.gone.wait()
@@ -148,7 +164,7 @@ class Tenants:
         # nothing is awaited since the checks: whoever comes next finds the name taken
         tenant = self._tenants[name] = Tenant(name, wanted, SYSTEM_CLOCK.now())
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        living = self._live(tenant, sources, started)
+        living = self._live(tenant, beginning, started)
         tenant.task = asyncio.create_task(living, name=f"tenant {name}", context=contextvars.Context())
         # a callback, because a task that is cancelled before its first step runs nothing of its coroutine
         tenant.task.add_done_callback(lambda _task: self._gone(tenant, started))
@@ -173,18 +189,35 @@ class Tenants:
             pass
         return name
 
-    async def _documents(self, wanted: Wanted) -> Sequence[Document]:
-        """What the tenant is to load. Raises ApiError."""
+    async def _beginning(self, wanted: Wanted) -> Beginning:
+        """What a tenant begins with. Raises ApiError."""
         size = sum(len(source) if isinstance(source, str) else LOOP_LIMIT for source in wanted.manifests)
         try:
             own = await offload(size, _read, wanted.manifests)
-            given = await self._given() if wanted.source == TEMPLATE else ()
+            template, given = await (self._empty() if wanted.source == EMPTY else self._as_given())
         except (LoadError, StartError) as error:
             raise _refused(error) from None
-        return (*given, *own)
+        return Beginning(template, (*given, *own))
+
+    async def _as_given(self) -> Beginning:
+        """What the server itself was started with. Raises StartError."""
+        server = self._control.server
+        if server.template is not None:
+            return Beginning(server.template, server.given or ())
+        given = await self._given()
+        if not given or server.config.keep_going:  # a template has all objects or is none
+            return (await self._empty())._replace(documents=given)
+        if (template := await self._template(given)) is None:
+            return Beginning(None, given)
+        if templates.has_tokens(template):  # which each server has to sign itself
+            return (await self._empty())._replace(documents=given)
+        return Beginning(template, ())
+
+    async def _empty(self) -> Beginning:
+        return Beginning(await self._template(()), ())
 
     async def _given(self) -> Sequence[Document]:
-        """What the server was started with. Its files are read when this is first needed, and if `--watch` sees a change.
+        """The documents of the server. Its files are read when this is first needed, and again if `--watch` sees a change.
 
         Raises StartError.
         """
@@ -193,16 +226,43 @@ class Tenants:
             return server.given
         changes = 0 if server.watch is None else server.watch.changes
         if self._files is None or self._files[0] != changes:
-            self._files = changes, await asyncio.to_thread(served_files.read_documents, server.config, None)
+            read = await asyncio.to_thread(served_files.read_documents, server.config, None)
+            self._files = changes, read
         return self._files[1]
 
-    async def _live(self, tenant: Tenant, sources: Sequence[Document], started: asyncio.Future[None]) -> None:
+    async def _template(self, given: Sequence[Document]) -> Template | None:
+        """The template of documents, which is made once; None: there can be none. Raises StartError.
+
+        One is kept for nothing, and one for the newest documents.
+        """
+        config = self._control.server.tenants_config
+        if not templates.is_possible(config):
+            return None
+        kept = self._templates.get(bool(given))
+        if kept is None or kept.documents is not given:
+            # put there before anything is awaited, so that there is one for all who ask at the same time
+            kept = self._templates[bool(given)] = _KeptTemplate(given, asyncio.ensure_future(self._make(config, given)))
+        try:
+            return await asyncio.shield(kept.making)  # a client that is gone does not end it for the others
+        except Exception:
+            if self._templates.get(bool(given)) is kept:
+                del self._templates[bool(given)]  # so the next call tries again
+            raise
+
+    async def _make(self, config: Config, given: Sequence[Document]) -> Template:
+        """Raises StartError."""
+        empty = await self._template(()) if given else None
+        return await templates.make(config, given, self._control.server.caller, empty)
+
+    async def _live(self, tenant: Tenant, beginning: Beginning, started: asyncio.Future[None]) -> None:
         """The life of a tenant. `started` is done when it runs, or has failed to start."""
         with Contained(f"the tenant {tenant.name}"):
             try:
                 async with contextlib.AsyncExitStack() as life:
                     async with self._starts:
-                        server = await life.enter_async_context(self._control.server.tenant(sources))
+                        server = await life.enter_async_context(
+                            self._control.server.tenant(beginning.documents, beginning.template)
+                        )
                     tenant.url, tenant.kubeconfig = server.url, text(server.access())
                     if not started.done():
                         started.set_result(None)
@@ -232,6 +292,8 @@ class Tenants:
 
     async def close(self) -> None:
         """End all of them."""
+        for kept in self._templates.values():
+            kept.making.cancel()
         tenants = list(self._tenants.values())
         for tenant in tenants:
             tenant.end()

@@ -34,11 +34,12 @@ from noxu.registry.authors import BOOTSTRAP, FILES, Journal, writing_as
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.security.kubeconfig import Access
-from noxu.webhook.client import Service
+from noxu.webhook.client import Caller, Service
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
+    from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
@@ -70,12 +71,13 @@ class Server:
     takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
-    functions it has, and its objects if they were in memory. `parent`: the running server whose tenant this one is, see
-    `tenancy`.
+    functions it has, and its objects if they were in memory. `template`: what it begins with instead of documents.
+    `parent`: the running server whose tenant this one is, see `tenancy`.
     """
 
     plane: ControlPlane
     listeners: Listeners
+    caller: Caller
     clock: Clock
     identifiers: Identifiers
 
@@ -93,6 +95,7 @@ class Server:
         *,
         own_process: bool = False,
         after: Server | None = None,
+        template: Template | None = None,
         parent: Server | None = None,
     ) -> None:
         self.config = config
@@ -119,6 +122,7 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
+        self.template = template
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
@@ -151,6 +155,8 @@ class Server:
         """
         dismantle(self.plane)
         self._http.dismantle()
+        if self.history is not None:
+            vars(self.history).clear()  # its journal refers to it
         vars(self).clear()
 
     async def _start(self) -> None:
@@ -169,7 +175,7 @@ class Server:
             self.authentication = configured.authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
         services = {Service(*name): address for name, address in self.config.webhook_services}
-        outgoing = WebhookClient(services)
+        self.caller = outgoing = WebhookClient(services)
         self._closing.push_async_callback(outgoing.close)
         plane = await self._assemble(outgoing, after)
         async with _compiled(plane, self.compiling):
@@ -186,6 +192,21 @@ class Server:
 
     async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
+        if self.template is not None and after is None:
+            self.claimed()
+            self.secured = self._certificates(after)
+            plane = self.template.begin(self.config, self._seams(caller))
+        else:
+            plane = await self._assemble_whole(caller, after)
+        if self.config.history:
+            plane.persistence.journal = journal = Journal(self._seconds)
+            is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
+            before = after.history if after is not None and is_same else None
+            self.history = WriteHistory(plane.store, journal, before)
+        return plane
+
+    async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+        """The same without a template. Raises StartError."""
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
@@ -197,10 +218,6 @@ class Server:
         plane = assemble(self.config, store, seams)
         if after is not None:
             plane.inherit(after.plane)
-        if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds)
-            is_same = after is not None and after.plane.store is store  # it was in memory, and still is
-            self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
 
     def _certificates(self, after: Server | None) -> Secured | None:
@@ -326,10 +343,17 @@ class Server:
         if self.parent is not None:  # the process goes on, and those that read nothing would keep its files open
             self._http.abort_unsent()
 
-    def tenant(self, documents: Iterable[Document] = ()) -> Server:
-        """A tenant of this server, which is not started yet: see `tenancy`. `documents` are loaded first."""
-        config = tenancy.config_of(self.config, self.listeners)
-        return Server(config, documents, parent=self)
+    @property
+    def tenants_config(self) -> Config:
+        """The configuration of its tenants."""
+        return tenancy.config_of(self.config, self.listeners)
+
+    def tenant(self, documents: Iterable[Document] = (), template: Template | None = None) -> Server:
+        """A tenant of this server, which is not started yet: see `tenancy`.
+
+        It begins with the template, if there is one, and loads the documents.
+        """
+        return Server(self.tenants_config, documents, template=template, parent=self)
 
     @property
     def app(self) -> App:
