@@ -27,7 +27,8 @@ from noxu.process.limits import sentence
 
 SHARED: Final = {
     **dict.fromkeys(("completion", "help", "version"), "noxu.commands.about"),
-    **dict.fromkeys(("copy", "snapshot", "check"), "noxu.commands.copy"),
+    **dict.fromkeys(("copy", "check"), "noxu.commands.copy"),
+    "restore": "noxu.commands.snapshot",
     "envtest": "noxu.envtest.assets",
 }
 """The modules of commands that have none of their own."""

@@ -193,6 +193,7 @@ class Config:
     `cluster_signing_cert_file`, `cluster_signing_key_file`: the CA that signs requests for certificates; None: the server's.
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
+    `faults`: a plan of faults, see control.faults.plans; `latency`: by how much every answer is late, such as `5ms..20ms`.
     `clock`: how object time begins, see control.clock.parsed; "": as the system's. `deterministic`: the seed of a server
     whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
@@ -205,6 +206,7 @@ class Config:
     of their objects that cannot be read or are refused. `create_namespaces`: create the namespaces that no file makes.
     `watch`: apply what changes in them while the server runs.
     `advertise_address`: the address of the server in the endpoints of the Service `kubernetes`; "": found out.
+    `initial`: a file whose objects a new store begins with (`noxu serve --from`), which is only read.
     `history`: the seconds for which older states are kept, and who wrote them; infinite: always; 0: states as for the shortest
     time, and nothing about who wrote them.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
@@ -249,8 +251,11 @@ class Config:
     stop_within: float | None = None
     max_tenants: int = MAX_TENANTS
     clock: str = ""
+    faults: Path | None = None
+    latency: str = ""
     deterministic: int | None = None
     history: float = COMPACT_EVERY
+    initial: Path | None = None
 
 
 NOT_INSTALLED: Final = "0+unknown"

@@ -88,7 +88,7 @@ def described(action: argparse.Action) -> str:
     if action.choices and action.metavar is None:
         value = r"\|".join(map(str, action.choices))
     else:
-        value = str(action.metavar or action.dest.upper()) if action.nargs != 0 else ""
+        value = str(action.metavar or action.dest.upper()).replace("|", r"\|") if action.nargs != 0 else ""
     if action.option_strings:
         return f"{action.option_strings[-1]} {value}".rstrip()
     return f"{value}..." if action.nargs in ("*", "+") else value

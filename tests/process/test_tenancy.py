@@ -123,6 +123,8 @@ OWN: list[tuple[str, dict[str, Any]]] = [
     ("an audit log", {"audit": Audit(log_path="audit.log")}),
     ("further sockets", {"listen": ("unix:noxu.sock",)}),
     ("a parent process", {"exit_with_parent": True}),
+    ("faults", {"faults": Path("plan.yaml"), "latency": "5ms"}),
+    ("the objects of a file", {"initial": Path("state.db")}),
     ("an election", {"leader_election": LeaderElection(enabled=True)}),
     ("a CA in files", {"cluster_signing_cert_file": Path("ca.crt"), "cluster_signing_key_file": Path("ca.key")}),
 ]

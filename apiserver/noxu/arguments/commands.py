@@ -25,9 +25,11 @@ COMMANDS: Final = {
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
-    "snapshot": "copy stored objects into a file",
+    "snapshot": "take, list and delete snapshots of a running server, or copy stored objects into a file",
+    "restore": "make all objects of a running server what they were at a snapshot",
     "export": "write objects as YAML that kubectl applies",
     "user": "make a kubeconfig for another user of a running server",
+    "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
@@ -39,7 +41,7 @@ _MODULES: Final = {
     "serve": "serve",
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("user", "clock"), "control"),
+    **dict.fromkeys(("restore", "user", "clock", "fault"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -114,9 +116,13 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu copy --from backup.db --to restored", "from a snapshot to a new data directory"),
     ),
     "snapshot": (
+        ("noxu snapshot create base", "of the server of your kubeconfig; `noxu restore base` goes back to it"),
+        ("noxu snapshot list --server http://127.0.0.1:6440", "of another one"),
+        ("noxu snapshot save backup.db", "a backup of a running server, for `noxu serve --from backup.db`"),
         ("noxu snapshot --etcd-servers http://127.0.0.1:2379 backup.db", "of what is in etcd"),
         ("noxu snapshot --data .noxu backup.db", "of a data directory that no server uses"),
     ),
+    "restore": (("noxu restore base", "what has changed since `noxu snapshot create base` is undone"),),
     "export": (
         ("noxu export --kubeconfig .noxu/kubeconfig > objects.yaml", "everything that a running server has"),
         ("noxu export --data .noxu --to deploy", "of a data directory that no server uses, a file for each object"),
@@ -125,6 +131,13 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "user": (
         ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
         ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
+    ),
+    "fault": (
+        ("noxu fault add resource=widgets verbs=update error=Conflict times=3", "the next three updates conflict"),
+        ("noxu fault add resource=widgets verbs=create reset=after nth=2", "written, but the client does not learn it"),
+        ("noxu fault add --preset slow-api", "a class of bugs"),
+        ("noxu fault fired", "which requests were hit"),
+        ("noxu fault clear", "no faults any more"),
     ),
     "clock": (
         ("noxu clock freeze", "object time stands still"),

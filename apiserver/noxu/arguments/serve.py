@@ -33,6 +33,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     _address(command)
     _data(command)
     _time(command)
+    _faults(command)
     _kubeconfig(command)
     security.add_tls(command)
     _behaviour(command)
@@ -128,6 +129,13 @@ def _data(command: argparse.ArgumentParser) -> None:
     storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
     storage.add_argument("--memory", action="store_true", help="keep data in memory only")
     group.add_argument(
+        "--from",
+        dest="initial",
+        type=Path,
+        metavar="FILE",
+        help="begin with the objects of a file of noxu snapshot, in memory or in a new data directory; the file is only read",
+    )
+    group.add_argument(
         "--durability",
         choices=("full", "normal", "off"),
         default="full",
@@ -169,6 +177,14 @@ def _time(command: argparse.ArgumentParser) -> None:
         type=values.count,
         metavar="SEED",
         help="uids, generated names and times repeat from run to run: a second passes with each write",
+    )
+
+
+def _faults(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("faults", "Break it on purpose: see docs/faults.md.")
+    group.add_argument("--faults", type=Path, metavar="FILE", help="a plan of faults to start with")
+    group.add_argument(
+        "--latency", default="", metavar="DURATION", help="let every answer be late, such as 5ms or 5ms..20ms"
     )
 
 
@@ -229,6 +245,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         raise ValueError("--deterministic has a clock of its own: leave --clock out")
     if options.deterministic is not None and not options.memory:
         raise ValueError("--deterministic needs --memory: objects that exist already would be younger than new ones")
+    if options.initial is not None and options.etcd_servers:
+        raise ValueError("--from is for --memory and for a new data directory: noxu copy takes a file into etcd")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -247,6 +265,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
         history=options.history,
+        initial=options.initial,
         profile=options.profile,
         controllers=list_of_controllers,
         leader_election=controllers.leader_election(options),
@@ -267,6 +286,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
         clock=options.clock,
+        faults=options.faults,
+        latency=options.latency,
         deterministic=options.deterministic,
     )
 

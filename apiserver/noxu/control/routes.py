@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import clock, past, tenants, users
+from noxu.control import backup, clock, fault_routes, past, snapshots, tenants, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -25,6 +25,9 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *tenants.ROUTES,
     *users.ROUTES,
     *clock.ROUTES,
+    *fault_routes.ROUTES,
+    *snapshots.ROUTES,
+    *backup.ROUTES,
     *past.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""

@@ -23,6 +23,7 @@ from noxu.values import Object
 if TYPE_CHECKING:
     from noxu.clock import Clock
     from noxu.config import Config
+    from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
@@ -55,6 +56,9 @@ class Running(Protocol):
     @property
     def parent(self) -> Running | None:
         """The server whose tenant this one is."""
+
+    def hit_requests(self, armed: Armed | None) -> None:
+        """Let the rules of faults hit requests from now on; None: there are none."""
 
     def access(self) -> Access:
         """What its administrator needs to use it."""

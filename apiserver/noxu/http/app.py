@@ -103,8 +103,15 @@ class App:
             observer=observer,
             last=last,
         )
+        self._last = tuple(last)
         self._enter = [filter_.enter for filter_ in self.filters]
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
+
+    def enter_last(self, last: Sequence[RequestFilter]) -> None:
+        """Have other filters in `last`, from the next request on."""
+        kept = [filter_ for filter_ in self.filters if filter_ not in self._last]
+        self.filters, self._last = (*kept, *last), tuple(last)
+        self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
 
     def end_watches(self) -> None:
         self.watches.end()

@@ -39,10 +39,12 @@ from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
+    from noxu.control.faults.armed import Armed
     from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
+    from noxu.http.faults import InjectFaults
     from noxu.http.filters import RequestFilter
     from noxu.manifests.documents import Document
     from noxu.manifests.served_files import Loaded
@@ -126,6 +128,7 @@ class Server:
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
+        self._faults: InjectFaults | None = None
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -186,6 +189,10 @@ class Server:
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
         await self._serve()
+        if self.config.faults or self.config.latency:
+            from noxu.control import fault_routes  # few servers begin with faults
+
+            fault_routes.begin(self.control)
         if self.watch is not None and loaded is not None:
             with writing_as(FILES):
                 await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
@@ -237,6 +244,22 @@ class Server:
 
         await determinism.begin(self.plane)
         self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
+
+    def hit_requests(self, armed: Armed | None) -> None:
+        """Let the rules of faults hit requests from now on; None: there are none."""
+        if self._faults is not None and armed is self._faults.armed:
+            return
+        if self._faults is not None:
+            self._last_filters.remove(self._faults)
+            self._faults.release()
+            self._faults = None
+        if armed is not None:
+            from noxu.http.faults import InjectFaults  # few servers have faults
+
+            self._faults = InjectFaults(armed, self.clock)
+            self._last_filters.append(self._faults)
+        if self._http.made is not None:
+            self._http.made.enter_last(self._last_filters)
 
     def _seconds(self) -> float:
         """Object time in seconds since 1970."""

@@ -49,6 +49,9 @@ def config_of(parent: Config, listeners: Listeners) -> Config:
         cluster_signing_cert_file=None,  # what it signs would be worth something elsewhere
         cluster_signing_key_file=None,
         stop_within=STOP_WITHIN,
+        faults=None,
+        latency="",
+        initial=None,
     )
 
 
