@@ -10,7 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from noxu.clock import SYSTEM_CLOCK, Clock
+from noxu.clock import SYSTEM_CLOCK, Clock, timestamp
 from noxu.config import COMPACT_EVERY, Audit, Config, StartError, own_version
 from noxu.control.history import WriteHistory
 from noxu.control.retention import Retention
@@ -206,7 +206,7 @@ class Server:
         else:
             plane = await self._assemble_whole(caller, after)
         if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds)
+            plane.persistence.journal = journal = Journal(partial(timestamp, self.clock))
             is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
             before = after.history if after is not None and is_same else None
             self.history = WriteHistory(plane.store, journal, before)
@@ -260,10 +260,6 @@ class Server:
             self._last_filters.append(self._faults)
         if self._http.made is not None:
             self._http.made.enter_last(self._last_filters)
-
-    def _seconds(self) -> float:
-        """Object time in seconds since 1970."""
-        return self.clock.now().timestamp()
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
