@@ -17,6 +17,7 @@ from noxu.config import KUBERNETES_VERSION
 
 COMMANDS: Final = {
     "serve": "run the server",
+    "run": "run a command with a server of its own",
     "envtest": "write the programs that envtest starts",
     "validate": "validate objects without a server",
     "explain-write": "show what each stage of a write does to objects",
@@ -39,13 +40,17 @@ COMMANDS: Final = {
 
 
 _MODULES: Final = {
-    "serve": "serve",
+    **dict.fromkeys(("serve", "run"), "serve"),
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "user", "clock", "fault", "log"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
+
+
+RUNS_A_COMMAND: Final = frozenset({"run"})
+"""Commands that have another one behind `--`, whose words are not theirs."""
 
 
 class CommandArguments(NamedTuple):
@@ -82,6 +87,11 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("helm template chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
         ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),
         ("noxu serve --profile envtest", "no controllers, as kube-apiserver by itself"),
+    ),
+    "run": (
+        ("noxu run config/crd -- pytest", "with the CRDs of a project"),
+        ("noxu run --tls --authorization-mode RBAC -- go test ./...", "with the options of noxu serve"),
+        ("noxu run config/crd -- sh", "a shell in which kubectl has a server of its own"),
     ),
     "envtest": (
         ("eval $(noxu envtest env) && go test ./...", "run a suite with Noxu"),
