@@ -17,6 +17,7 @@ from noxu.config import (
     DEFAULT_PORT,
     MAX_IN_FLIGHT,
     MAX_MUTATING_IN_FLIGHT,
+    MAX_TENANTS,
     MIN_REQUEST_TIMEOUT,
     REQUEST_TIMEOUT,
     Config,
@@ -221,6 +222,13 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         "OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io",
         parse=Path,
     )
+    group.add_argument(
+        "--max-tenants",
+        type=values.count,
+        default=MAX_TENANTS,
+        metavar="N",
+        help="the number of tenants that the server may have: see docs/tenants.md (default: %(default)s)",
+    )
     values.feature_gates(group)
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
@@ -294,6 +302,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         advertise_address=options.advertise_address,
         requests=_request_limits(options),
         listen=tuple(options.listen),
+        max_tenants=options.max_tenants,
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,

@@ -309,25 +309,25 @@ class Collection:
 
     @property
     def recent(self) -> deque[Change]:
-        """The newest changes: all after `floor`."""
+        """The newest changes: all after `floor`. Most collections of a server never change."""
         if self._recent is None:
             self._recent = deque()
         return self._recent
 
     @property
     def streams(self) -> Fanout:
-        """The watches of clients."""
+        """The watches of clients. Most collections of a server have none."""
         if self._streams is None:
-            self._streams = Fanout(self)
+            self._streams = Fanout(self)  # made once: the streams register in it
         return self._streams
 
     def publish(self) -> None:
-        """Deliver the changes since the last round to the watches of clients."""
+        """Deliver what has changed to the watches of clients."""
         if self._streams is not None:
             self._streams.publish()
 
-    def end_streams(self) -> None:
-        """End the watches of clients."""
+    def end(self) -> None:
+        """End the watches of clients, which have all changes until now."""
         if self._streams is not None:
             self._streams.end()
 
@@ -670,7 +670,7 @@ class WatchCache:
             self._end(collection)
 
     def _end(self, collection: Collection) -> None:
-        collection.end_streams()
+        collection.end()
         # a watcher that starts again registers in the new one
         watchers, collection.watchers = list(collection.watchers), {}
         for watcher in watchers:

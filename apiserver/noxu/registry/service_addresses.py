@@ -103,7 +103,8 @@ class Pool:
                 del self._taken[taken]  # so that it does not grow with what was once taken
         if what != NOTHING:
             self._owners[owner] = what
-            for taken in (*what.addresses, *what.ports):
+            held: tuple[str | int, ...] = (*what.addresses, *what.ports)
+            for taken in held:
                 self._taken[taken] = self._taken.get(taken, 0) + 1
 
     def hold_all(self, other: Pool) -> None:
