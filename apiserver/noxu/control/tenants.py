@@ -31,7 +31,7 @@ from noxu.control import templates
 from noxu.control.arguments import BOOLEAN, DURATION, Argument, Arguments, ArgumentType, one_of
 from noxu.control.backup import states_at
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.running import Control, Held
+from noxu.control.running import Control, Held, Running
 from noxu.control.snapshots import Snapshots
 from noxu.control.templates import Template
 from noxu.go.time import SECOND, format_duration, format_time
@@ -77,7 +77,8 @@ class Tenant:
     created: datetime
     url: str = ""
     kubeconfig: str = field(default="", repr=False)
-    task: asyncio.Task[None] | None = None
+    server: Running | None = field(default=None, repr=False)
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Everything that it had is given back."""
@@ -286,6 +287,7 @@ class Tenants:
                 async with contextlib.AsyncExitStack() as life:
                     async with self._starts:
                         server = await life.enter_async_context(self._control.server.tenant(*beginning))
+                    tenant.server = server
                     tenant.url, tenant.kubeconfig = server.url, text(server.access())
                     if not started.done():
                         started.set_result(None)
@@ -301,6 +303,7 @@ class Tenants:
     def _gone(self, tenant: Tenant, started: asyncio.Future[None]) -> None:
         """The last step: from here on the name is free."""
         del self._tenants[tenant.name]
+        tenant.server = None  # those who know the tenant do not keep the memory of its server
         if not started.done():
             started.set_exception(_unavailable("the tenant was ended before it had started"))
         for event in (tenant.ending, tenant.gone, tenant.released):
