@@ -66,6 +66,17 @@ class SystemClock:
 
 SYSTEM_CLOCK: Final[Clock] = SystemClock()
 
+
+def rfc3339_now(clock: Clock) -> str:
+    """The time of day as objects have it (metav1.Time): `2006-01-02T15:04:05Z`."""
+    return clock.now().isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+
+
+def timestamp(clock: Clock) -> float:
+    """The time of day in seconds since 1970."""
+    return clock.now().timestamp()
+
+
 # -- time that is set -------------------------------------------------------------------------------------------------
 
 Mode = Literal["real", "offset", "speed", "frozen"]

@@ -17,6 +17,7 @@ from noxu.config import KUBERNETES_VERSION
 
 COMMANDS: Final = {
     "serve": "run the server",
+    "run": "run a command with a server of its own",
     "envtest": "write the programs that envtest starts",
     "validate": "validate objects without a server",
     "explain-write": "show what each stage of a write does to objects",
@@ -29,6 +30,7 @@ COMMANDS: Final = {
     "restore": "make all objects of a running server what they were at a snapshot",
     "export": "write objects as YAML that kubectl applies",
     "user": "make a kubeconfig for another user of a running server",
+    "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
@@ -37,13 +39,17 @@ COMMANDS: Final = {
 
 
 _MODULES: Final = {
-    "serve": "serve",
+    **dict.fromkeys(("serve", "run"), "serve"),
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("restore", "user", "clock"), "control"),
+    **dict.fromkeys(("restore", "user", "clock", "fault"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
+
+
+RUNS_A_COMMAND: Final = frozenset({"run"})
+"""Commands that have another one behind `--`, whose words are not theirs."""
 
 
 class CommandArguments(NamedTuple):
@@ -80,6 +86,11 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("helm template chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
         ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),
         ("noxu serve --profile envtest", "no controllers, as kube-apiserver by itself"),
+    ),
+    "run": (
+        ("noxu run config/crd -- pytest", "with the CRDs of a project"),
+        ("noxu run --tls --authorization-mode RBAC -- go test ./...", "with the options of noxu serve"),
+        ("noxu run config/crd -- sh", "a shell in which kubectl has a server of its own"),
     ),
     "envtest": (
         ("eval $(noxu envtest env) && go test ./...", "run a suite with Noxu"),
@@ -130,6 +141,13 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "user": (
         ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
         ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
+    ),
+    "fault": (
+        ("noxu fault add resource=widgets verbs=update error=Conflict times=3", "the next three updates conflict"),
+        ("noxu fault add resource=widgets verbs=create reset=after nth=2", "written, but the client does not learn it"),
+        ("noxu fault add --preset slow-api", "a class of bugs"),
+        ("noxu fault fired", "which requests were hit"),
+        ("noxu fault clear", "no faults any more"),
     ),
     "clock": (
         ("noxu clock freeze", "object time stands still"),

@@ -95,3 +95,48 @@ def complete_clock(options: argparse.Namespace) -> None:
             float(options.value)
         except ValueError:
             raise ValueError(f"{options.value} is not a number, such as 60") from None
+
+
+# -- noxu fault --------------------------------------------------------------------------------------------------------
+
+FAULT_ACTIONS: Final = ("list", "add", "replace", "fired", "clear")
+
+
+def add_fault(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Break a running server on purpose: add rules, see which requests they have hit, clear them. "
+        "A rule is FIELD=VALUE words, as in a plan; docs/faults.md has them all."
+    )
+    command.add_argument(
+        "action",
+        nargs="?",
+        default="list",
+        choices=FAULT_ACTIONS,
+        help="list the rules (default), add some, replace all by a plan, list what was hit, clear all or those named",
+    )
+    command.add_argument("words", nargs="*", metavar="WORD", help="FIELD=VALUE to add a rule; names of rules to clear")
+    command.add_argument("-f", dest="file", type=Path, metavar="FILE", help="a plan: YAML with rules, presets, a seed")
+    command.add_argument(
+        "--preset", action="append", default=[], metavar="NAME", help="the rules of a class of bugs; can be repeated"
+    )
+    command.add_argument(
+        "--seed", type=int, metavar="NUMBER", help="what chance depends on (default: that of the plan)"
+    )
+    values.control(command, "table")
+
+
+def complete_fault(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+    if options.action == "add" and not (options.words or options.file or options.preset):
+        raise ValueError("add needs a rule such as error=Conflict, -f FILE or --preset NAME")
+    if options.action == "replace" and options.file is None:
+        raise ValueError("replace needs -f FILE")
+    if options.action != "add" and options.preset:
+        raise ValueError("--preset is for add; a plan has `presets`")
+    if options.action not in ("add", "replace") and options.file is not None:
+        raise ValueError("-f is for add and replace")
+    if options.action != "replace" and options.seed is not None:
+        raise ValueError("--seed is for replace: chance depends on one seed")
+    if options.action not in ("add", "clear") and options.words:
+        raise ValueError(f"{options.action} takes no words")

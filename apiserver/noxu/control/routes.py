@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import backup, clock, past, snapshots, users
+from noxu.control import backup, clock, fault_routes, past, snapshots, tenants, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -22,8 +22,10 @@ async def index(_call: ControlCall) -> Object:
 
 ROUTES: Final[Sequence[ControlRoute]] = (
     ControlRoute("GET", ROOT, index, "List what stands here."),
-    *clock.ROUTES,
+    *tenants.ROUTES,
     *users.ROUTES,
+    *clock.ROUTES,
+    *fault_routes.ROUTES,
     *snapshots.ROUTES,
     *backup.ROUTES,
     *past.ROUTES,
