@@ -53,7 +53,7 @@ def _example(document: str) -> str:
 
 def test_the_example_of_the_documentation_works(project: pytest.Pytester) -> None:
     project.makepyfile(_example("docs/testing.md"))
-    project.runpytest_inprocess().assert_outcomes(passed=7)
+    project.runpytest_inprocess().assert_outcomes(passed=8)
 
 
 def test_the_example_of_the_readme_works(project: pytest.Pytester) -> None:
