@@ -209,7 +209,7 @@ class Server:
             plane.persistence.journal = journal = Journal(self.clock)
             is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
             before = after.history if after is not None and is_same else None
-            earlier = TEMPLATE if self._template is not None and after is None else None
+            earlier = TEMPLATE if self.template is not None and after is None else None
             self.history = WriteHistory(plane.store, journal, before, earlier)
         return plane
 
