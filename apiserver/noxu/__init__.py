@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from noxu.testing.functions import Denied as Denied
     from noxu.testing.handle import MakeNoxu as MakeNoxu
     from noxu.testing.handle import Noxu as Noxu
+    from noxu.testing.tenants import TestTenant as TestTenant
     from noxu.testing.users import TestUser as TestUser
     from noxu.testing.watching import Watch as Watch
     from noxu.testing.watching import WatchEvent as WatchEvent
+    from noxu.testing.write_log import LoggedWrite as LoggedWrite
+    from noxu.testing.write_log import WriteCause as WriteCause
 
 _HOMES = {
     "ApiError": "noxu.api.errors",
@@ -40,17 +43,20 @@ _HOMES = {
     "Clock": "noxu.clock",
     "Denied": "noxu.testing.functions",
     "LoadError": "noxu.manifests.documents",
+    "LoggedWrite": "noxu.testing.write_log",
     "MakeNoxu": "noxu.testing.handle",
     "Noxu": "noxu.testing.handle",
     "RecordedRequest": "noxu.http.recent_requests",
     "StartError": "noxu.config",
     "Stopped": "noxu.testing.errors",
+    "TestTenant": "noxu.testing.tenants",
     "TestUser": "noxu.testing.users",
     "UnknownFieldWarning": "noxu.testing.client",
     "UnknownKind": "noxu.testing.errors",
     "WaitTimeout": "noxu.testing.errors",
     "Watch": "noxu.testing.watching",
     "WatchEvent": "noxu.testing.watching",
+    "WriteCause": "noxu.testing.write_log",
 }
 
 __all__ = [
@@ -60,17 +66,20 @@ __all__ = [
     "Clock",
     "Denied",
     "LoadError",
+    "LoggedWrite",
     "MakeNoxu",
     "Noxu",
     "RecordedRequest",
     "StartError",
     "Stopped",
+    "TestTenant",
     "TestUser",
     "UnknownFieldWarning",
     "UnknownKind",
     "WaitTimeout",
     "Watch",
     "WatchEvent",
+    "WriteCause",
 ]
 
 

@@ -226,7 +226,7 @@ PAGE: Final = {
     "writes of which it is kept in memory who made them; about 1 KB each": "noxu.registry.authors:MAX_WRITES",
     "reads that no write of their client has followed yet": "noxu.registry.authors:MAX_READS",
     "the same of one client": "noxu.control.history:MAX_READS_OF_CLIENT",
-    "clients whose reads are remembered": "noxu.control.history:MAX_READERS",
+    "clients whose last reads and writes are remembered": "noxu.control.history:MAX_READERS",
     "clients whose ended watches are remembered": "noxu.registry.authors:MAX_CLIENTS",
     "ended watches of a client that are remembered": "noxu.registry.authors:MAX_ENDED",
     "characters of a user agent or a `traceparent` that are kept with a write": "noxu.registry.authors:MAX_TEXT",

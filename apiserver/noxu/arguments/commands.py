@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "user": "make a kubeconfig for another user of a running server",
     "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
+    "log": "list what was written to a running server, by whom, and why",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",
@@ -43,7 +44,7 @@ _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("restore", "tenant", "user", "clock", "fault"), "control"),
+    **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -161,6 +162,12 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu clock advance 36h", "everything that is due until then happens now"),
         ("noxu clock speed 60", "an hour passes in a minute"),
         ("noxu clock real", "object time is that of the system again"),
+    ),
+    "log": (
+        ("noxu log", "the newest writes of all kinds"),
+        ("noxu log widgets/a -n default --why", "what the writers of an object had been shown before"),
+        ("noxu log deploy --since 5m -o json", "for programs"),
+        ("noxu log -f", "and go on with what is written from now on"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),

@@ -10,7 +10,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from noxu.clock import SYSTEM_CLOCK, Clock, timestamp
+from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import COMPACT_EVERY, Audit, Config, StartError, own_version
 from noxu.control.history import WriteHistory
 from noxu.control.retention import Retention
@@ -30,7 +30,7 @@ from noxu.process.configured import reachable
 from noxu.process.limits import sentence
 from noxu.process.listeners import Listeners
 from noxu.process.stores import open_store
-from noxu.registry.authors import BOOTSTRAP, FILES, Journal, writing_as
+from noxu.registry.authors import BOOTSTRAP, FILES, TEMPLATE, Journal, writing_as
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.security.kubeconfig import Access
@@ -210,10 +210,11 @@ class Server:
         else:
             plane = await self._assemble_whole(caller, after)
         if self.config.history:
-            plane.persistence.journal = journal = Journal(partial(timestamp, self.clock))
+            plane.persistence.journal = journal = Journal(self.clock)
             is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
             before = after.history if after is not None and is_same else None
-            self.history = WriteHistory(plane.store, journal, before)
+            earlier = TEMPLATE if self.template is not None and after is None else None
+            self.history = WriteHistory(plane.store, journal, before, earlier)
         return plane
 
     async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
