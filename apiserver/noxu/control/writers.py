@@ -1,0 +1,47 @@
+"""Who wrote a revision, as answers of `/_noxu/` say it.
+
+The history of the server knows it (`control.history`). Of what came before the server's start, or from another server of the
+same etcd, the object itself tells: the field manager whose entry in managedFields is new, and its time in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from noxu.control.history import WriteHistory
+from noxu.go.time import MICRO, format_time
+from noxu.values import Json, Object
+from noxu_storage.types import Revision
+
+_FIELDS: Final = ("verb", "subresource", "user", "agent", "manager", "controller")
+
+
+async def writer(history: WriteHistory | None, revision: Revision, manager: Object) -> Object:
+    """A write: its revision, time, verb, user, user agent, field manager. `manager` is what the object tells of it."""
+    record = None if history is None else await history.of(revision)
+    if record is None:
+        return {"revision": revision, **manager}
+    author = record.author._asdict()
+    known = {name: author[name] for name in _FIELDS if author.get(name)}
+    return {"revision": revision, "time": format_time(record.time, MICRO), **manager_only(manager), **known}
+
+
+def manager_only(manager: Object) -> Object:
+    return {name: text for name, text in manager.items() if name == "manager"}
+
+
+def manager_of(before: Object | None, value: Object) -> Object:
+    """The field manager that wrote a state, and when, from its managedFields; empty if these do not tell."""
+    old, new = _entries(before or {}), _entries(value)
+    changed = [entry for entry in new if entry not in old]
+    if not changed:
+        return {}
+    newest = max(changed, key=lambda entry: str(entry.get("time") or ""))
+    told: Iterable[tuple[str, Json]] = (("time", newest.get("time")), ("manager", newest.get("manager")))
+    return {name: text for name, text in told if text}
+
+
+def _entries(value: Object) -> list[Object]:
+    entries = (value.get("metadata") or {}).get("managedFields")
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
