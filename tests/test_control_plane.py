@@ -17,7 +17,7 @@ from noxu.registry.cache import Change
 from noxu.registry.stored_object import StoredObject, key_of
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Closed, Key, Unavailable
-from tests.control_planes import assemble
+from tests.control_planes import assemble, parts_of
 from tests.controllers.conftest import definition
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard
@@ -63,7 +63,7 @@ class Traced(Controller[str]):
     name = "traced"
 
     def __init__(self, plane: ControlPlane, label: str, calls: list[str]) -> None:
-        super().__init__(plane.reader, resource_of(plane.served_resources, "", "namespaces"), plane.clock)
+        super().__init__(parts_of(plane), resource_of(plane.served_resources, "", "namespaces"))
         self.label, self.calls = label, calls
 
     def observe(self, change: Change) -> Iterable[str]:

@@ -25,13 +25,12 @@ from noxu.controllers.api_services import APIServiceController
 from noxu.controllers.bootstrap import BootstrapController, Facts
 from noxu.controllers.bootstrap_roles import BootstrapRoleController
 from noxu.controllers.certificate_issuing import SigningCA
-from noxu.controllers.controller import Reconciler
+from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.definition_finalizer import DefinitionFinalizer
 from noxu.controllers.definitions import ApprovalController, DefinitionController
 from noxu.controllers.expiry import ExpiryController
 from noxu.controllers.leader_election import Election
 from noxu.controllers.service_addresses import ServiceAddressController
-from noxu.crd import types as crd
 from noxu.features import ALWAYS_ALLOW, DEFAULT_PLUGINS, RBAC, Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.registry.access import Authorize
@@ -43,7 +42,7 @@ from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.rewriting import separate
-from noxu.registry.served_resources import AGGREGATOR, LiveResources, ServedResources
+from noxu.registry.served_resources import LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
 from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import ACTIONS
@@ -92,6 +91,8 @@ class ControlPlane:
     """That of them which creates the objects of every cluster."""
     election: Election | None = None
     """Elects the server that runs some of the background controllers; None: this one does."""
+    take_over: Callable[[], None] | None = None
+    """Starts the controllers where those of a template are idle; None: they read the store."""
 
     @property
     def all_controllers(self) -> list[Reconciler[Any]]:
@@ -113,8 +114,8 @@ class ControlPlane:
         self.conversions.in_process.pop(definition, None)
         if convert is not None:
             self.conversions.in_process[definition] = convert
-        versions = self.served_resources.current.defined.get(definition)
-        if versions is not None:
+        if definition in self.served_resources.current.defined:
+            versions = self.served_resources.own(definition)
             versions.converter = self.conversions.of(definition)
             self.cache.end_watches(versions.collection)
 
@@ -154,11 +155,11 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
     chain = admission_chain(served.current, seams.caller, config.admission_plugins)
     access = _access(config, seams, reader, served.current)
     writer = _writer(seams, reader, persistence, served, chain, access)
-    parts = manager.ControllerParts(
+    parts = ControllerParts(
         reader, writer, persistence, served, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
     )
     managed = constructors.make(controllers_of(config), parts)
-    bootstrap = BootstrapController(reader, writer, served, parts.resource("", "namespaces"), seams.clock, seams.facts)
+    bootstrap = BootstrapController(parts, seams.facts)
     return ControlPlane(
         store,
         config.features,
@@ -317,25 +318,19 @@ def controllers_of(config: Config) -> Sequence[str]:
 
 
 def _awaited_controllers(
-    config: Config, seams: Seams, parts: manager.ControllerParts, conversions: Conversions, policy: RolePolicy
+    config: Config, seams: Seams, parts: ControllerParts, conversions: Conversions, policy: RolePolicy
 ) -> list[Reconciler[Any]]:
     """Those that requests depend on. Writes wait for what follows from definitions, and use the addresses of services."""
-    reader, writer, persistence, served_resources, clock = parts[:5]
-    definitions, services = parts.resource(crd.GROUP, crd.RESOURCE), parts.resource("", "services")
-    features = config.features
-    establishing = DefinitionController(
-        reader, persistence, served_resources, conversions, definitions, clock, features=features
-    )
-    writer.environment.followers[definitions.collection] = establishing
+    environment = parts.writer.environment
+    establishing = DefinitionController(parts, conversions, config.features)
+    environment.followers[establishing.resource.collection] = establishing
     network = DEFAULT_RANGE if seams.facts is None else seams.facts.services
-    addresses = ServiceAddressController(
-        reader, services, Pool(network, config.node_ports, config.deterministic), clock
-    )
-    writer.environment.allocators[services.collection] = addresses.allocate
+    addresses = ServiceAddressController(parts, Pool(network, config.node_ports, config.deterministic))
+    environment.allocators[addresses.resource.collection] = addresses.allocate
     own: list[Reconciler[Any]] = [
         establishing,
-        ApprovalController(reader, persistence, definitions, clock),
-        DefinitionFinalizer(reader, writer, persistence, served_resources, definitions, clock),
+        ApprovalController(parts),
+        DefinitionFinalizer(parts),
         addresses,
         *_expiry(config, parts),
         *(_rbac(parts, policy) if RBAC in modes_of(config) else []),
@@ -345,48 +340,38 @@ def _awaited_controllers(
     return own
 
 
-def _own_controllers(seams: Seams, parts: manager.ControllerParts, tokens: Tokens) -> list[Reconciler[Any]]:
+def _own_controllers(seams: Seams, parts: ControllerParts, tokens: Tokens) -> list[Reconciler[Any]]:
     """Those of kube-apiserver that run in the background, besides that of the objects of every cluster."""
-    reader, writer, served_resources, clock = parts.reader, parts.writer, parts.served_resources, parts.clock
-    legacy_tokens = LegacyTokenController(reader, writer, parts.resource("", "secrets"), clock)
+    legacy_tokens = LegacyTokenController(parts)
     tokens.used = legacy_tokens.used
-    if seams.facts is None:
-        return [legacy_tokens]
-    return [
-        legacy_tokens,
-        APIServiceController(reader, writer, served_resources, parts.resource(AGGREGATOR, "apiservices"), clock),
-    ]
+    return [legacy_tokens] if seams.facts is None else [legacy_tokens, APIServiceController(parts)]
 
 
-def _expiry(config: Config, parts: manager.ControllerParts) -> list[Reconciler[Any]]:
+def _expiry(config: Config, parts: ControllerParts) -> list[Reconciler[Any]]:
     """One controller for each collection whose objects have a lifetime. etcd deletes Events itself."""
     if config.event_ttl == 0 or config.etcd is not None:
         return []
     resources = [resource for resource in parts.served_resources.current.resources if resource.is_stored]
     storage = {resource.collection: resource.versions.storage for resource in resources}
     return [
-        ExpiryController(parts.reader, parts.persistence, resource, config.event_ttl, parts.clock)
+        ExpiryController(parts, resource, config.event_ttl)
         for resource in storage.values()
         if resource.table is not None and resource.table.lifetime
     ]
 
 
-def _rbac(parts: manager.ControllerParts, policy: RolePolicy) -> list[Reconciler[Any]]:
+def _rbac(parts: ControllerParts, policy: RolePolicy) -> list[Reconciler[Any]]:
     """Those of the mode RBAC: the rules are complete before the first request."""
-    resources = {plural: parts.resource(access_rules.GROUP, plural) for plural in access_rules.PLURALS}
-    rules = access_rules.AccessRuleController(parts.reader, resources, policy, parts.clock)
-    parts.writer.environment.followers.update({resource.collection: rules for resource in resources.values()})
-    roles = BootstrapRoleController(parts.reader, parts.writer, parts.persistence, resources, parts.clock)
-    return [rules, roles]
+    rules = access_rules.AccessRuleController(parts, policy)
+    followed = (rules.resource, *rules.other_resources)
+    parts.writer.environment.followers.update({resource.collection: rules for resource in followed})
+    return [rules, BootstrapRoleController(parts)]
 
 
-def _invalid_objects(parts: manager.ControllerParts, establishing: DefinitionController) -> Reconciler[Any]:
+def _invalid_objects(parts: ControllerParts, establishing: DefinitionController) -> Reconciler[Any]:
     from noxu.controllers.invalid_objects import InvalidObjectController  # 76 ms: it has the pipeline of writes
 
-    definitions = parts.resource(crd.GROUP, crd.RESOURCE)
-    return InvalidObjectController(
-        parts.reader, parts.persistence, parts.served_resources, establishing, definitions, parts.clock
-    )
+    return InvalidObjectController(parts, establishing)
 
 
 def elected(config: Config) -> LeaderElection | None:
@@ -396,7 +381,7 @@ def elected(config: Config) -> LeaderElection | None:
 
 
 def _election(
-    config: Config, seams: Seams, parts: manager.ControllerParts, controllers: Sequence[Reconciler[Any]]
+    config: Config, seams: Seams, parts: ControllerParts, controllers: Sequence[Reconciler[Any]]
 ) -> Election | None:
     periods = elected(config)
     if periods is None or not controllers:
@@ -437,27 +422,44 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
     In a new store all objects that controllers create exist before this returns. In an existing one they are checked in the
     background: reading all objects takes long, and webhooks may have to be called.
     """
-    is_new = await _is_new(plane)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(plane.store.close)
         await in_background(closing, plane.cache.keep_following(), "watch cache")
-        if not is_new:
-            await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
-        elected = () if plane.election is None else plane.election.controllers
-        own = [candidate for candidate in plane.all_controllers if candidate not in elected]
-        if is_new:
-            await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
-        for controller in own:
-            closing.push_async_callback(controller.stop)
-            if is_new or controller in plane.controllers:
-                await controller.start()
-            else:
-                controller.start_in_background()
-        if plane.election is not None:
-            closing.push_async_callback(plane.election.stop)
-            await plane.election.start(is_new=is_new)
+        if plane.take_over is not None:
+            closing.push_async_callback(_stop, plane.all_controllers)
+            plane.take_over()
+        else:
+            await _start(plane, closing)
         closing.push_async_callback(plane.bootstrap.withdraw)
         yield plane
+
+
+async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> None:
+    """Start the controllers, which read the store."""
+    is_new = await _is_new(plane)
+    if not is_new:
+        await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
+    elected = () if plane.election is None else plane.election.controllers
+    own = [candidate for candidate in plane.all_controllers if candidate not in elected]
+    if is_new:
+        await default_objects.create(own, plane.persistence, plane.clock, plane.writer.environment.identifiers)
+    started: list[Reconciler[Any]] = []
+    closing.push_async_callback(_stop, started)
+    for controller in own:
+        started.append(controller)  # before it starts: one that fails has to be stopped, too
+        if is_new or controller in plane.controllers:
+            await controller.start()
+        else:
+            controller.start_in_background()
+    if plane.election is not None:
+        closing.push_async_callback(plane.election.stop)
+        await plane.election.start(is_new=is_new)
+
+
+async def _stop(controllers: Sequence[Reconciler[Any]]) -> None:
+    """Stop controllers, the last one first."""
+    for controller in reversed(controllers):
+        await controller.stop()
 
 
 async def _is_new(plane: ControlPlane) -> bool:

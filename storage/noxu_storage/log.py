@@ -26,6 +26,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 from noxu_storage.types import (
@@ -44,6 +45,9 @@ from noxu_storage.types import (
 TAIL_EVENTS: Final = 10_000
 TAIL_BYTES: Final = 16 * 1024 * 1024  # of values, including those that were replaced
 
+# Gives the events that several logs begin with, in order. What it returns is not changed.
+Inherited: TypeAlias = Callable[[], Sequence[Event]]
+
 # Reads events of a prefix after the first revision: all of them up to the batch's revision, which is the second or less.
 History: TypeAlias = Callable[[Prefix, Revision, Revision], Awaitable[Batch]]
 
@@ -54,7 +58,15 @@ class Log:
     A back end that stores older events passes `history`. Without it the tail holds everything that is not compacted.
     """
 
-    def __init__(self, revision: Revision = FIRST, compacted: Revision = 0, *, history: History | None = None) -> None:
+    def __init__(
+        self,
+        revision: Revision = FIRST,
+        compacted: Revision = 0,
+        *,
+        history: History | None = None,
+        inherited: Inherited | None = None,
+    ) -> None:
+        """`inherited` gives the events up to `revision`, which this log shares with others. It is called when they are read."""
         self.revision = revision
         self.compacted = compacted
         self.closed = False
@@ -63,6 +75,7 @@ class Log:
         self._revisions: list[Revision] = []  # those of the tail
         self._tail_bytes = 0
         self._start = revision
+        self._inherited = inherited
         self._newest = Batch((), revision)
         self._newest_after = revision
         self._waiters: dict[asyncio.Future[None], None] = {}
@@ -126,6 +139,7 @@ class Log:
             dropped = min(dropped, bisect_left(self._revisions, self._revisions[dropped]))
         if dropped > 0:
             self._start = self._revisions[dropped - 1]
+            self._inherited = None  # what follows it is not complete any more
             self._tail_bytes -= sum(map(_size, self._tail[:dropped]))
             del self._tail[:dropped], self._revisions[:dropped]
 
@@ -134,6 +148,7 @@ class Log:
         self.revision = self.compacted = self._start = self._newest_after = revision
         self._newest = Batch((), revision)
         self._tail, self._revisions, self._tail_bytes = [], [], 0
+        self._inherited = None
         self._wake()
 
     def watch(self, prefix: Prefix, after: Revision) -> Watch:
@@ -156,8 +171,11 @@ class Log:
     def read_tail(self, prefix: Prefix, after: Revision) -> Batch | None:
         """The events after a revision; None if the next one is no longer in the tail."""
         if after < self._start:
-            return None
-        if after != self._newest_after:
+            if self._inherited is None:
+                return None
+            shared = self._inherited()
+            batch = Batch([*shared[bisect_right(shared, after, key=_revision) :], *self._tail], self.revision)
+        elif after != self._newest_after:
             batch = Batch(self._tail[bisect_right(self._revisions, after) :], self.revision)
         else:
             batch = self._newest
@@ -218,6 +236,9 @@ class Watch(AsyncIterator[Batch]):
                 return batch
         self._after = batch.revision
         return batch
+
+
+_revision = attrgetter("revision")
 
 
 def _size(event: Event) -> int:

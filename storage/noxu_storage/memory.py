@@ -1,15 +1,22 @@
 """A store without a file: the promises of a store for as long as the process lives.
 
 A write is committed synchronously on the event loop, so no write is ever pending, and no outcome is unknown.
+
+Several stores can begin with the same states, a `Base`, and share them: a store has its own dict of a collection from the
+first write to it on.
+
+    base     revision 7: widgets/a at 3, gadgets/b at 7
+    store    put widgets/a → 8     its own dict of widgets; gadgets are those of the base
+    another  put gadgets/c → 8     sees neither the one nor its absence
 """
 
 from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu_storage import pins
 from noxu_storage.log import Log
@@ -17,6 +24,7 @@ from noxu_storage.states import KeyOrder
 from noxu_storage.transactions import Decide, Turn, refused
 from noxu_storage.types import (
     EVERYTHING,
+    FIRST,
     Batch,
     Conflict,
     Event,
@@ -34,6 +42,7 @@ SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 
 
 _revision = attrgetter("revision")
+_key = attrgetter("key")
 
 _History: TypeAlias = Event | list[Event]
 """The states of a key: the changes that made them, without what these replaced, which compaction drops. `value` None: deleted.
@@ -82,9 +91,9 @@ class _Collection:
 
     __slots__ = ("_order", "histories")
 
-    def __init__(self) -> None:
-        self.histories: dict[Key, _History] = {}
-        self._order = KeyOrder()
+    def __init__(self, histories: Mapping[Key, _History]) -> None:
+        self.histories = dict(histories)  # a copy: those of a base are shared
+        self._order = KeyOrder(histories)
 
     def change(self, event: Event) -> None:
         key, revision, value, previous = event
@@ -114,19 +123,42 @@ class _Collection:
         return self._order.select(self.histories, partition, after)
 
 
+NO_EVENTS: Final[Mapping[Key, Event]] = {}
+
+
+class Base(NamedTuple):
+    """What several stores begin with, and none of them changes.
+
+    `events` are in the order of their revisions; `collections` have the same events by their keys, in the order of these.
+    `bytes` is the size of the `keys` values.
+    """
+
+    revision: Revision
+    events: Sequence[Event]
+    collections: Mapping[str, Mapping[Key, Event]]
+    keys: int
+    bytes: int
+
+
+NO_BASE: Final = Base(FIRST, (), {}, 0, 0)
+
+
 class MemoryStore:
     """See store.py for its promises. `MemoryStore()` is ready for use."""
 
     shared = False
     groups_writes = False
 
-    def __init__(self) -> None:
-        self._log = Log()
-        self._collections: dict[str, _Collection] = {}
+    def __init__(self, base: Base | None = None) -> None:
+        """`base` is what the store begins with."""
+        self._base = NO_BASE if base is None else base
+        self._log = Log() if base is None else Log(base.revision, inherited=self._inherited)
+        self._collections: dict[str, _Collection] = {}  # those of the base when they are written
+        self._replaced: dict[Key, bytes] = {}
         self._compacting = asyncio.Lock()
         self._turn = Turn()
-        self._keys = 0  # that exist
-        self._bytes = 0  # of their values
+        self._keys = self._base.keys  # that exist
+        self._bytes = self._base.bytes  # of their values
 
     @property
     def revision(self) -> Revision:
@@ -163,8 +195,8 @@ class MemoryStore:
         return sum(1 for _ in self._states(prefix, self._log.revision, None))
 
     async def scan(self, texts: Sequence[bytes]) -> AsyncIterator[Sequence[KeyValue]]:
-        for collection in list(self._collections.values()):
-            keys = list(collection.histories)
+        for name in self._names():
+            keys = list(self._histories(name))
             for start in range(0, len(keys), SCAN_SPAN):
                 self._log.require_open()
                 states = [self._current(key) for key in keys[start : start + SCAN_SPAN]]
@@ -200,10 +232,10 @@ class MemoryStore:
             log.trim(log.compacted)
 
     def _compact(self, key: Key, revision: Revision) -> None:
-        collection = self._collections.get(key.collection)
+        collection = self._collections.get(key.collection)  # its own: what is compacted was written here
         if collection is not None:
             collection.compact(key, revision)
-            if not collection.histories:
+            if not collection.histories and key.collection not in self._base.collections:
                 del self._collections[key.collection]
 
     async def compact_in_turn(self, revision: Revision) -> None:
@@ -221,21 +253,64 @@ class MemoryStore:
         self._log.reopen()
         self._compacting, self._turn = asyncio.Lock(), Turn()
 
+    def base(self) -> Base:
+        """What other stores can begin with: the present states, each as if it had been created so.
+
+        The events of the base are these creations. Revisions are those of this store; what was superseded or deleted is gone.
+        """
+        newest = sorted(self._states(EVERYTHING, self._log.revision, None))  # by their keys
+        events = [Event(state.key, state.revision, state.value, None) for state in newest]
+        collections: dict[str, dict[Key, Event]] = {}
+        for event in events:
+            collections.setdefault(event.key.collection, {})[event.key] = event
+        size = sum(len(state.value) for state in newest)
+        return Base(self._log.revision, sorted(events, key=_revision), collections, len(events), size)
+
+    def _names(self) -> Sequence[str]:
+        """The collections, in order."""
+        return sorted({*self._collections, *self._base.collections})
+
+    def _histories(self, name: str) -> Mapping[Key, _History]:
+        """The histories of a collection, to be read: its own ones, or those that the base shares."""
+        own = self._collections.get(name)
+        return self._base.collections.get(name, NO_EVENTS) if own is None else own.histories
+
+    def _own(self, name: str) -> _Collection:
+        """A collection to write, which shares nothing with other stores but states."""
+        own = self._collections.get(name)
+        if own is None:
+            own = self._collections[name] = _Collection(self._base.collections.get(name, NO_EVENTS))
+        return own
+
+    def replace(self, values: Mapping[Key, bytes]) -> None:
+        """Give keys of the base other values here, as if they had been created with them. Only while the store is unused."""
+        self._replaced.update(values)
+        for key, value in values.items():
+            shared = self._base.collections[key.collection][key]
+            self._own(key.collection).histories[key] = shared._replace(value=value)
+            self._bytes += len(value) - len(shared.value or b"")
+
+    def _inherited(self) -> Sequence[Event]:
+        """The events before those of this store."""
+        replaced = self._replaced
+        return [
+            event._replace(value=replaced[event.key]) if event.key in replaced else event for event in self._base.events
+        ]
+
     def _history_of(self, key: Key) -> _History | None:
-        collection = self._collections.get(key.collection)
-        return collection.histories.get(key) if collection is not None else None
+        return self._histories(key.collection).get(key)
 
     def _current(self, key: Key) -> KeyValue | None:
         history = self._history_of(key)
         return None if history is None else _shown(_states(history)[-1])
 
     def _states(self, prefix: Prefix, revision: Revision, after: Key | None) -> Iterator[KeyValue]:
-        names = sorted(self._collections) if prefix.collection is None else [prefix.collection]
+        names = self._names() if prefix.collection is None else [prefix.collection]
         for name in names:
-            if (collection := self._collections.get(name)) is not None:
-                for key in collection.keys(prefix.partition, after):
-                    if (state := _at(collection.histories[key], revision)) is not None:
-                        yield state
+            own = self._collections.get(name) or _Collection(self._histories(name))
+            for key in own.keys(prefix.partition, after):
+                if (state := _at(own.histories[key], revision)) is not None:
+                    yield state
 
     async def transact(self, decide: Decide) -> Revision:
         self._log.require_open()
@@ -271,11 +346,8 @@ class MemoryStore:
     def _change(self, key: Key, value: bytes | None, revision: Revision) -> Event:
         """Change the state of a key in place. The event is not published yet, and no other task may run before it is."""
         current = self._current(key)
-        collection = self._collections.get(key.collection)
-        if collection is None:
-            collection = self._collections[key.collection] = _Collection()
         event = Event(key, revision, value, current)
-        collection.change(event)
+        self._own(key.collection).change(event)
         self._keys += (value is not None) - (current is not None)
         self._bytes += len(value or b"") - (len(current.value) if current else 0)
         return event

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterable
 import pytest
 
 from noxu.api.errors import bad_request
-from noxu.control_plane import ControlPlane, resource_of
+from noxu.control_plane import ControlPlane
 from noxu.controllers import controller as engine
 from noxu.controllers.controller import Controller
 from noxu.registry.cache import Change, Collection
 from noxu_storage.types import Closed, Key, Unavailable
 from tests.clocks import ManualClock
-from tests.control_planes import assemble
+from tests.control_planes import assemble, parts_of
 from tests.controllers.conftest import World, a_world, namespace
 from tests.faults.flaky import FlakyStore
 from tests.timing import eventually_async, hang_guard, loop_turns
@@ -24,6 +24,7 @@ class Recorder(Controller[str]):
     """Follows namespaces and records their names: those that exist, and each call."""
 
     name = "recorder"
+    follows = (("", "namespaces"),)
 
     known: set[str]
 
@@ -63,7 +64,7 @@ class Recorder(Controller[str]):
 
 def only_the_recorder(store: FlakyStore, clock: ManualClock) -> ControlPlane:
     plane = assemble(store, clock=clock)
-    recorder = Recorder(plane.reader, resource_of(plane.served_resources, "", "namespaces"), clock)
+    recorder = Recorder(parts_of(plane))
     recorder.prepare()
     plane.controllers[:] = [recorder]
     plane.background_controllers.clear()

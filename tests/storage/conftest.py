@@ -44,11 +44,13 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "noxu.db"
 
 
-@pytest.fixture(params=["memory", "sqlite", "etcd"])
+@pytest.fixture(params=["memory", "memory on a base", "sqlite", "etcd"])
 async def store(request: pytest.FixtureRequest, file: Path) -> AsyncIterator[Store]:
     store: Store
     if request.param == "memory":
         store = MemoryStore()
+    elif request.param == "memory on a base":
+        store = MemoryStore(MemoryStore().base())
     elif request.param == "sqlite":
         store = await SqliteStore.open(file)
     else:

@@ -18,23 +18,8 @@ def _add(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument(
         "paths", nargs="*", type=Path, metavar="PATH", help=f"{what}: YAML or JSON files, directories, - for stdin"
     )
-    command.add_argument(
-        "-f",
-        dest="named",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="PATH",
-        help="the same; can be repeated",
-    )
-    command.add_argument(
-        "--old",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="PATH",
-        help="the former objects, which those in the files update; can be repeated",
-    )
+    values.repeated(command, "-f", "PATH", "the same", parse=Path, dest="named")
+    values.repeated(command, "--old", "PATH", "the former objects, which those in the files update", parse=Path)
     command.add_argument(
         "--independent", action="store_true", help="objects of the same name in different files are no updates"
     )
@@ -42,14 +27,7 @@ def _add(command: argparse.ArgumentParser, what: str) -> None:
         ("--skip", "skip objects of these kinds"),
         ("--reject", "refuse objects of these kinds"),
     ):
-        command.add_argument(
-            option,
-            action="append",
-            default=[],
-            type=values.kinds,
-            metavar="KIND,...",
-            help=f"{what_happens}: Pod, or apps/v1/Deployment; can be repeated",
-        )
+        values.repeated(command, option, "KIND,...", f"{what_happens}: Pod, or apps/v1/Deployment", parse=values.kinds)
     command.add_argument("--allow-empty", action="store_true", help="a path without objects is not an error")
     command.add_argument(
         "--strict", action="store_true", help="unknown and duplicate fields, and what lint warns about, are errors"

@@ -48,21 +48,18 @@ def controllers(options: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def add_plugins(command: argparse._ArgumentGroup) -> None:
-    command.add_argument(
+    values.repeated(
+        command,
         "--disable-admission-plugins",
-        action="append",
-        default=[],
-        metavar="PLUGIN,...",
-        help=f"do not run these admission plug-ins: {', '.join(features.PLUGINS)}; can be repeated",
+        "PLUGIN,...",
+        f"do not run these admission plug-ins: {', '.join(features.PLUGINS)}",
     )
-    command.add_argument(
+    values.repeated(
+        command,
         "--enable-admission-plugins",
-        action="append",
-        default=[],
-        metavar="PLUGIN,...",
-        help="run these admission plug-ins, too; enabled by default are all that can be disabled except "
-        f"{', '.join(features.OFF_PLUGINS)}, and in the profile envtest {', '.join(features.WITH_CONTROLLERS)}; can be "
-        "repeated",
+        "PLUGIN,...",
+        "run these admission plug-ins, too; enabled by default are all that can be disabled except "
+        f"{', '.join(features.OFF_PLUGINS)}, and in the profile envtest {', '.join(features.WITH_CONTROLLERS)}",
     )
 
 

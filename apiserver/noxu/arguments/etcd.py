@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from noxu.arguments import values
 from noxu.config import STORAGE_MEDIA_TYPES, Etcd
 
 
@@ -16,13 +17,7 @@ def add_etcd(
 ) -> None:
     """`writes`: the command may write built-in kinds."""
     group = command.add_argument_group("etcd", purpose)
-    group.add_argument(
-        "--etcd-servers",
-        action="append",
-        default=[],
-        metavar="URL[,URL...]",
-        help="the servers of etcd, like http://127.0.0.1:2379; can be repeated",
-    )
+    values.repeated(group, "--etcd-servers", "URL[,URL...]", "the servers of etcd, like http://127.0.0.1:2379")
     group.add_argument(
         "--etcd-prefix",
         default=Etcd(()).prefix,

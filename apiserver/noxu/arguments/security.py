@@ -32,21 +32,18 @@ def add_authentication(command: argparse.ArgumentParser) -> None:
         help="the private key that signs tokens of service accounts (default: pki/sa.key in the data directory, which the "
         "server makes)",
     )
-    group.add_argument(
+    values.repeated(
+        group,
         "--service-account-key-file",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="further keys that verify tokens of service accounts: public or private keys, or certificates; can be repeated",
+        "FILE",
+        "further keys that verify tokens of service accounts: public or private keys, or certificates",
+        parse=Path,
     )
-    group.add_argument(
+    values.repeated(
+        group,
         "--service-account-issuer",
-        action="append",
-        default=[],
-        metavar="URL",
-        help=f"the issuer of tokens of service accounts (default: {DEFAULT_ISSUER}); further ones are accepted; can be "
-        "repeated",
+        "URL",
+        f"the issuer of tokens of service accounts (default: {DEFAULT_ISSUER}); further ones are accepted",
     )
     group.add_argument(
         "--service-account-lookup",
@@ -81,15 +78,12 @@ def add_authentication(command: argparse.ArgumentParser) -> None:
         ("group-headers", "the headers for its groups (default: X-Remote-Group)"),
         ("extra-headers-prefix", "the prefixes of headers for extra (default: X-Remote-Extra-)"),
     ):
-        group.add_argument(
-            f"--requestheader-{name}", action="append", default=[], metavar="NAME,...", help=f"{what}; can be repeated"
-        )
-    group.add_argument(
+        values.repeated(group, f"--requestheader-{name}", "NAME,...", what)
+    values.repeated(
+        group,
         "--api-audiences",
-        action="append",
-        default=[],
-        metavar="AUDIENCE,...",
-        help="the audiences of this server, for which a token must be (default: the issuers); can be repeated",
+        "AUDIENCE,...",
+        "the audiences of this server, for which a token must be (default: the issuers)",
     )
 
 
@@ -179,13 +173,12 @@ def add_tls(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the directory of apiserver.crt and apiserver.key, which are made if they do not exist",
     )
-    group.add_argument(
+    values.repeated(
+        group,
         "--tls-sni-cert-key",
-        action="append",
-        default=[],
-        type=_named_certificate,
-        metavar="CERT,KEY[:PATTERN,...]",
-        help="a certificate for the names in it, or for these patterns; can be repeated",
+        "CERT,KEY[:PATTERN,...]",
+        "a certificate for the names in it, or for these patterns",
+        parse=_named_certificate,
     )
     group.add_argument(
         "--tls-min-version",

@@ -54,14 +54,13 @@ def _files(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="CRDs and objects to load at the start: YAML or JSON files, directories, - for stdin",
     )
-    group.add_argument(
+    values.repeated(
+        group,
         "-k",
+        "DIR",
+        "load what kustomize makes of this directory; needs kustomize or kubectl",
+        parse=Path,
         dest="kustomizations",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="DIR",
-        help="load what kustomize makes of this directory; needs kustomize or kubectl; can be repeated",
     )
     group.add_argument(
         "--watch", action="store_true", help="apply what changes in the files and kustomizations while the server runs"
@@ -100,13 +99,12 @@ def _address(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--secure-port", type=values.port, metavar="PORT", help="--port and --tls, as kube-apiserver spells them"
     )
-    group.add_argument(
+    values.repeated(
+        group,
         "--listen",
-        action="append",
-        default=[],
-        type=_place,
-        metavar="PLACE",
-        help="a further socket: unix:PATH, a Unix socket to make, or fd:N, one that the process has inherited; can be repeated",
+        "PLACE",
+        "a further socket: unix:PATH, a Unix socket to make, or fd:N, one that the process has inherited",
+        parse=_place,
     )
     group.add_argument(
         "--external-hostname",
@@ -192,21 +190,19 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("behaviour", "What the server does by itself.")
     controllers.add_controllers(group)
     controllers.add_plugins(group)
-    group.add_argument(
+    values.repeated(
+        group,
         "--webhook-service",
-        action="append",
-        default=[],
-        type=values.service,
-        metavar="NAMESPACE/NAME[:PORT]=HOST:PORT",
-        help="the address of webhooks that refer to this service of a cluster; can be repeated",
+        "NAMESPACE/NAME[:PORT]=HOST:PORT",
+        "the address of webhooks that refer to this service of a cluster",
+        parse=values.service,
     )
-    group.add_argument(
+    values.repeated(
+        group,
         "--kinds",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io; can be repeated",
+        "FILE",
+        "OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io",
+        parse=Path,
     )
     values.feature_gates(group)
     group.add_argument(
@@ -297,13 +293,12 @@ def _requests(command: argparse.ArgumentParser) -> None:
             help=f"the number of requests {what} that are handled at the same time, beyond which they are refused, except those "
             "of system:masters; 0: no limit (default: %(default)s)",
         )
-    group.add_argument(
+    values.repeated(
+        group,
         "--cors-allowed-origins",
-        action="append",
-        default=[],
-        type=_origins,
-        metavar="REGEXP,...",
-        help="the origins of web pages that may use the server, such as ^https://dashboard\\.example\\.com$; can be repeated",
+        "REGEXP,...",
+        "the origins of web pages that may use the server, such as ^https://dashboard\\.example\\.com$",
+        parse=_origins,
     )
 
 

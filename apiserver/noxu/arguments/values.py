@@ -6,6 +6,7 @@ import argparse
 import ipaddress
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -112,6 +113,21 @@ def service(text: str) -> tuple[ServiceName, str]:
 
 OUTPUTS: Final = ("text", "json")
 CONTROL_OUTPUTS: Final = ("table", "json", "yaml")
+
+
+def repeated(
+    command: argparse._ActionsContainer,
+    option: str,
+    metavar: str,
+    what: str,
+    *,
+    parse: Callable[[str], object] = str,
+    dest: str | None = None,
+) -> None:
+    """Add an option that can be repeated. Its value is a list of what `parse` makes of each text."""
+    command.add_argument(
+        option, dest=dest, action="append", default=[], type=parse, metavar=metavar, help=f"{what}; can be repeated"
+    )
 
 
 def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

@@ -14,18 +14,16 @@ of the controller, so that rules which are written by hand are replaced.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias
 
 from noxu.api import codec
 from noxu.api.selectors import label_selector
-from noxu.clock import Clock
 from noxu.controllers import controller
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
+from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.offload import LOOP_LIMIT, offload
-from noxu.registry.reader import Reader
-from noxu.registry.resource import APPLY_PATCH, Resource
+from noxu.registry.resource import APPLY_PATCH
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Json, Object, equal
 from noxu_storage.types import Key
@@ -55,10 +53,9 @@ class AccessRuleController(Controller[str]):
 
     name = "rbac-rules"
 
-    def __init__(self, reader: Reader, resources: dict[str, Resource], rules: CompiledRules, clock: Clock) -> None:
-        """`resources` are those of PLURALS."""
-        first, *others = (resources[plural] for plural in PLURALS)
-        super().__init__(reader, first, clock, *others)
+    def __init__(self, parts: ControllerParts, rules: CompiledRules) -> None:
+        resources = {plural: parts.resource(GROUP, plural) for plural in PLURALS}
+        super().__init__(parts, *resources.values())
         self._resources = {resource.collection: resource for resource in resources.values()}
         bindings = {resources[plural].collection for plural in PLURALS if plural.endswith("bindings")}
         self._compilers: dict[str, Callable[[str, str, Object], Put]] = {
@@ -76,6 +73,11 @@ class AccessRuleController(Controller[str]):
             self._forget(change.key)
             return ()
         return self._learn(change.entry)
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        for name in self.resync():  # what is compiled belongs to one server
+            self.queue.add(name)
 
     def resync(self) -> Iterable[str]:
         entries = [entry for collection in (self.collection, *self.others) for entry in collection.entries.values()]
@@ -132,12 +134,16 @@ class ClusterRoleAggregationController(Controller[Key]):
     """Reconciles each aggregated role after any change of a role."""
 
     name = "clusterrole-aggregation-controller"
+    follows = ((GROUP, "clusterroles"),)
     user = controller.controller("clusterrole-aggregation-controller")
 
-    def __init__(self, reader: Reader, writer: Writer, cluster_roles: Resource, clock: Clock) -> None:
-        super().__init__(reader, cluster_roles, clock)
-        self.writer = writer
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
         self._roles: dict[Key, Object] = {}
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._roles = idle._roles.copy()
 
     def observe(self, change: Change) -> Iterable[Key]:
         if change.entry is None:

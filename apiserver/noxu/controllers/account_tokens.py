@@ -14,27 +14,22 @@ Upstream writes the label while it authenticates the request. Here requests do n
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
 from noxu.controllers import controller
-from noxu.controllers.controller import Controller, Reconciler
+from noxu.controllers.controller import Controller, ControllerParts, Reconciler
 from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.registry.access import User
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
-from noxu.registry.reader import Reader
-from noxu.registry.resource import MERGE_PATCH, Resource
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
+from noxu.registry.resource import MERGE_PATCH
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 from noxu_storage.types import Key
-
-Sign = Callable[[Object, str], str]
-"""(account, name of the Secret): a token."""
 
 USER: Final = User("system:kube-controller-manager", groups=("system:authenticated",))
 """It signs, so it is not one of the service accounts of controllers."""
@@ -47,24 +42,15 @@ class TokenController(Controller[Key]):
     """Keys are those of Secrets."""
 
     name = "serviceaccount-token-controller"
+    follows = (("", "secrets"), ("", "serviceaccounts"))
     workers = 4
 
-    def __init__(
-        self,
-        reader: Reader,
-        writer: Writer,
-        secrets: Resource,
-        accounts: Resource,
-        clock: Clock,
-        sign: Sign,
-        root_ca: str,
-    ) -> None:
-        """`root_ca` is in PEM, "" without TLS."""
-        super().__init__(reader, secrets, clock, accounts)
-        self.writer = writer
-        self.accounts = accounts
-        self._sign = sign
-        self._root_ca = base64.b64encode(root_ca.encode()).decode()
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
+        [self.accounts] = self.other_resources
+        assert parts.sign_token is not None
+        self._sign = parts.sign_token
+        self._root_ca = base64.b64encode(parts.root_ca.encode()).decode()
 
     def observe(self, change: Change) -> Iterable[Key]:
         if change.key.collection == self.resource.collection:
@@ -162,10 +148,9 @@ class LegacyTokenController(Reconciler[Used]):
 
     name = "legacy-token-tracking-controller"
 
-    def __init__(self, reader: Reader, writer: Writer, secrets: Resource, clock: Clock) -> None:
-        super().__init__(reader, clock, "nothing")
-        self._writer = writer
-        self._secrets = secrets
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts, "nothing")
+        self._secrets = parts.resource("", "secrets")
 
     def used(self, namespace: str, name: str) -> None:
         """The token of this Secret was used."""
@@ -173,6 +158,9 @@ class LegacyTokenController(Reconciler[Used]):
 
     async def _synchronise(self) -> None:
         self._set_synchronised()
+
+    def _take_over(self, idle: Self) -> None:
+        pass
 
     async def reconcile(self, key: Used) -> None:
         stored = await self.reader.stored(self._secrets, *key)
@@ -195,7 +183,7 @@ class LegacyTokenController(Reconciler[Used]):
             weight=len(patch),
         )
         try:
-            await self._writer.write(request)
+            await self.writer.write(request)
         except ApiError as error:
             if error.reason not in ("NotFound", "Conflict"):  # the Secret is gone, or is another one
                 raise

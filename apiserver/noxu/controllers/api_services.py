@@ -12,18 +12,16 @@ group version, so such requests are refused instead of not being found.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Self
 
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
 from noxu.controllers import controller
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import ALWAYS, AUTOMANAGED, ON_START, api_service
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.reader import Reader
+from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES, LiveResources
+from noxu.registry.served_resources import AGGREGATOR, CUSTOM_PRIORITY, PRIORITIES
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
@@ -46,16 +44,17 @@ class APIServiceController(Controller[str]):
     """Keeps these APIServices, and the group versions of other servers. Keys are names of APIServices."""
 
     name = "kube-apiserver-autoregistration"
+    follows = ((AGGREGATOR, "apiservices"),)
 
-    def __init__(
-        self, reader: Reader, writer: Writer, served_resources: LiveResources, resource: Resource, clock: Clock
-    ) -> None:
-        super().__init__(reader, resource, clock)
-        self.writer = writer
-        self.served_resources = served_resources
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
         self._served: dict[str, GroupVersion] = {}  # by name of the APIService: the group versions of definitions
         self._elsewhere: dict[str, GroupVersion] = {}  # likewise: those of other servers
-        served_resources.followers.append(self._follow)
+        self.served_resources.followers.append(self._follow)
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._served, self._elsewhere = idle._served, idle._elsewhere.copy()
 
     def _follow(self) -> None:
         """The served resources have changed."""

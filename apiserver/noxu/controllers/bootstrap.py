@@ -31,14 +31,12 @@ from typing import Final, NamedTuple
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.controllers import controller, default_objects
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPACES, FirstObject, first_address, template
 from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
-from noxu.registry.reader import Reader
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.server_leases import ServerLeases
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object, copy
@@ -245,16 +243,20 @@ def lease_name(hostname: str) -> str:
 EXPIRED_LEASES: Final = "leases of stopped servers"
 ENDPOINTS: Final = "Endpoints kubernetes"
 ENDPOINT_SLICE: Final = "EndpointSlice kubernetes"
+SERVICE: Final = "Service kubernetes"
+OWN_LEASE: Final = "Lease of this server"
 OBJECTS: Final = {
-    "Service kubernetes": Row("services", SERVICE_EVERY, _service),
+    SERVICE: Row("services", SERVICE_EVERY, _service),
     ENDPOINTS: Row("endpoints", SERVICE_EVERY, _endpoints, renew=_reset_endpoints),
     ENDPOINT_SLICE: Row(
         "endpointslices", SERVICE_EVERY, _endpoint_slice, "discovery.k8s.io", renew=_reset_endpoint_slice
     ),
     "ConfigMap of token tracking": Row("configmaps", TRACKING_EVERY, _token_tracking, renew=_correct_since),
-    "Lease of this server": Row("leases", LEASE_EVERY, _lease, "coordination.k8s.io", renew=_renew_lease),
+    OWN_LEASE: Row("leases", LEASE_EVERY, _lease, "coordination.k8s.io", renew=_renew_lease),
 }
 """Objects in system namespaces."""
+OF_SERVER: Final = (SERVICE, ENDPOINTS, ENDPOINT_SLICE, OWN_LEASE)
+"""Those that are about the server."""
 
 
 class BootstrapKind(NamedTuple):
@@ -304,26 +306,17 @@ class BootstrapController(Controller[str]):
     """Creates these objects. Keys are the names of system namespaces, and of rows."""
 
     name = "bootstrap-controller"
+    follows = (("", "namespaces"),)
     on_process_time = True
     workers = len(SYSTEM_NAMESPACES) + len(OBJECTS)  # so that they share commits
 
-    def __init__(
-        self,
-        reader: Reader,
-        writer: Writer,
-        served_resources: LiveResources,
-        namespaces: Resource,
-        clock: Clock,
-        facts: Facts | None,
-    ) -> None:
+    def __init__(self, parts: ControllerParts, facts: Facts | None) -> None:
         """Without facts, which only a server has, there are only the namespaces."""
-        super().__init__(reader, namespaces, clock)
-        self.writer = writer
-        self.served_resources = served_resources
+        super().__init__(parts)
         self.facts = facts
         self._leases: ServerLeases | None = None
-        if facts is not None and facts.address and reader.store.shared:
-            self._leases = ServerLeases(reader.store, facts.address)
+        if facts is not None and facts.address and self.reader.store.shared:
+            self._leases = ServerLeases(self.reader.store, facts.address)
         self._has_ports: set[str] = set()  # the rows of endpoints whose ports this server has checked
 
     async def withdraw(self) -> None:
@@ -347,6 +340,19 @@ class BootstrapController(Controller[str]):
     def resync(self) -> Iterable[str]:
         return SYSTEM_NAMESPACES if self.facts is None else (*SYSTEM_NAMESPACES, *OBJECTS, *DEFAULTS, EXPIRED_LEASES)
 
+    def own_objects(self) -> Iterable[FirstObject]:
+        """The objects that differ between servers because they are about the server: its port, its name."""
+        if self.facts is not None:
+            for key in OF_SERVER:
+                yield self._first(key, self.facts)
+
+    def _first(self, key: str, facts: Facts) -> FirstObject:
+        """One of the rows, in a new store."""
+        row = OBJECTS[key]
+        manifest = row.make(facts, self.clock)
+        first = template(manifest, controller.APISERVER_MANAGER)
+        return FirstObject(key, self._resource(row.group, row.plural), manifest, first, row.every)
+
     def first_objects(self) -> Iterable[FirstObject]:
         """Everything but endpoints that are shared with other servers, which have to be known."""
         for name, manifest, first in _namespaces():
@@ -355,11 +361,9 @@ class BootstrapController(Controller[str]):
             return
         if not self.reader.store.shared:
             self.fresh[EXPIRED_LEASES] = EXPIRED_EVERY  # there are none
-        for key, row in OBJECTS.items():
+        for key in OBJECTS:
             if self._leases is None or key not in (ENDPOINTS, ENDPOINT_SLICE):
-                manifest = row.make(self.facts, self.clock)
-                first = template(manifest, controller.APISERVER_MANAGER)
-                yield FirstObject(key, self._resource(row.group, row.plural), manifest, first, row.every)
+                yield self._first(key, self.facts)
         resources = {key: self._resource(kind.group, kind.plural) for key, kind in DEFAULTS.items()}
         for key, manifest, first in _default_templates(self.facts.services):
             if self._is_wanted(manifest):

@@ -16,17 +16,15 @@ from contextlib import suppress
 from functools import cache
 from typing import Final
 
-from noxu.clock import Clock
 from noxu.controllers import bootstrap_policy, controller, default_objects
+from noxu.controllers.access_rules import GROUP, PLURALS
 from noxu.controllers.bootstrap_policy import AUTOUPDATE
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import FirstObject, template
 from noxu.go.time import format_time
 from noxu.kinds.policy_rules import missing
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
+from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object, equal
@@ -77,15 +75,11 @@ class BootstrapRoleController(Controller[str]):
     """Works once, at the start."""
 
     name = "rbac-bootstrap-roles"
+    follows = ((GROUP, "clusterroles"),)
 
-    def __init__(
-        self, reader: Reader, writer: Writer, persistence: Persistence, resources: dict[str, Resource], clock: Clock
-    ) -> None:
-        """`resources` are those of the policy, by their plurals."""
-        super().__init__(reader, resources["clusterroles"], clock)
-        self.writer = writer
-        self.persistence = persistence
-        self.resources = resources
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
+        self.resources = {plural: parts.resource(GROUP, plural) for plural in PLURALS}
 
     def observe(self, change: Change) -> Iterable[str]:
         return ()

@@ -8,46 +8,36 @@ leaves others to their own controllers. A request that its signer does not accep
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from noxu.api import errors
-from noxu.clock import Clock
 from noxu.controllers import controller
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.go import base64
 from noxu.go.time import format_time
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object, copy
 from noxu_storage.types import Key
 
 if TYPE_CHECKING:
-    from noxu.controllers.certificate_issuing import SigningCA
+    pass
 
 
 class SigningController(Controller[Key]):
     """Signs what is approved. `authority` gives the CA, which may change, when a request needs it."""
 
     name = "certificatesigningrequest-signing-controller"
+    follows = (("certificates.k8s.io", "certificatesigningrequests"),)
     user = controller.controller("certificate-controller")
 
-    def __init__(
-        self,
-        reader: Reader,
-        writer: Writer,
-        requests: Resource,
-        clock: Clock,
-        authority: Callable[[], SigningCA],
-    ) -> None:
-        super().__init__(reader, requests, clock)
-        self.writer = writer
-        self._authority = authority
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
+        self._authority = parts.signing_ca
 
     def observe(self, change: Change) -> Iterable[Key]:
         return [change.key] if change.entry is not None and _may_be_approved(change.entry) else ()

@@ -11,6 +11,8 @@ does the rest:
 - Its tasks are supervised: a bug is logged, and the task is restarted. `health` reports what fails. They start
   when there is something to do: in many servers most controllers never have a key.
 - `stop` cancels everything that was started. It can be started again then.
+- `take_over` starts it where another one was idle, without looking at what is stored. So a controller that knows more than
+  its collections has to copy that (`_take_over`).
 
 The users as whom the server itself writes: admission sees them.
 """
@@ -20,8 +22,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.clock import Clock, process_clock
@@ -32,10 +34,17 @@ from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
 from noxu.registry.access import User
 from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
+from noxu.registry.draft import Writer
+from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
+from noxu.registry.served_resources import LiveResources
 from noxu.registry.turns import own_context
+from noxu.values import Object
 from noxu_storage.types import Revision, StoreError
+
+if TYPE_CHECKING:
+    from noxu.controllers.certificate_issuing import SigningCA
 
 APISERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
 """kube-apiserver's loopback client."""
@@ -76,6 +85,29 @@ class _Failure(NamedTuple):
     is_internal: bool
 
 
+class ControllerParts(NamedTuple):
+    """What controllers are made of.
+
+    `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
+    for certificates. `sign_token` makes the token of a service account for a Secret of that name.
+    """
+
+    reader: Reader
+    writer: Writer
+    persistence: Persistence
+    served_resources: LiveResources
+    clock: Clock
+    root_ca: str
+    signing_ca: Callable[[], SigningCA]
+    sign_token: Callable[[Object, str], str] | None = None
+
+    def resource(self, group: str, plural: str) -> Resource:
+        """A built-in resource."""
+        resource = self.served_resources.current.find(group, "v1", plural)
+        assert resource is not None
+        return resource
+
+
 class Reconciler(ABC, Generic[K]):
     """Keys, and the workers that reconcile them."""
 
@@ -85,12 +117,13 @@ class Reconciler(ABC, Generic[K]):
     on_process_time: ClassVar[bool] = False
     """Whether its delays are its own pauses, and not times of objects."""
 
-    def __init__(self, reader: Reader, clock: Clock, followed: str) -> None:
+    def __init__(self, parts: ControllerParts, followed: str) -> None:
         """`followed` names in messages what is followed."""
-        self.reader = reader
-        self.clock = clock
+        self.reader, self.writer, self.persistence = parts.reader, parts.writer, parts.persistence
+        self.served_resources, self.clock = parts.served_resources, parts.clock
         self.followed = followed
-        self.queue: WorkQueue[K] = WorkQueue(process_clock(clock) if self.on_process_time else clock, self._work_on)
+        own_clock = process_clock(parts.clock) if self.on_process_time else parts.clock
+        self.queue: WorkQueue[K] = WorkQueue(own_clock, self._work_on)
         self.fresh: dict[K, float | None] = {}
         """Keys whose objects were stored before the start; after so many seconds they are reconciled (None: after a change)."""
         self.stands_by = False
@@ -133,6 +166,23 @@ class Reconciler(ABC, Generic[K]):
         self._run()
         for key in keys:
             await self.queue.processed(key)
+
+    def take_over(self, idle: Self, due: Mapping[K, float]) -> None:
+        """Go on where another controller of this kind was idle: the store begins with what it has reconciled.
+
+        `idle` does not run any more; what it knows is copied, or shared until it changes. `due`: by key, the seconds of object
+        time after which to reconcile it again.
+        """
+        self.queue.restart()
+        self._is_started = True
+        for key, seconds in due.items():
+            self.queue.add_after(key, seconds)
+        self._take_over(idle)
+        self._set_synchronised()
+
+    @abstractmethod
+    def _take_over(self, idle: Self) -> None:
+        """Receive all changes from now on, and know what `idle` knows. It does not wait."""
 
     def start_in_background(self) -> None:
         """Synchronise and reconcile in the background. What fails is retried; `health` reports it."""
@@ -192,6 +242,11 @@ class Reconciler(ABC, Generic[K]):
         self._synchronised.clear()
         self._out_of_sync.set()
         self._recover()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has missed no change, and reconciled everything that is due."""
+        return self._synchronised.is_set() and not self.queue.depth
 
     @property
     def is_synchronised(self) -> bool:
@@ -318,15 +373,16 @@ class Reconciler(ABC, Generic[K]):
 class Controller(Reconciler[K]):
     """A controller of one or several collections; a `Watcher` of the cache, and a `Follower` of the registry."""
 
-    def __init__(self, reader: Reader, resource: Resource, clock: Clock, *others: Resource) -> None:
-        """`others` are resources whose collections it follows, too."""
-        super().__init__(reader, clock, " and ".join(followed.collection for followed in (resource, *others)))
-        self.resource = resource
-        self.collection = Collection(resource.collection)
-        """The current state of the collection. A reset of the cache replaces it."""
-        self.others = [Collection(followed.collection) for followed in others]
-        """Likewise, of the other resources, in their order."""
-        self._other_resources = others
+    follows: ClassVar[Sequence[tuple[str, str]]] = ()
+    """The group and the plural of the built-in resources whose collections it follows."""
+
+    def __init__(self, parts: ControllerParts, *resources: Resource) -> None:
+        """`resources` are those whose collections it follows, if they are not `follows`."""
+        followed = resources or [parts.resource(*names) for names in self.follows]
+        super().__init__(parts, " and ".join(resource.collection for resource in followed))
+        self.resource, *self.other_resources = followed
+        self.collection, *self.others = (Collection(resource.collection) for resource in followed)
+        """The current state of each collection, in their order. A reset of the cache replaces it."""
 
     @abstractmethod
     def observe(self, change: Change) -> Iterable[K]:
@@ -349,6 +405,13 @@ class Controller(Reconciler[K]):
         self._unfollow()
         super().end()
 
+    def _take_over(self, idle: Self) -> None:
+        self.collection, *self.others = (
+            self.reader.cache.collections[followed.name] for followed in (idle.collection, *idle.others)
+        )
+        for collection in (self.collection, *self.others):
+            collection.watchers[self] = None
+
     def _unfollow(self) -> None:
         for collection in (self.collection, *self.others):
             collection.watchers.pop(self, None)
@@ -369,7 +432,7 @@ class Controller(Reconciler[K]):
         self._set_synchronised()
 
     async def _load(self) -> list[Collection]:
-        return [await self.reader.collection(resource) for resource in (self.resource, *self._other_resources)]
+        return [await self.reader.collection(resource) for resource in (self.resource, *self.other_resources)]
 
 
 def _text(key: Hashable) -> str:

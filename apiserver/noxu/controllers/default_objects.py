@@ -372,6 +372,15 @@ class FirstObject(NamedTuple):
     template: bytes
     every: float | None = None
 
+    @property
+    def stored_key(self) -> Key:
+        metadata = self.manifest["metadata"]
+        return key_of(self.resource, metadata.get("namespace", ""), metadata["name"])
+
+    def filled(self, uid: str, now: bytes) -> bytes:
+        """What is stored."""
+        return self.template.replace(_UID_BYTES, uid.encode()).replace(_NOW_BYTES, now)
+
 
 class Creating(Protocol):
     """Of a controller, what it creates in a new store, and the keys whose objects are stored, with their times."""
@@ -392,20 +401,10 @@ async def create(
     """Store the first objects of controllers that are not started yet. Their keys become fresh."""
     wanted = [(controller, first) for controller in controllers for first in controller.first_objects()]
     now, new_uid = format_time(clock.now()).encode(), identifiers.new_uid
-    stored = await persistence.create_all(
-        [
-            (_key(first), first.template.replace(_UID_BYTES, new_uid().encode()).replace(_NOW_BYTES, now))
-            for _, first in wanted
-        ]
-    )
+    stored = await persistence.create_all([(first.stored_key, first.filled(new_uid(), now)) for _, first in wanted])
     missing = {
         (controller, first.key) for (controller, first), is_stored in zip(wanted, stored, strict=True) if not is_stored
     }
     for controller, first in wanted:
         if (controller, first.key) not in missing:
             controller.fresh[first.key] = first.every
-
-
-def _key(first: FirstObject) -> Key:
-    metadata = first.manifest["metadata"]
-    return key_of(first.resource, metadata.get("namespace", ""), metadata["name"])

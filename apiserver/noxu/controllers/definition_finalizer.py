@@ -11,20 +11,15 @@ from collections.abc import Iterable
 from typing import Final
 
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.definitions import now, to_change, with_status
 from noxu.controllers.namespaces import EmptinessWatch
-from noxu.crd import conditions
+from noxu.crd import conditions, types
 from noxu.crd.conditions import Condition
 from noxu.registry.cache import Change
 from noxu.registry.deletion import delete_all
-from noxu.registry.draft import Action, Writer, WriteRequest
+from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.offload import offload
-from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
@@ -36,21 +31,11 @@ class DefinitionFinalizer(Controller[str]):
     """Finishes the deletion of definitions. Keys are names."""
 
     name = "crd-finalizer-controller"
+    follows = ((types.GROUP, types.RESOURCE),)
     workers = 4
 
-    def __init__(
-        self,
-        reader: Reader,
-        writer: Writer,
-        persistence: Persistence,
-        served_resources: LiveResources,
-        resource: Resource,
-        clock: Clock,
-    ) -> None:
-        super().__init__(reader, resource, clock)
-        self.writer = writer
-        self.persistence = persistence
-        self.served_resources = served_resources
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
         self._watches: dict[str, EmptinessWatch] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}  # by name: the end of IN_PROGRESS_FOR
 
@@ -74,6 +59,7 @@ class DefinitionFinalizer(Controller[str]):
         if versions is None:
             await self._mark(name, conditions.NEVER_ESTABLISHED, done=True)
             return
+        versions = self.served_resources.own(name)
         versions.terminating = True  # before the next write: what passes until then is stored before it
         if conditions.is_set(crd, conditions.DELETION_PENDING):
             await self._mark(name, conditions.DELETION_IN_PROGRESS)

@@ -17,14 +17,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.containment import Contained
-from noxu.controllers.controller import Controller
-from noxu.crd import conditions
+from noxu.controllers.controller import Controller, ControllerParts
+from noxu.crd import conditions, types
 from noxu.crd.conditions import AcceptedNames, Condition
 from noxu.crd.internal import same
 from noxu.crd.types import NAMES, storage_version
@@ -33,10 +33,8 @@ from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
 from noxu.registry.offload import offload
-from noxu.registry.persistence import Persistence, attempt_again
-from noxu.registry.reader import Reader
+from noxu.registry.persistence import attempt_again
 from noxu.registry.resource import Resource, Versions
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, new_entry_with_spec, object_at, stored_spec, taken_object
 from noxu.values import Object, copy
 
@@ -94,11 +92,8 @@ class ApprovalController(Controller[str]):
     """Keeps the condition up to date. Keys are names."""
 
     name = "crd-api-approval-controller"
+    follows = ((types.GROUP, types.RESOURCE),)
     on_process_time = True
-
-    def __init__(self, reader: Reader, persistence: Persistence, resource: Resource, clock: Clock) -> None:
-        super().__init__(reader, resource, clock)
-        self.persistence = persistence
 
     def observe(self, change: Change) -> Iterable[str]:
         if change.entry is not None and _may_be_approved(change.entry):
@@ -183,50 +178,74 @@ class _Parsed(NamedTuple):
     versions: Versions | None = None
 
 
+class _Known:
+    """What the controller has found out about all definitions."""
+
+    def __init__(self) -> None:
+        self.served: dict[str, bytes] = {}
+        """By definition: `_Parsed.served` of what is served."""
+        self.names: dict[str, tuple[str, Object]] = {}
+        """By definition: its group and accepted names."""
+        self.accepted: dict[str, AcceptedNames] = {}
+        """By group: the same names."""
+        self.structure_seen: dict[str, int] = {}
+        """By definition: the generation whose NonStructuralSchema was written."""
+        self.reconciled: dict[str, tuple[StoredObject, int]] = {}
+        """By definition: the state, and `naming` then."""
+        self.naming = 0
+        """How often `names` has changed."""
+
+    def copy(self) -> _Known:
+        new = _Known()
+        new.served, new.names, new.naming = self.served.copy(), self.names.copy(), self.naming
+        new.structure_seen, new.reconciled = self.structure_seen.copy(), self.reconciled.copy()
+        for group, names in new.names.values():
+            new.accepted.setdefault(group, AcceptedNames()).add(names)
+        return new
+
+
 class DefinitionController(Controller[str]):
     """Keeps the served resources and the conditions of definitions up to date. Keys are names."""
 
     name = "crd-establishing-controller"
+    follows = ((types.GROUP, types.RESOURCE),)
 
-    def __init__(
-        self,
-        reader: Reader,
-        persistence: Persistence,
-        served_resources: LiveResources,
-        conversions: Conversions,
-        resource: Resource,
-        clock: Clock,
-        *,
-        features: Features = Features(),
-    ) -> None:
-        super().__init__(reader, resource, clock)
-        self.features = features
-        self.persistence = persistence
-        self.served_resources = served_resources
-        self.conversions = conversions
-        self._served: dict[str, bytes] = {}  # by definition: `_Parsed.served` of what is served
-        self._names: dict[str, tuple[str, Object]] = {}  # by definition: its group and accepted names
-        self._accepted: dict[str, AcceptedNames] = {}  # by group: the same names
-        self._structure_seen: dict[str, int] = {}  # by definition: the generation whose NonStructuralSchema was written
-        self._naming = 0  # how often `_names` has changed
-        self._reconciled: dict[str, tuple[StoredObject, int]] = {}  # by definition: the state, and `_naming` then
-        self._to_read: dict[str, None] = {}  # definitions whose accepted names are not in `_names` yet
+    def __init__(self, parts: ControllerParts, conversions: Conversions, features: Features) -> None:
+        super().__init__(parts)
+        self.conversions, self.features = conversions, features
+        self._facts = _Known()
+        self._shares = False  # what is known is also that of other servers
+        self._to_read: dict[str, None] = {}  # definitions whose accepted names are not known yet
+
+    @property
+    def _known(self) -> _Known:
+        """What is known, to be changed in place."""
+        if self._shares:
+            self._facts, self._shares = self._facts.copy(), False  # with the first change of a definition
+        return self._facts
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._facts, self._shares = idle._facts, True
 
     def observe(self, change: Change) -> Iterable[str]:
         name = change.key.name
         if change.entry is not None:
             return [name]
-        if name not in self._names:
+        if name not in self._known.names:
             return [name]
-        group, _ = self._names[name]  # others may now get its names
-        return [name, *(sibling for sibling, (theirs, _) in self._names.items() if theirs == group and sibling != name)]
+        group, _ = self._known.names[name]  # others may now get its names
+        return [
+            name,
+            *(sibling for sibling, (theirs, _) in self._known.names.items() if theirs == group and sibling != name),
+        ]
 
     def resync(self) -> Iterable[str]:
         names = [key.name for key in self.collection.keys]
-        for deleted in self._names.keys() - set(names):
+        for deleted in self._known.names.keys() - set(names):
             self._withdraw(deleted)
             self._set_names(deleted, None)
-        self._reconciled.clear()
+        self._known.reconciled.clear()
         self._to_read = dict.fromkeys(names)
         return names
 
@@ -238,16 +257,16 @@ class DefinitionController(Controller[str]):
         while self._to_read:  # after a resync: names are accepted only when all accepted names are known
             await self._read_names(next(iter(self._to_read)))
         entry = self.collection.entries.get(key_of(self.resource, "", name))
-        if entry is not None and self._reconciled.get(name) == (entry, self._naming):
+        if entry is not None and self._known.reconciled.get(name) == (entry, self._known.naming):
             return
         written: Updated | None = None
         while (read := await self._read(name, written)) is not None:
             entry, live = read
             crd, group = to_change(live), live["spec"]["group"]
-            if not advance(crd, self._accepted[group], now(self.clock)) and not await self._set_structure(
+            if not advance(crd, self._known.accepted[group], now(self.clock)) and not await self._set_structure(
                 name, entry, crd
             ):
-                self._reconciled[name] = entry, self._naming
+                self._known.reconciled[name] = entry, self._known.naming
                 return
             written = await offload(len(entry.stored), with_status, entry, live, crd, self.resource, self.clock)
             await self.persistence.replace(entry, written.entry)  # after a conflict, the newest state is read
@@ -255,11 +274,11 @@ class DefinitionController(Controller[str]):
     async def _set_structure(self, name: str, entry: StoredObject, crd: Object) -> bool:
         """Update the condition NonStructuralSchema, in place, once for each generation; whether it changed."""
         generation = crd["metadata"].get("generation", 0)
-        if generation <= self._structure_seen.get(name, -1):
+        if generation <= self._known.structure_seen.get(name, -1):
             return False
         changed = await offload(len(entry.stored), set_structure, crd, now(self.clock))
         if changed:
-            self._structure_seen[name] = generation
+            self._known.structure_seen[name] = generation
         return changed
 
     async def _read_names(self, name: str) -> None:
@@ -280,8 +299,8 @@ class DefinitionController(Controller[str]):
                 self._to_read.pop(name, None)
                 self._withdraw(name)
                 self._set_names(name, None)
-                self._structure_seen.pop(name, None)
-                self._reconciled.pop(name, None)
+                self._known.structure_seen.pop(name, None)
+                self._known.reconciled.pop(name, None)
                 return None
             crd = at_revision(written.crd, entry) if written is not None and written.entry is entry else None
             parsed = await offload(len(entry.stored), self._parse, entry, crd)
@@ -299,8 +318,9 @@ class DefinitionController(Controller[str]):
             return _Parsed(crd)
         name = entry.key.name
         current = self.served_resources.current.defined.get(name)
-        if current is not None and self._served.get(name) == served:
-            current.keep_encoded(entry.stored)  # so that those before can be freed
+        if current is not None and self._known.served.get(name) == served:
+            if not current.is_shared:
+                current.keep_encoded(entry.stored)  # so that those before can be freed
             return _Parsed(crd, served)
         return _Parsed(crd, served, served_versions(definition, entry, self.features))
 
@@ -313,36 +333,41 @@ class DefinitionController(Controller[str]):
             return
         if versions is not None:
             versions.converter = self.conversions.define(name, crd["spec"])
-            self._served[name] = served
+            self._known.served[name] = served
             self.served_resources.replace(self.served_resources.current.with_definition(name, versions))
             self.reader.cache.end_watches(versions.collection)
+        deletes_instances = conditions.is_true(crd, conditions.TERMINATING)
+        terminating = deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
         current = self.served_resources.current.defined[name]
-        if current.deletes_instances != (terminates := conditions.is_true(crd, conditions.TERMINATING)):
-            current.deletes_instances = terminates
+        if (current.terminating, current.deletes_instances) == (terminating, deletes_instances):
+            return
+        own = self.served_resources.own(name)
+        own.terminating = terminating
+        if own.deletes_instances != deletes_instances:
+            own.deletes_instances = deletes_instances
             # documents are kept until other resources are served: those of now have other verbs
-            self.served_resources.replace(self.served_resources.current.with_definition(name, current))
-        current.terminating = current.deletes_instances or bool(crd["metadata"].get("deletionTimestamp"))
+            self.served_resources.replace(self.served_resources.current.with_definition(name, own))
 
     def _set_names(self, name: str, names: tuple[str, Object] | None) -> None:
         """Keep the group and the accepted names of a definition; None: it does not exist."""
-        before = self._names.pop(name, None)
+        before = self._known.names.pop(name, None)
         if names is not None:
-            self._names[name] = names
+            self._known.names[name] = names
         if before == names:
             return
-        self._naming += 1
+        self._known.naming += 1
         if before is not None:
             group, accepted = before
-            self._accepted[group].remove(accepted)
-            if not self._accepted[group]:
-                del self._accepted[group]
+            self._known.accepted[group].remove(accepted)
+            if not self._known.accepted[group]:
+                del self._known.accepted[group]
         if names is not None:
             group, accepted = names
-            self._accepted.setdefault(group, AcceptedNames()).add(accepted)
+            self._known.accepted.setdefault(group, AcceptedNames()).add(accepted)
 
     def _withdraw(self, name: str) -> None:
         """Stop serving a definition."""
-        if self._served.pop(name, None) is not None:
+        if self._known.served.pop(name, None) is not None:
             collection = self.served_resources.current.defined[name].collection
             self.served_resources.replace(self.served_resources.current.with_definition(name, None))
             self.reader.cache.withdraw(collection)

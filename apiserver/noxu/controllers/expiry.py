@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, Self
 
-from noxu.clock import Clock
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.go.time import unix_nanos
 from noxu.registry.cache import Change
-from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object
@@ -35,12 +32,9 @@ class ExpiryController(Controller[Key]):
 
     name = "event-ttl-controller"
 
-    def __init__(
-        self, reader: Reader, persistence: Persistence, resource: Resource, lifetime: float, clock: Clock
-    ) -> None:
+    def __init__(self, parts: ControllerParts, resource: Resource, lifetime: float) -> None:
         """`lifetime` is in seconds after the last write."""
-        super().__init__(reader, resource, clock)
-        self.persistence = persistence
+        super().__init__(parts, resource)
         self.lifetime = lifetime
         self._written: dict[Key, tuple[Revision, float]] = {}  # the revision, and its monotonic time in seconds
 
@@ -50,6 +44,10 @@ class ExpiryController(Controller[Key]):
             return ()
         self._written[change.key] = change.revision, self.clock.monotonic()
         return [change.key]
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._written = idle._written.copy()
 
     def resync(self) -> Iterable[Key]:
         for deleted in self._written.keys() - self.collection.entries.keys():

@@ -34,13 +34,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Hashable, Sequence
-from typing import Final
+from typing import Final, Self
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.api.meta import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
-from noxu.clock import Clock
-from noxu.controllers.controller import Reconciler
+from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.owner_graph import (
     TEXTS,
     Node,
@@ -55,10 +54,8 @@ from noxu.controllers.owner_graph import (
 )
 from noxu.go.time import format_time
 from noxu.registry.access import User
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, Writer, WriteRequest
-from noxu.registry.reader import Reader
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, Preconditions, WriteRequest
 from noxu.registry.resource import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Resource
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import key_of
 from noxu.values import Json, Object
 from noxu_storage.types import Event, Key, KeyValue, Revision, StoreError
@@ -135,17 +132,15 @@ class GarbageCollector(Reconciler[Work]):
     name = COMPONENT
     workers = 32  # their writes share commits
 
-    def __init__(self, reader: Reader, writer: Writer, served_resources: LiveResources, clock: Clock) -> None:
-        super().__init__(reader, clock, "the store")
-        self.writer = writer
-        self.served_resources = served_resources
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts, "the store")
         self.graph = OwnerGraph()
         self._states: dict[Key, OwnerState | _Reading] = {}
         self._scanned: dict[Key, Revision] | None = None  # during a scan: the newest changes of keys
         self._parked: dict[Hashable, dict[Key, None]] = {}  # by what is not served: a collection, or a kind
         self._resets = 0
         self._events = 0
-        served_resources.followers.append(self._retry_parked)
+        self.served_resources.followers.append(self._retry_parked)
 
     # -- following all collections
 
@@ -195,6 +190,11 @@ class GarbageCollector(Reconciler[Work]):
         self._scanned = None
         self._set_synchronised()
         await self._queue_all(list(self.graph.nodes))
+
+    def _take_over(self, idle: Self) -> None:
+        self.graph = idle.graph.copy()
+        self._parked = {unserved: keys.copy() for unserved, keys in idle._parked.items()}
+        self.reader.cache.watchers[self] = None
 
     def _add(self, items: Sequence[KeyValue]) -> None:
         """Add scanned objects to the graph, unless they have changed since."""

@@ -25,16 +25,15 @@ from noxu.api.errors import aggregate
 from noxu.api.field import ROOT, FieldError
 from noxu.api.meta import validate_annotations
 from noxu.apply import manager
-from noxu.clock import Clock
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
+from noxu.crd import types
 from noxu.go.time import format_time
 from noxu.registry import ownership
 from noxu.registry.cache import Change, Collection
 from noxu.registry.offload import offload_if_long
-from noxu.registry.persistence import Persistence, attempt_again
-from noxu.registry.reader import Follower, Reader
-from noxu.registry.resource import Resource, Versions
-from noxu.registry.served_resources import LiveResources
+from noxu.registry.persistence import attempt_again
+from noxu.registry.reader import Follower
+from noxu.registry.resource import Versions
 from noxu.registry.stored_object import StoredObject, new_entry, read
 from noxu.registry.strategies import revalidate
 from noxu.values import Json, Object, copy
@@ -62,21 +61,12 @@ class InvalidObjectController(Controller[WorkItem]):
     """Follows all definitions, and the objects of each."""
 
     name = "invalid-object-controller"
+    follows = ((types.GROUP, types.RESOURCE),)
 
-    def __init__(
-        self,
-        reader: Reader,
-        persistence: Persistence,
-        served_resources: LiveResources,
-        definitions: Follower,
-        resource: Resource,
-        clock: Clock,
-    ) -> None:
-        """`definitions` keeps the served resources up to date; `resource` is that of definitions."""
-        super().__init__(reader, resource, clock)
+    def __init__(self, parts: ControllerParts, definitions: Follower) -> None:
+        """`definitions` keeps the served resources up to date."""
+        super().__init__(parts)
         self._definitions = definitions
-        self.persistence = persistence
-        self.served_resources = served_resources
         self._objects: dict[str, _Objects] = {}
         self._since = 0.0  # when other tasks last ran
 

@@ -1,4 +1,4 @@
-"""The controllers of kube-controller-manager: their names, which of them a server runs, and how they are made.
+"""The controllers of kube-controller-manager: their names, and which of them a server runs.
 
 `--controllers` is a list, as for kube-controller-manager (controller-manager's app/helper.go and options/generic.go). The
 first item that names a controller decides: `NAME` enables it, `-NAME` disables it. A controller that no item names is
@@ -10,48 +10,15 @@ itself. Controllers of kube-apiserver are not part of this: they run in every pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from noxu.config import JITTER, LeaderElection, Profile
 from noxu.features import meant
 
-if TYPE_CHECKING:
-    from noxu.clock import Clock
-    from noxu.controllers.certificate_issuing import SigningCA
-    from noxu.registry.draft import Writer
-    from noxu.registry.persistence import Persistence
-    from noxu.registry.reader import Reader
-    from noxu.registry.resource import Resource
-    from noxu.registry.served_resources import LiveResources
-    from noxu.values import Object
-
 ALL: Final = "*"
 PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (ALL,), "envtest": ()}
 """The list of controllers of each profile."""
-
-
-class ControllerParts(NamedTuple):
-    """What controllers are made of.
-
-    `root_ca` is the CA of the server's certificate in PEM, "" without TLS. `signing_ca` gives the CA that signs requests
-    for certificates. `sign_token` makes the token of a service account for a Secret of that name.
-    """
-
-    reader: Reader
-    writer: Writer
-    persistence: Persistence
-    served_resources: LiveResources
-    clock: Clock
-    root_ca: str
-    signing_ca: Callable[[], SigningCA]
-    sign_token: Callable[[Object, str], str] | None = None
-
-    def resource(self, group: str, plural: str) -> Resource:
-        """A built-in resource."""
-        resource = self.served_resources.current.find(group, "v1", plural)
-        assert resource is not None
-        return resource
 
 
 class Known(NamedTuple):

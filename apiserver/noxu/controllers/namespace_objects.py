@@ -16,20 +16,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from noxu.admission.chain import is_terminating
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
 from noxu.controllers import controller
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import SYSTEM_NAMESPACES, FirstObject, template
 from noxu.registry.access import User
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
@@ -52,10 +49,9 @@ class NamespaceObjectController(Controller[str]):
     user: ClassVar[User]
     workers = 4
 
-    def __init__(self, reader: Reader, writer: Writer, namespaces: Resource, objects: Resource, clock: Clock) -> None:
-        super().__init__(reader, namespaces, clock, objects)
-        self.writer = writer
-        self.objects = objects
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
+        [self.objects] = self.other_resources
 
     @abstractmethod
     def wanted(self) -> Object:
@@ -123,15 +119,19 @@ class RootCAPublisher(NamespaceObjectController):
     """Creates the ConfigMap, also when it was deleted, and reverts changes to its data."""
 
     name = "root-ca-certificate-publisher-controller"
+    follows = (("", "namespaces"), ("", "configmaps"))
     object_name = "kube-root-ca.crt"
     user = controller.controller("root-ca-cert-publisher")
 
-    def __init__(
-        self, reader: Reader, writer: Writer, namespaces: Resource, config_maps: Resource, clock: Clock, root_ca: str
-    ) -> None:
-        """`root_ca` is in PEM."""
-        super().__init__(reader, writer, namespaces, config_maps, clock)
-        self.data = {"ca.crt": root_ca}
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
+        self.data = {"ca.crt": parts.root_ca}
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        if self.data != idle.data:  # a server with TLS has a CA of its own
+            for key in self.collection.keys:
+                self.queue.add(key.name)
 
     def wanted(self) -> Object:
         metadata = {"name": self.object_name, "annotations": {DESCRIBED: DESCRIPTION}}
@@ -152,6 +152,7 @@ class ServiceAccountController(NamespaceObjectController):
     """Creates the account, also when it was deleted."""
 
     name = "serviceaccount-controller"
+    follows = (("", "namespaces"), ("", "serviceaccounts"))
     object_name = "default"
     user = controller.controller("service-account-controller")
 

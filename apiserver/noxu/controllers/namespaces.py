@@ -26,18 +26,15 @@ from typing import Final, NamedTuple, TypeVar
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError, Qualified
-from noxu.clock import Clock
 from noxu.controllers import controller
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.go.time import format_time, unix_nanos
 from noxu.kinds.core import NAMESPACE_FINALIZER
 from noxu.registry.cache import Change, Collection
 from noxu.registry.deletion import delete_all
-from noxu.registry.draft import Action, Body, DeleteOptions, Options, Writer, WriteRequest
+from noxu.registry.draft import Action, Body, DeleteOptions, Options, WriteRequest
 from noxu.registry.offload import offload
-from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 from noxu_storage.types import Revision, StoreError
@@ -171,14 +168,11 @@ class NamespaceController(Controller[str]):
     """Empties namespaces that are deleted, and finishes their deletion. Keys are names."""
 
     name = "namespace-controller"
+    follows = (("", "namespaces"),)
     workers = 4
 
-    def __init__(
-        self, reader: Reader, writer: Writer, served_resources: LiveResources, resource: Resource, clock: Clock
-    ) -> None:
-        super().__init__(reader, resource, clock)
-        self.writer = writer
-        self.served_resources = served_resources
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
         self._watches: dict[str, list[EmptinessWatch]] = {}
 
     def observe(self, change: Change) -> Iterable[str]:

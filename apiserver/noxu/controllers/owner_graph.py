@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api import codec
@@ -122,6 +123,16 @@ class OwnerGraph:
         self.nodes: dict[Key, Node] = {}
         self.owners: dict[Uid, Owner] = {}
         self._waiting: dict[Uid, Key] = {}  # the objects that wait until their dependents are deleted
+
+    def copy(self) -> OwnerGraph:
+        """The same graph, which may change without this one."""
+        new = OwnerGraph()
+        new.nodes = {key: copy(node) for key, node in self.nodes.items()}
+        for uid, owner in self.owners.items():
+            new.owners[uid] = copied = copy(owner)
+            copied.dependents = owner.dependents.copy()
+        new._waiting = self._waiting.copy()
+        return new
 
     def put(self, key: Key, value: bytes, revision: Revision) -> Sequence[Work]:
         """Follow a write of an object."""

@@ -9,16 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from noxu.clock import Clock
 from noxu.controllers.controller import Controller
 from noxu.cpu_budget import require_imported
 from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.offload import offload_if_long
-from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, new_entry, object_at
 from noxu.values import Object
 from noxu_storage.types import Key
@@ -30,18 +25,7 @@ class PolicyStatusController(Controller[Key]):
     """Keeps the status of policies up to date."""
 
     name = "validatingadmissionpolicy-status-controller"
-
-    def __init__(
-        self,
-        reader: Reader,
-        persistence: Persistence,
-        served_resources: LiveResources,
-        resource: Resource,
-        clock: Clock,
-    ) -> None:
-        super().__init__(reader, resource, clock)
-        self.persistence = persistence
-        self.served_resources = served_resources
+    follows = (("admissionregistration.k8s.io", "validatingadmissionpolicies"),)
 
     def observe(self, change: Change) -> Iterable[Key]:
         return () if change.entry is None else [change.key]

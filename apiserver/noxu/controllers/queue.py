@@ -162,6 +162,11 @@ class WorkQueue(Generic[K]):
             self._retries[key] = loop.call_later(delay, self._retry_now, key)
         return delay
 
+    def due(self) -> dict[K, float]:
+        """The keys of `add_after` that are not ready yet, and the seconds until they are."""
+        now = self._clock.monotonic()
+        return {key: at - now for key, at in self._delayed.items()}
+
     def _retry_now(self, key: K) -> None:
         self._retries.pop(key, None)
         self.add(key)

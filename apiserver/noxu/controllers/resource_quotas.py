@@ -7,19 +7,15 @@ a claim changes, and every five minutes. Creations are not followed: the admissi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from noxu.api import codec
 from noxu.api.errors import Qualified
-from noxu.clock import Clock
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.offload import offload
-from noxu.registry.persistence import Persistence
-from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource, prepared
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Json
 from noxu_storage.types import Event, Key, Revision
@@ -39,14 +35,11 @@ class ResourceQuotaController(Controller[Key]):
     """Keys are those of quotas. As long as there are some, it follows the changes of all collections, too."""
 
     name = "resourcequota-controller"
+    follows = (("", "resourcequotas"),)
     on_process_time = True
 
-    def __init__(
-        self, reader: Reader, persistence: Persistence, served_resources: LiveResources, quotas: Resource, clock: Clock
-    ) -> None:
-        super().__init__(reader, quotas, clock)
-        self.persistence = persistence
-        self.served_resources = served_resources
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
         self._objects = _LimitedObjects(self)
 
     async def stop(self) -> None:
@@ -58,6 +51,10 @@ class ResourceQuotaController(Controller[Key]):
         entry, before = change.entry, change.before
         if entry is not None and (before is None or _spec(entry.stored) != _spec(before.stored)):
             yield change.key
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._follow_objects()
 
     def resync(self) -> Iterable[Key]:
         self._follow_objects()

@@ -8,15 +8,12 @@ store, the addresses and ports of a service are claimed before it is stored (reg
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from typing import Final
+from typing import Final, Self
 
 from noxu.api import codec
-from noxu.clock import Clock
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.registry.cache import Change
 from noxu.registry.claims import SWEEP_EVERY, Claimed, KeyClaims
-from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
 from noxu.registry.service_addresses import NOTHING, AddressReservation, Allocated, Pool, allocated
 from noxu.registry.stored_object import StoredObject
 from noxu.values import Object
@@ -59,16 +56,21 @@ class ServiceAddressController(Controller[Key]):
     """Keeps the pool up to date. What it reconciles are the claims of all servers, if the store is shared."""
 
     name = "start-service-ip-repair-controllers"
+    follows = (("", "services"),)
     on_process_time = True
 
-    def __init__(self, reader: Reader, services: Resource, pool: Pool, clock: Clock) -> None:
-        super().__init__(reader, services, clock)
+    def __init__(self, parts: ControllerParts, pool: Pool) -> None:
+        super().__init__(parts)
         self.pool = pool
-        self.claims = KeyClaims(reader.store, reader.cache)
+        self.claims = KeyClaims(parts.reader.store, parts.reader.cache)
 
     def allocate(self, new: Object, old: Object | None, key: Key) -> _Reserved:
         """Complete a service that is being written. Raises ApiError."""
         return _Reserved(self, self.pool.allocate(new, old, key))
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self.pool.hold_all(idle.pool)
 
     async def stop(self) -> None:
         await self.claims.close()

@@ -19,23 +19,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
 from noxu.controllers import controller
-from noxu.controllers.controller import Controller
+from noxu.controllers.controller import Controller, ControllerParts
 from noxu.crd import conditions, types
 from noxu.crd.types import storage_version
 from noxu.go.time import format_time, unix_nanos
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
+from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.offload import offload
-from noxu.registry.reader import Reader, unlistable
+from noxu.registry.reader import unlistable
 from noxu.registry.resource import APPLY_PATCH, Resource
 from noxu.registry.rewriting import outdated, rewrite
-from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 
@@ -69,25 +67,20 @@ class StorageMigrationController(Controller[MigrationTarget]):
     """Runs migrations. Keys are their resources."""
 
     name = "storage-version-migrator-controller"
+    follows = (("storagemigration.k8s.io", "storageversionmigrations"),)
     workers = 5
     user = controller.controller(name)
 
-    def __init__(
-        self,
-        reader: Reader,
-        writer: Writer,
-        served_resources: LiveResources,
-        migrations: Resource,
-        definitions: Resource,
-        clock: Clock,
-    ) -> None:
-        super().__init__(reader, migrations, clock)
-        self.writer = writer
-        self.served_resources = served_resources
-        self.definitions = definitions
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
+        self.definitions = parts.resource(types.GROUP, types.RESOURCE)
         self._targets: dict[str, MigrationTarget] = {}  # by name of a migration
         self._absent: set[MigrationTarget] = set()  # those that may appear
-        served_resources.followers.append(self._follow)
+        self.served_resources.followers.append(self._follow)
+
+    def _take_over(self, idle: Self) -> None:
+        super()._take_over(idle)
+        self._targets, self._absent = idle._targets.copy(), idle._absent.copy()
 
     def _follow(self) -> None:
         """The served resources have changed."""

@@ -10,14 +10,11 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from noxu.clock import Clock
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller
 from noxu.registry.access import User
 from noxu.registry.cache import Change
-from noxu.registry.draft import Action, Body, Options, Writer, WriteRequest
-from noxu.registry.reader import Reader
-from noxu.registry.resource import Resource
+from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object, copy
 from noxu_storage.types import Key
@@ -26,18 +23,10 @@ _FINISHED = ("Succeeded", "Failed")
 
 
 class ProtectionController(Controller[Key]):
-    """Removes `finalizer` from objects that are being deleted and not in use."""
+    """Removes `finalizer` from objects that are being deleted and not in use: by those of the other resources."""
 
     finalizer: ClassVar[str]
     user: ClassVar[User]
-
-    def __init__(
-        self, reader: Reader, writer: Writer, resource: Resource, user: Resource, clock: Clock, *users: Resource
-    ) -> None:
-        """`user` and `users` are the resources whose objects use those of `resource`."""
-        super().__init__(reader, resource, clock, user, *users)
-        self.writer = writer
-        self.users_of_it = (user, *users)
 
     @abstractmethod
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
@@ -75,13 +64,14 @@ class ClaimProtection(ProtectionController):
     """A claim is in use while a pod that has not finished names it."""
 
     name = "persistentvolumeclaim-protection-controller"
+    follows = (("", "persistentvolumeclaims"), ("", "pods"))
     finalizer = "kubernetes.io/pvc-protection"
     user = controller.controller("pvc-protection-controller")
 
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
         for key, entry in self.others[0].entries.items():
             if key.partition[:-1] == namespace and name.encode() in entry.stored:
-                pod = object_at(entry, self.users_of_it[0])
+                pod = object_at(entry, self.other_resources[0])
                 if pod.get("status", {}).get("phase") not in _FINISHED and name in _claims(pod):
                     return True
         return False
@@ -102,6 +92,7 @@ class VolumeProtection(ProtectionController):
     """A volume is in use while it is bound."""
 
     name = "persistentvolume-protection-controller"
+    follows = (("", "persistentvolumes"), ("", "persistentvolumeclaims"))
     finalizer = "kubernetes.io/pv-protection"
     user = controller.controller("pv-protection-controller")
 
@@ -113,16 +104,16 @@ class AttributesClassProtection(ProtectionController):
     """A class of attributes is in use while a claim or a volume names it."""
 
     name = "volumeattributesclass-protection-controller"
+    follows = (
+        ("storage.k8s.io", "volumeattributesclasses"),
+        ("", "persistentvolumeclaims"),
+        ("", "persistentvolumes"),
+    )
     finalizer = "kubernetes.io/vac-protection"
     user = controller.controller("volumeattributesclass-protection-controller")
 
-    def __init__(
-        self, reader: Reader, writer: Writer, resource: Resource, claims: Resource, volumes: Resource, clock: Clock
-    ) -> None:
-        super().__init__(reader, writer, resource, claims, clock, volumes)
-
     def in_use(self, name: str, namespace: str, value: Object) -> bool:
-        for collection, resource in zip(self.others, self.users_of_it, strict=True):
+        for collection, resource in zip(self.others, self.other_resources, strict=True):
             for entry in collection.entries.values():
                 if name.encode() in entry.stored and name in _attributes_classes(object_at(entry, resource)):
                     return True

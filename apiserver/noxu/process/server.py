@@ -39,6 +39,7 @@ from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
+    from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.app import App
     from noxu.http.exchange import Sink
@@ -70,7 +71,7 @@ class Server:
     takes long. `watch` applies what changes in the files. `definitions` is what is known of the definitions in
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
-    functions it has, and its objects if they were in memory.
+    functions it has, and its objects if they were in memory. `template`: what it begins with instead of documents.
     """
 
     plane: ControlPlane
@@ -92,6 +93,7 @@ class Server:
         *,
         own_process: bool = False,
         after: Server | None = None,
+        template: Template | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
@@ -113,6 +115,7 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
+        self._template = template
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
@@ -164,6 +167,21 @@ class Server:
 
     async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
+        if self._template is not None and after is None:
+            self.claimed()
+            self.secured = configured.secured(self.config, on_loopback=self.listeners.on_loopback)
+            plane = self._template.begin(self.config, self._seams(caller))
+        else:
+            plane = await self._assemble_whole(caller, after)
+        if self.config.history:
+            plane.persistence.journal = journal = Journal(self._seconds)
+            is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
+            before = after.history if after is not None and is_same else None
+            self.history = WriteHistory(plane.store, journal, before)
+        return plane
+
+    async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+        """The same without a template. Raises StartError."""
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
@@ -179,10 +197,6 @@ class Server:
         plane = assemble(self.config, store, seams)
         if after is not None:
             plane.inherit(after.plane)
-        if self.config.history:
-            plane.persistence.journal = journal = Journal(self._seconds)
-            is_same = after is not None and after.plane.store is store  # it was in memory, and still is
-            self.history = WriteHistory(store, journal, after.history if after is not None and is_same else None)
         return plane
 
     async def _begin_determinism(self) -> None:

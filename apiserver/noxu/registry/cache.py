@@ -300,10 +300,32 @@ class Collection:
         self.changed: Revision = 0  # the revision of the newest change
         self.watchers: dict[Watcher, None] = {}
         self.streams = Fanout(self)
+        self._is_shared = False  # `entries` and `keys` are also those of other collections
+
+    def continued(self, replaced: Iterable[StoredObject] = ()) -> Collection:
+        """The same collection of another cache, which begins with these objects. `replaced` are those that differ there.
+
+        Neither of them may be written while they share what they have: this one belongs to a cache that follows no log.
+        """
+        new = Collection(self.name)
+        # shared until the first change there: a template may have thousands of objects
+        new.entries, new.keys, new._is_shared = self.entries, self.keys, True
+        new.floor = new.changed = self.changed
+        for entry in replaced:
+            new._own()
+            new.entries[entry.key] = entry
+        return new
+
+    def _own(self) -> None:
+        """Stop sharing: from here on entries are added and removed in place."""
+        if self._is_shared:
+            self.entries, self.keys, self._is_shared = dict(self.entries), self.keys.copy(), False
 
     def apply(self, event: Event, expected: StoredObject | None = None) -> Change:
         """Apply an event. `expected` is the entry that the writer of the event prepared."""
         key = event.key
+        if self._is_shared:
+            self._own()
         if self.corrupt:
             self.corrupt.pop(key, None)  # its new value is read, or there is none
         cached = old = self.entries.get(key)
@@ -421,6 +443,18 @@ class WatchCache:
         self.failure = ""
         """Why the cache does not follow the log; empty if it does."""
         self._resets = 0
+
+    def begin_with(self, collections: Iterable[Collection], replaced: Iterable[StoredObject]) -> None:
+        """Have collections of a cache that follows no log any more: the store begins with its states.
+
+        `replaced` are the objects that differ from those, as in the store.
+        """
+        own: dict[str, list[StoredObject]] = {}
+        for entry in replaced:
+            own.setdefault(entry.key.collection, []).append(entry)
+        for collection in collections:
+            if not collection.corrupt:
+                self.collections[collection.name] = collection.continued(own.get(collection.name, ()))
 
     async def keep_following(self) -> None:
         """Follow the log until the store is closed. After a failure, reset the cache and continue."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from importlib import import_module
@@ -389,12 +390,14 @@ class Versions:
     `terminating`: its definition is being deleted, and no object may be created. `deletes_instances`: the condition
     Terminating is true, and discovery lists fewer verbs. `converter` converts objects to another
     version through a webhook; None if the codecs convert. `is_prepared`: what requests use is compiled; `preparing` does so.
+    `is_shared`: several servers have them, and add only what is compiled (`LiveResources.own` gives a copy).
     `recurring` are the sets of owned fields that its objects share. `digest` is that of the definition that they come from,
     None for built-in kinds: those with the same digest serve the same.
     """
 
     converter: Converter | None = None
     is_prepared = False
+    is_shared = False
     preparing: asyncio.Task[None] | None = None
     digest: bytes | None = None
 
@@ -424,6 +427,16 @@ class Versions:
     def group_versions(self) -> frozenset[tuple[str, str]]:
         """The groups and versions that are served."""
         return frozenset((group, version) for group, version, _ in self.served)
+
+    def copy(self) -> Versions:
+        """The same versions for one server, which may change them. Compiled schemas are shared."""
+        copies = {resource: copy(resource) for resource in self.all}
+        for resource in copies.values():
+            resource.trackers, resource.renderings = {}, {}  # these refer to the resource itself
+        versions = Versions(list(copies.values()), copies[self.storage], self.since)
+        versions.terminating, versions.deletes_instances = self.terminating, self.deletes_instances
+        versions.converter, versions.is_prepared, versions.digest = self.converter, self.is_prepared, self.digest
+        return versions
 
     def has(self, resource: Resource | None) -> bool:
         """Whether it is one of these versions."""
@@ -465,7 +478,8 @@ async def prepared(versions: Versions) -> None:
     if size <= LOOP_LIMIT:
         versions.prepare()
         return
-    if versions.preparing is None:
+    if versions.preparing is None or versions.preparing.get_loop() is not asyncio.get_running_loop():
+        # a server in another thread may do the same: both find the same
         versions.preparing = asyncio.ensure_future(_prepare(versions, size))
     await asyncio.shield(versions.preparing)
 

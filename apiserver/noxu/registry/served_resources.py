@@ -133,6 +133,16 @@ class ServedResources:
         if versions is not None:
             defined[name] = versions
             custom.update(versions.served)
+        return self._with(defined, custom)
+
+    def with_copies(self, copies: Mapping[str, Versions]) -> ServedResources:
+        """The same served resources, in the same order, with copies of the versions of some definitions."""
+        custom = dict(self._custom)
+        for versions in copies.values():
+            custom.update(versions.served)  # the same paths
+        return self._with({**self.defined, **copies}, custom)
+
+    def _with(self, defined: Mapping[str, Versions], custom: Mapping[Path, Resource]) -> ServedResources:
         return ServedResources(
             self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in, custom=custom
         )
@@ -196,6 +206,14 @@ class LiveResources:
         self.current = served_resources  # one assignment: a request has the old or the new state
         self.followers: list[Callable[[], object]] = []
         """Called after each change."""
+
+    def own(self, name: str) -> Versions:
+        """The versions of a definition, which this server may change: a copy of those that it shares with others."""
+        versions = self.current.defined[name]
+        if versions.is_shared:
+            versions = versions.copy()
+            self.replace(self.current.with_copies({name: versions}))
+        return versions
 
     def replace(self, served_resources: ServedResources) -> None:
         self.current = served_resources

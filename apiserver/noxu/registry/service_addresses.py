@@ -95,6 +95,10 @@ class Pool:
             self._owners[owner] = what
             self._taken.update((*what.addresses, *what.ports))  # counts: two stored services may have one address
 
+    def hold_all(self, other: Pool) -> None:
+        """Have what the owners in another pool have."""
+        self._owners, self._taken = other._owners.copy(), other._taken.copy()
+
     def held_by(self, owner: Hashable) -> Allocated:
         """What an owner has."""
         with self._lock:

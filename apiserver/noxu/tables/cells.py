@@ -12,7 +12,7 @@ the bookmarks of watches, so nothing but `metadata` is certain to be there; type
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from noxu.go.text import trim_space
@@ -53,20 +53,19 @@ def _at_path(computation: Object, kind: str) -> Cell:
 # -- any field --------------------------------------------------------------------------------------------------------
 
 
+def _at(write: Callable[[Json, Object], Json | Age]) -> Callable[[Object], Cell]:
+    """A computation of the value at `of`, None if nothing is there, and of the column's arguments."""
+    return lambda computation: lambda value: write(nested_field(value, computation["of"]), computation)
+
+
 def _of_text(computation: Object, read: Callable[[Object], str]) -> Cell:
     """A text, or `missing` if it is empty."""
     missing = computation.get("missing", "")
     return lambda value: read(value) or missing
 
 
-def _since(computation: Object) -> Cell:
-    path, missing = computation["of"], computation["missing"]
-
-    def show(value: Object) -> str | Age:
-        time = nested_field(value, path)
-        return Age(time) if time else missing
-
-    return show
+def _since(time: Json, column: Object) -> Json | Age:
+    return Age(time) if time else column["missing"]
 
 
 def _count(computation: Object) -> Cell:
@@ -111,17 +110,16 @@ def _format(computation: Object) -> Cell:
     return show
 
 
-def _bool(computation: Object) -> Cell:
-    shown = {True: computation["true"], False: computation["false"]}
-    return lambda value: shown.get(nested_field(value, computation["of"]), computation["missing"])
+def _bool(value: Json, column: Object) -> Json:
+    return column["missing"] if value is None else column["true" if value else "false"]
 
 
-def _choose(computation: Object) -> Cell:
-    return lambda value: computation["otherwise"] if nested_field(value, computation["of"]) else computation["empty"]
+def _choose(value: Json, column: Object) -> Json:
+    return column["otherwise" if value else "empty"]
 
 
-def _trim(computation: Object) -> Cell:
-    return lambda value: trim_space(nested_field(value, computation["of"]) or "")
+def _trim(text: Json, _: Object) -> Json:
+    return trim_space(text or "")
 
 
 def _suffixed(computation: Object) -> Cell:
@@ -151,70 +149,54 @@ def _annotation_or(computation: Object) -> Cell:
     return show
 
 
-def _labels(computation: Object) -> Cell:
-    def show(value: Object) -> str:
-        labels = nested_field(value, computation["of"]) or {}
-        return ",".join(f"{name}={labels[name]}" for name in sorted(labels)) or computation["empty"]
-
-    return show
+def _labels(labels: Json, column: Object) -> Json:
+    return ",".join(f"{name}={labels[name]}" for name in sorted(labels or ())) or column["empty"]
 
 
-def _label_selector(computation: Object) -> Cell:
-    def show(value: Object) -> str:
-        selector = nested_field(value, computation["of"]) or {}
-        if label_selector_errors(selector, ""):
-            return str(computation["invalid"])
-        return selector_text(selector) or computation["empty"]
-
-    return show
+def _label_selector(selector: Json, column: Object) -> Json:
+    if label_selector_errors(selector or {}, ""):
+        return column["invalid"]
+    return selector_text(selector or {}) or column["empty"]
 
 
 # -- conditions -------------------------------------------------------------------------------------------------------
 
 
-def _condition(computation: Object) -> Cell:
-    def show(value: Object) -> str:
-        current = condition(nested_field(value, computation["of"]), computation["type"])
-        if current is None:
-            return str(computation["missing"])
-        return str(computation["true"] if current.get("status") == "True" else computation["otherwise"])
-
-    return show
+def _condition(conditions: Json, column: Object) -> Json:
+    current = condition(conditions, column["type"])
+    if current is None:
+        return column["missing"]
+    return column["true" if current.get("status") == "True" else "otherwise"]
 
 
-def _condition_field(computation: Object) -> Cell:
-    def show(value: Object) -> str:
-        current = condition(nested_field(value, computation["of"]), computation["type"])
-        return str(computation.get("missing", "") if current is None else current.get(computation["field"], ""))
-
-    return show
+def _condition_field(conditions: Json, column: Object) -> Json:
+    current = condition(conditions, column["type"])
+    return column.get("missing", "") if current is None else current.get(column["field"], "")
 
 
-def _condition_status(computation: Object) -> Cell:
-    def show(value: Object) -> str:
-        current = condition(nested_field(value, computation["of"]), computation["type"])
-        if current is None:
-            return str(computation["missing"])
-        status, reason = current.get("status", ""), current.get("reason")
-        return f"{status} ({reason})" if reason and status != "True" else status
-
-    return show
+def _condition_status(conditions: Json, column: Object) -> Json:
+    current = condition(conditions, column["type"])
+    if current is None:
+        return column["missing"]
+    status, reason = current.get("status", ""), current.get("reason")
+    return f"{status} ({reason})" if reason and status != "True" else status
 
 
-def _has_condition(computation: Object) -> Cell:
-    return lambda value: is_true(nested_field(value, computation["of"]), computation["type"])
+def _has_condition(conditions: Json, column: Object) -> Json:
+    return is_true(conditions, column["type"])
 
 
-def _last_condition_of(computation: Object) -> Cell:
-    types, status = computation["types"], computation.get("status")
+def _last_condition_of(conditions: Json, column: Object) -> Json:
+    status = column.get("status")
+    for current in reversed(conditions or []):
+        if current.get("type") in column["types"] and status in (None, current.get("status")):
+            return current["type"]
+    return column["missing"]
 
-    def show(value: Object) -> str:
-        for current in reversed(nested_field(value, computation["of"]) or []):
-            if current.get("type") in types and status in (None, current.get("status")):
-                return str(current["type"])
-        return str(computation["missing"])
 
-    return show
+def _address(conditions: Json, column: Object) -> str:
+    current = condition(conditions, column["type"])
+    return "" if current is None else current.get("address", "")
 
 
 # -- references and addresses -----------------------------------------------------------------------------------------
@@ -222,15 +204,7 @@ def _last_condition_of(computation: Object) -> Cell:
 
 def _reference(write: Callable[[Object], str]) -> Callable[[Object], Cell]:
     """A computation of a struct at `of`."""
-
-    def make(computation: Object) -> Cell:
-        def show(value: Object) -> str:
-            struct = nested_field(value, computation["of"])
-            return computation.get("missing", "") if struct is None else write(struct)
-
-        return show
-
-    return make
+    return _at(lambda struct, column: column.get("missing", "") if struct is None else write(struct))
 
 
 def _qualified(name: str, group: str) -> str:
@@ -250,16 +224,12 @@ def _group_resource(reference: Object) -> str:
     return _qualified(reference.get("resource", ""), reference.get("group", ""))
 
 
-def _controller(owners: Iterable[Object]) -> str:
+def _controller(owners: Json, _: Object) -> str:
     for owner in owners:
         if owner.get("controller"):
             group = owner.get("apiVersion", "").rpartition("/")[0]
             return f"{_qualified(owner.get('kind', ''), group).lower()}/{owner.get('name', '')}"
     return ""
-
-
-def _controller_cell(computation: Object) -> Cell:
-    return _of_text(computation, lambda value: _controller(nested_field(value, computation["of"]) or ()))
 
 
 def _param_ref(reference: Object) -> str:
@@ -282,28 +252,13 @@ def _go_selector(selector: Object) -> str:
     )
 
 
-def _subjects(computation: Object) -> Cell:
-    def show(value: Object) -> str:
-        subjects = [
-            subject
-            for subject in nested_field(value, computation["of"]) or ()
-            if subject.get("kind") == computation["kind"]
-        ]
-        texts = (
-            computation["text"].format(name=subject.get("name", ""), namespace=subject.get("namespace", ""))
-            for subject in subjects
-        )
-        return str(computation["by"].join(texts))
-
-    return show
-
-
-def _address(computation: Object) -> Cell:
-    def text(value: Object) -> str:
-        current = condition(nested_field(value, computation["of"]), computation["type"])
-        return "" if current is None else current.get("address", "")
-
-    return _of_text(computation, text)
+def _subjects(subjects: Json, column: Object) -> Json:
+    texts = (
+        column["text"].format(name=subject.get("name", ""), namespace=subject.get("namespace", ""))
+        for subject in subjects or ()
+        if subject.get("kind") == column["kind"]
+    )
+    return column["by"].join(texts)
 
 
 # -- computations of single kinds -------------------------------------------------------------------------------------
@@ -323,16 +278,16 @@ def _part(write: Callable[[Json, Object], str]) -> Callable[[Object], Cell]:
 
 _COMPUTATIONS: Final[Mapping[str, Callable[[Object], Cell]]] = {
     "accessModes": _part(kind_cells.access_modes),
-    "address": _address,
+    "address": _part(_address),
     "annotationOr": _annotation_or,
-    "bool": _bool,
-    "choose": _choose,
+    "bool": _at(_bool),
+    "choose": _at(_choose),
     "claimState": _whole(kind_cells.claim_state),
     "classParameters": _reference(_class_parameters),
-    "condition": _condition,
-    "conditionField": _condition_field,
-    "conditionStatus": _condition_status,
-    "controller": _controller_cell,
+    "condition": _at(_condition),
+    "conditionField": _at(_condition_field),
+    "conditionStatus": _at(_condition_status),
+    "controller": _part(_controller),
     "count": _count,
     "csrCondition": _whole(kind_cells.request_condition),
     "endpoints": kind_cells.endpoints,
@@ -344,7 +299,7 @@ _COMPUTATIONS: Final[Mapping[str, Callable[[Object], Cell]]] = {
     "first": _first,
     "format": _format,
     "groupResource": _reference(_group_resource),
-    "hasCondition": _has_condition,
+    "hasCondition": _at(_has_condition),
     "hpaTargets": kind_cells.targets,
     "ifSet": _if_set,
     "ingressHosts": kind_cells.hosts,
@@ -354,9 +309,9 @@ _COMPUTATIONS: Final[Mapping[str, Callable[[Object], Cell]]] = {
     "join": _join,
     "joinLimited": _join_limited,
     "kernel": kind_cells.kernel,
-    "labelSelector": _label_selector,
-    "labels": _labels,
-    "lastConditionOf": _last_condition_of,
+    "labelSelector": _at(_label_selector),
+    "labels": _at(_labels),
+    "lastConditionOf": _at(_last_condition_of),
     "loadBalancerAddresses": _part(kind_cells.load_balancer_addresses),
     "nodeRoles": kind_cells.node_roles,
     "nodeStatus": _whole(kind_cells.node_status),
@@ -372,9 +327,9 @@ _COMPUTATIONS: Final[Mapping[str, Callable[[Object], Cell]]] = {
     "serviceExternalIP": _whole(kind_cells.service_external_addresses),
     "servedVersions": _part(kind_cells.served_versions),
     "servicePorts": _part(kind_cells.service_ports),
-    "since": _since,
+    "since": _at(_since),
     "slicePorts": _part(kind_cells.slice_ports),
-    "subjects": _subjects,
+    "subjects": _at(_subjects),
     "suffixed": _suffixed,
-    "trim": _trim,
+    "trim": _at(_trim),
 }

@@ -39,6 +39,7 @@ from noxu.testing.session import Runner, Session
 from noxu.testing.sources import Source as Source
 from noxu.testing.sources import documents as documents
 from noxu.testing.sources import names, several
+from noxu.testing.templates import beginning
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
 from noxu.testing.waiting import time_of
@@ -126,7 +127,7 @@ class Noxu(Registration, Verbs):
                 deterministic=deterministic,
                 history=history_of(history),
             )
-            loaded = documents(*several(manifests))
+            loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
             raise error.with_traceback(None) from None  # what the caller has given is wrong: it sees no frame of ours
         self._directory = None if directory is None else Path(directory)

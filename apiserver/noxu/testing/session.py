@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -19,7 +19,6 @@ from noxu.clock import Clock
 from noxu.config import Config, StartError
 from noxu.http.filters import RequestFilter
 from noxu.http.recent_requests import RecentRequests
-from noxu.manifests.documents import Document
 from noxu.process import limits as process_limits
 from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
@@ -27,6 +26,7 @@ from noxu.registry.served_resources import ServedResources
 from noxu.testing import addresses
 from noxu.testing.client import UserClient
 from noxu.testing.errors import EXPECTED, Stopped, hidden
+from noxu.testing.templates import Beginning
 
 __tracebackhide__ = hidden
 ACCOUNT: Final = "system:serviceaccount:"
@@ -87,9 +87,9 @@ class Runner:
     server: Server
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, config: Config, documents: Sequence[Document], clock: Clock, observer: RequestFilter) -> None:
+    def __init__(self, config: Config, beginning: Beginning, clock: Clock, observer: RequestFilter) -> None:
         self.config = config
-        self._documents = documents
+        self._beginning = beginning
         self._clock = clock
         self._observer = observer
         self._stop: asyncio.Event
@@ -141,13 +141,23 @@ class Runner:
         with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
             runner.run(self._serve())
 
+    async def _server(self) -> Server:
+        """The first one. Raises StartError."""
+        beginning = await self._beginning.completed()
+        self._beginning = Beginning(None, None, ())  # what it has is not needed again
+        return Server(
+            self.config, beginning.documents, self._clock, observer=self._observer, template=beginning.template
+        )
+
+    def _again(self, before: Server) -> Server:
+        return Server(self.config, (), self._clock, observer=self._observer, after=before)
+
     async def _serve(self) -> None:
         self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._error = None
         try:
             before = self._stopped
-            documents = self._documents if before is None else ()
-            running = Server(self.config, documents, self._clock, observer=self._observer, after=before)
+            running = await self._server() if before is None else self._again(before)
             async with running:
                 self.server = running
                 self.config = dataclasses.replace(self.config, port=running.listeners.port)

@@ -7,6 +7,7 @@ them. `self` and `oldSelf` are typed by a schema, the variables of admission are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from noxu.cel.library import kubernetes, lists, network, standard, strings, wellknown
@@ -37,6 +38,7 @@ class Resolution(NamedTuple):
     result: Type
 
 
+@dataclass(slots=True, eq=False)
 class Environment:
     """The names that the checker looks up.
 
@@ -44,41 +46,26 @@ class Environment:
     `unusable_type_names` that are not. `messages` finds the types that can be constructed as `Name{field: value}`.
     """
 
-    __slots__ = ("functions", "messages", "resolved", "type_names", "unusable_type_names", "variables")
-
-    def __init__(
-        self,
-        functions: Mapping[str, Function],
-        variables: Mapping[str, Type],
-        type_names: Mapping[str, Type],
-        unusable_type_names: Mapping[str, Type],
-        messages: FindMessage = no_messages,
-    ) -> None:
-        self.functions = functions
-        self.messages = messages
-        self.variables = variables
-        self.type_names = type_names
-        self.unusable_type_names = unusable_type_names
-        self.resolved: dict[tuple[str, bool, tuple[Type, ...]], Resolution] = {}
-        """The checker's memory of overload resolution, by (function, whether called on a target, types of operands)."""
+    functions: Mapping[str, Function]
+    variables: Mapping[str, Type]
+    type_names: Mapping[str, Type]
+    unusable_type_names: Mapping[str, Type]
+    messages: FindMessage = no_messages
+    resolved: dict[tuple[str, bool, tuple[Type, ...]], Resolution] = field(default_factory=dict, repr=False)
+    """The checker's memory of overload resolution, by (function, whether called on a target, types of operands)."""
 
     def extend(self, variables: Mapping[str, Type]) -> Environment:
         """The same functions, more variables."""
-        merged = {**self.variables, **variables}
-        extended = Environment(self.functions, merged, self.type_names, self.unusable_type_names, self.messages)
-        extended.resolved = self.resolved
-        return extended
+        return replace(self, variables={**self.variables, **variables})
 
     def with_messages(self, messages: FindMessage, functions: Mapping[str, Function]) -> Environment:
         """The same variables, more functions and message types."""
-        merged = {**self.functions, **functions}
         own_messages = self.messages
-        return Environment(
-            merged,
-            self.variables,
-            self.type_names,
-            self.unusable_type_names,
-            lambda name: messages(name) or own_messages(name),
+        return replace(
+            self,
+            functions={**self.functions, **functions},
+            messages=lambda name: messages(name) or own_messages(name),
+            resolved={},
         )
 
 

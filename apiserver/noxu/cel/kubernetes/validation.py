@@ -12,6 +12,7 @@ A rule that fails on an unchanged value gives a warning, unless it is a transiti
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.api.errors import MAX_REPORTED_ERRORS
@@ -313,16 +314,16 @@ class _Run:
         self.budget -= cost
 
 
+@dataclass(eq=False)
 class _NodeRun:
     """The rules of one node on one value."""
 
-    def __init__(self, run: _Run, node: _Node, location: _Location, new: Json, old: Json, ratchet: _Ratchet) -> None:
-        self.run = run
-        self.node = node
-        self.location = location
-        self.new = new
-        self.old = old
-        self.ratchet = ratchet
+    run: _Run
+    node: _Node
+    location: _Location
+    new: Json
+    old: Json
+    ratchet: _Ratchet
 
     @cached_property
     def variables(self) -> dict[str, Value]:

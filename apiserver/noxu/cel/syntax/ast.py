@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -87,56 +88,42 @@ ACCUMULATOR: Final = "@result"  # not an identifier, so that expressions cannot 
 UNUSED: Final = "#unused"  # the iteration variable of a comprehension that only binds a name
 
 
+@dataclass(slots=True, eq=False)
 class ExprNode:
-    __slots__ = ("pos", "type")
-    type: Type
-
-    def __init__(self, pos: int) -> None:
-        self.pos = pos
+    pos: int
+    type: Type = field(init=False, repr=False)
 
 
+@dataclass(slots=True, eq=False)
 class Literal(ExprNode):
     """None, bool, int, Uint, float, str or bytes."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, pos: int, value: object) -> None:
-        self.pos = pos
-        self.value = value
+    value: object
 
 
+@dataclass(slots=True, eq=False)
 class Ident(ExprNode):
     """The checker sets `constant` where the name is that of a type."""
 
-    __slots__ = ("constant", "name")
-
-    def __init__(self, pos: int, name: str) -> None:
-        self.pos = pos
-        self.name = name
-        self.constant: Type | None = None
+    name: str
+    constant: Type | None = None
 
 
+@dataclass(slots=True, eq=False)
 class Select(ExprNode):
     """`operand.field`; with `test`, `has(operand.field)`."""
 
-    __slots__ = ("field", "operand", "test")
-
-    def __init__(self, pos: int, operand: Expr, field: str, test: bool = False) -> None:
-        self.pos = pos
-        self.operand = operand
-        self.field = field
-        self.test = test
+    operand: Expr
+    field: str
+    test: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class Call(ExprNode):
-    __slots__ = ("args", "function", "overloads", "target")
-
-    def __init__(self, pos: int, function: str, args: list[Expr], target: Expr | None = None) -> None:
-        self.pos = pos
-        self.function = function
-        self.target = target
-        self.args = args
-        self.overloads: tuple[str, ...] = ()
+    function: str
+    args: list[Expr]
+    target: Expr | None = None
+    overloads: tuple[str, ...] = ()
 
     @property
     def operands(self) -> list[Expr]:
@@ -144,48 +131,37 @@ class Call(ExprNode):
         return self.args if self.target is None else [self.target, *self.args]
 
 
+@dataclass(slots=True, eq=False)
 class ListLiteral(ExprNode):
     """`optional` holds the indices of the `?element`s."""
 
-    __slots__ = ("elements", "optional")
-
-    def __init__(self, pos: int, elements: list[Expr], optional: frozenset[int] = frozenset()) -> None:
-        self.pos = pos
-        self.elements = elements
-        self.optional = optional
+    elements: list[Expr]
+    optional: frozenset[int] = frozenset()
 
 
+@dataclass(slots=True, eq=False)
 class MapEntry(ExprNode):
     """`key: value` of a map, `field: value` of a message (then `key` is a Literal)."""
 
-    __slots__ = ("key", "optional", "value")
-
-    def __init__(self, pos: int, key: Expr, value: Expr, optional: bool) -> None:
-        self.pos = pos
-        self.key = key
-        self.value = value
-        self.optional = optional
+    key: Expr
+    value: Expr
+    optional: bool
 
 
+@dataclass(slots=True, eq=False)
 class MapLiteral(ExprNode):
-    __slots__ = ("entries",)
-
-    def __init__(self, pos: int, entries: list[MapEntry]) -> None:
-        self.pos = pos
-        self.entries = entries
+    entries: list[MapEntry]
 
 
+@dataclass(slots=True, eq=False)
 class Message(ExprNode):
     """`name{field: value}`."""
 
-    __slots__ = ("entries", "name")
-
-    def __init__(self, pos: int, name: str, entries: list[MapEntry]) -> None:
-        self.pos = pos
-        self.name = name
-        self.entries = entries
+    name: str
+    entries: list[MapEntry]
 
 
+@dataclass(slots=True, eq=False)
 class Comprehension(ExprNode):
     """A fold over `range`:
 
@@ -198,31 +174,15 @@ class Comprehension(ExprNode):
     `macro` is the name of the macro (all, map, …), or "bind" for a comprehension that only gives `initial` a name.
     """
 
-    __slots__ = (
-        "accumulator", "condition", "initial", "macro", "range", "result", "step", "variable", "variable2",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        pos: int,
-        range: Expr,  # noqa: A002 - cel-go's word
-        variables: tuple[str, str],
-        accumulator: str,
-        initial: Expr,
-        condition: Expr,
-        step: Expr,
-        result: Expr,
-        macro: str,
-    ) -> None:
-        self.pos = pos
-        self.range = range
-        self.variable, self.variable2 = variables
-        self.accumulator = accumulator
-        self.initial = initial
-        self.condition = condition
-        self.step = step
-        self.result = result
-        self.macro = macro
+    range: Expr
+    variable: str
+    variable2: str
+    accumulator: str
+    initial: Expr
+    condition: Expr
+    step: Expr
+    result: Expr
+    macro: str
 
 
 class Missing(ExprNode):
@@ -273,10 +233,14 @@ def copy(node: Expr) -> Expr:
         case Message():
             return Message(pos, node.name, [_copy_entry(entry) for entry in node.entries])
         case Comprehension():
-            variables = (node.variable, node.variable2)
-            over, initial = copy(node.range), copy(node.initial)
-            condition, step, result = copy(node.condition), copy(node.step), copy(node.result)
-            return Comprehension(pos, over, variables, node.accumulator, initial, condition, step, result, node.macro)
+            return replace(
+                node,
+                range=copy(node.range),
+                initial=copy(node.initial),
+                condition=copy(node.condition),
+                step=copy(node.step),
+                result=copy(node.result),
+            )
         case _:
             return Missing(pos)
 

@@ -104,7 +104,7 @@ def _quantifier(macro: str) -> Expansion:
             counted = Call(pos, "_+_", [_accumulator(pos), Literal(pos, 1)])
             step = Call(pos, "_?_:_", [predicate, counted, _accumulator(pos)])
             result = Call(pos, "_==_", [result, Literal(pos, 1)])
-        return Comprehension(pos, target, names, ACCUMULATOR, initial, condition, step, result, macro)
+        return Comprehension(pos, target, *names, ACCUMULATOR, initial, condition, step, result, macro)
 
     return expand
 
@@ -122,7 +122,7 @@ def _fold(
     if where is not None:
         step = Call(pos, "_?_:_", [where, step, _accumulator(pos)])
     condition = Literal(pos, True)
-    return Comprehension(pos, target, names, ACCUMULATOR, initial, condition, step, _accumulator(pos), macro)
+    return Comprehension(pos, target, *names, ACCUMULATOR, initial, condition, step, _accumulator(pos), macro)
 
 
 def _map(pos: int, target: Expr, args: list[Expr]) -> Expr:
@@ -156,7 +156,7 @@ def _transform_map_entry(pos: int, target: Expr, args: list[Expr]) -> Expr:
 def bind(pos: int, name: str, value: Expr, result: Expr, unchanged: Expr) -> Comprehension:
     """`result`, with `name` bound to `value`; a comprehension over an empty list."""
     names = (UNUSED, "")
-    return Comprehension(pos, ListLiteral(pos, []), names, name, value, Literal(pos, False), unchanged, result, "bind")
+    return Comprehension(pos, ListLiteral(pos, []), *names, name, value, Literal(pos, False), unchanged, result, "bind")
 
 
 def _opt_map(macro: str) -> Expansion:

@@ -55,14 +55,18 @@ class Conversions:
     identifiers: Identifiers = SYSTEM_IDENTIFIERS
     in_process: dict[str, InProcess] = field(default_factory=dict)
     metrics: ConversionMetrics = field(default_factory=ConversionMetrics)
-    _webhooks: dict[str, ReviewConverter | None] = field(default_factory=dict, repr=False)
+    webhooks: dict[str, Object] = field(default_factory=dict, repr=False)
+    """The `spec.conversion` of the definitions whose strategy is Webhook, by their names."""
+    _converters: dict[str, ReviewConverter | None] = field(default_factory=dict, repr=False)
 
     def define(self, name: str, spec: Object) -> ReviewConverter | None:
         """Register a definition before it is served; its converter, None if it needs no webhook."""
         conversion = spec.get("conversion") or {}
-        self._webhooks[name] = None  # of the definition as it was before
+        self._converters[name] = None  # of the definition as it was before
+        self.webhooks.pop(name, None)
         if conversion.get("strategy") == "Webhook" and self.call is not None:
-            self._webhooks[name] = self._converter(
+            self.webhooks[name] = conversion
+            self._converters[name] = self._converter(
                 name, _of_review("send_to")(conversion["webhook"], self.call, self._seconds)
             )
         return self.of(name)
@@ -80,7 +84,7 @@ class Conversions:
         """The converter of a registered definition, None if it needs no webhook."""
         if name in self.in_process:
             return self._converter(name, _of_review("send_in_process")(name, self.in_process[name], self._seconds))
-        return self._webhooks.get(name)
+        return self._converters.get(name)
 
 
 def _of_review(name: str) -> Any:

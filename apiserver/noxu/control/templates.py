@@ -1,0 +1,202 @@
+"""Templates: what servers with the same configuration and the same manifests have in common, made once.
+
+A template is a control plane that has loaded the manifests, has become idle, and has ended. A server that begins with it
+shares all that: the stored bytes, the entries of the cache, the definitions with what is compiled for them. Nothing is
+parsed, validated or written again; and whoever changes something first takes a copy of it:
+
+    store        a dict of each collection, with its first write            noxu_storage.memory.Base
+    cache        likewise, the entries and their keys                       registry.cache.Collection.continued
+    definitions  the versions of one, when it ends, or is converted here    registry.resource.Versions.copy
+    controllers  what they have found out, at once or when it changes       Reconciler.take_over
+
+What is compiled later, by the first request for a resource in any of these servers, is shared by all.
+
+A server has of its own: revisions after those of the template, its keys, tokens and certificates, the uids of the system
+namespaces (that of `kube-system` identifies a cluster), and the objects that are about itself: the Service `kubernetes` with
+its endpoints, and its Lease. All other objects have the uid and the creationTimestamp that they have in the template.
+
+A template follows the clock of the system. A server with another clock or other identifiers, or with objects outside of its
+memory, loads manifests itself (`is_possible`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from noxu.clock import SYSTEM_CLOCK, Clock
+from noxu.config import Config, StartError
+from noxu.control_plane import ControlPlane, Seams, assemble, elected, resource_of, running
+from noxu.controllers.bootstrap import Facts
+from noxu.controllers.default_objects import SYSTEM_NAMESPACES
+from noxu.expressions import expression
+from noxu.go.time import format_time
+from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
+from noxu.manifests import served_files
+from noxu.manifests.documents import Document
+from noxu.registry.cache import Collection
+from noxu.registry.stored_object import StoredObject, key_of
+from noxu_storage.memory import Base, MemoryStore
+from noxu_storage.types import Key, Revision
+
+if TYPE_CHECKING:
+    from noxu.webhook.client import Caller
+
+IDLE_WITHIN: Final = 30.0
+"""Seconds in which controllers have to reconcile what is loaded."""
+_SOON: Final = 1.0  # seconds; what is due within them is waited for
+_LOOKS_EVERY: Final = 0.002  # seconds
+_SHARED: Final = (
+    "features", "webhook_services", "event_ttl", "profile", "controllers", "admission_plugins", "authorization_modes",
+    "disabled", "services", "node_ports", "create_namespaces",
+)  # fmt: skip
+"""The fields of a configuration on which stored objects, and what controllers know, depend."""
+_UID: Final = expression(rb'"uid":"([^"\\]*)"')
+
+
+def shared(config: Config) -> Config:
+    """The part of a configuration that servers from one template have in common."""
+    return replace(Config(port=0), **{name: getattr(config, name) for name in _SHARED})
+
+
+def is_possible(config: Config, clock: Clock = SYSTEM_CLOCK, identifiers: Identifiers = SYSTEM_IDENTIFIERS) -> bool:
+    """Whether a server with this configuration can begin with a template."""
+    is_system = clock is SYSTEM_CLOCK and identifiers is SYSTEM_IDENTIFIERS
+    is_system = is_system and not config.clock and config.deterministic is None
+    in_memory = config.data is None and config.etcd is None
+    reads_files = config.files or config.kustomizations or config.kinds or config.watch
+    return is_system and in_memory and not reads_files and not config.annotate_invalid and elected(config) is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """Immutable but for what is compiled later. It may be used in any thread, for any number of servers.
+
+    `plane` has ended. `base` is what it has stored; `own` are the revisions of those objects that are about a server, unless
+    a manifest has changed them. `due`: for each controller, when it reconciles keys again, in seconds after the start.
+    """
+
+    config: Config
+    plane: ControlPlane
+    base: Base
+    collections: Sequence[Collection]
+    own: Mapping[Key, Revision]
+    due: Sequence[Mapping[Any, float]]
+
+    def begin(self, config: Config, seams: Seams) -> ControlPlane:
+        """A control plane that begins with this template; `control_plane.running` runs it.
+
+        Raises ValueError for another configuration than that of the template.
+        """
+        if shared(config) != self.config:
+            raise ValueError("the template has another configuration")
+        store = MemoryStore(self.base)
+        plane = assemble(config, store, seams)
+        individual = self._individual(plane, seams)
+        store.replace(individual)
+        revisions = self.base.collections
+        plane.cache.begin_with(
+            self.collections,
+            [StoredObject(key, value, revisions[key.collection][key].revision) for key, value in individual.items()],
+        )
+        self._serve(plane)
+        plane.take_over = partial(self._take_over, plane)
+        return plane
+
+    def _individual(self, plane: ControlPlane, seams: Seams) -> dict[Key, bytes]:
+        """The objects that differ from those of the template."""
+        new_uid, now = seams.identifiers.new_uid, format_time(seams.clock.now()).encode()
+        values: dict[Key, bytes] = {}
+        for first in plane.bootstrap.own_objects():
+            key = first.stored_key
+            if self.base.collections[key.collection][key].revision == self.own.get(key):
+                values[key] = first.filled(new_uid(), now)
+        namespaces = resource_of(plane.served_resources, "", "namespaces")
+        for name in SYSTEM_NAMESPACES:
+            event = self.base.collections[namespaces.collection].get(key := key_of(namespaces, "", name))
+            if event is not None and event.value is not None:
+                values[key] = _UID.sub(b'"uid":"%b"' % new_uid().encode(), event.value, count=1)
+        return values
+
+    def _serve(self, plane: ControlPlane) -> None:
+        """Serve the definitions. Those that a webhook converts are copied, because each server calls it itself."""
+        served, defined = self.plane.served_resources.current, self.plane.served_resources.current.defined
+        copies = {}
+        for name, conversion in self.plane.conversions.webhooks.items():
+            copies[name] = versions = defined[name].copy()
+            versions.converter = plane.conversions.define(name, {"conversion": conversion})
+        plane.served_resources.replace(served.with_copies(copies) if copies else served)
+
+    def _take_over(self, plane: ControlPlane) -> None:
+        for controller, idle, due in zip(plane.all_controllers, self.plane.all_controllers, self.due, strict=True):
+            controller.take_over(idle, due)
+
+
+async def make(
+    config: Config, documents: Iterable[Document], caller: Caller | None = None, parent: Template | None = None
+) -> Template:
+    """Load the manifests for servers with this configuration.
+
+    `caller` calls webhooks, as in `Seams`. `parent` is a template without manifests to begin with. Raises StartError: objects
+    are refused, or controllers fail.
+    """
+    loads = list(documents)
+    while (made := await _made(shared(config), loads, caller, parent)) is None:
+        pass  # a controller has written something while the others ended, such as a lease: again
+    return made
+
+
+async def _made(
+    config: Config, documents: Sequence[Document], caller: Caller | None, parent: Template | None
+) -> Template | None:
+    facts = Facts(1, socket.gethostname(), "template", services=config.services)
+    seams = Seams(caller=caller, facts=facts)
+    plane = assemble(config, MemoryStore(), seams) if parent is None else parent.begin(config, seams)
+    store = plane.store
+    assert isinstance(store, MemoryStore)
+    async with running(plane):
+        own = {}
+        for first in plane.bootstrap.own_objects():
+            state = await store.get(first.stored_key)
+            own[first.stored_key] = 0 if state is None else state.revision
+        if documents:
+            loaded = await served_files.load(plane, config, documents, None)
+            served_files.check_loaded(config, loaded.errors)
+        await _idle(plane)
+        base, due = store.base(), [controller.queue.due() for controller in plane.all_controllers]
+    if store.revision != base.revision:
+        return None
+    for versions in plane.served_resources.current.defined.values():
+        versions.is_shared = True  # from here on other threads use them
+    collections = list(plane.cache.collections.values())
+    for collection in collections:
+        collection.forget_recent()
+        for entry in collection.entries.values():
+            entry.decoded = None
+    return Template(config, plane, base, collections, own, due)
+
+
+async def _idle(plane: ControlPlane) -> None:
+    """Return when controllers have nothing to do. Raises StartError."""
+    try:
+        async with asyncio.timeout(IDLE_WITHIN):
+            while not all(map(_is_idle, plane.all_controllers)):  # noqa: ASYNC110 - they have a queue each
+                await asyncio.sleep(_LOOKS_EVERY)
+    except TimeoutError:
+        busy = [controller.name for controller in plane.all_controllers if not _is_idle(controller)]
+        raise StartError(f"after {IDLE_WITHIN:g} s these controllers are not done yet: {', '.join(busy)}") from None
+
+
+def _is_idle(controller: Any) -> bool:
+    return controller.is_idle and min(controller.queue.due().values(), default=_SOON) >= _SOON
+
+
+def has_tokens(template: Template) -> bool:
+    """Whether there are Secrets with tokens, which each server has to sign itself."""
+    secrets = template.base.collections.get("/secrets", {})
+    return any(SERVICE_ACCOUNT_TOKEN.encode() in (event.value or b"") for event in secrets.values())

@@ -1,0 +1,121 @@
+"""The templates of a process: servers with the same manifests and configuration begin with the same one.
+
+A template is made by the first server that needs it, in its event loop; servers of other threads wait. It is named by its
+configuration and the content of its manifests, so files that change make another one. The templates that were used last
+are kept, as many as MAX_TEMPLATES and MAX_BYTES allow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from noxu.clock import Clock
+from noxu.config import Config
+from noxu.control import templates
+from noxu.control.templates import Template
+from noxu.http.webhooks import WebhookClient
+from noxu.testing import sources
+from noxu.testing.sources import Source
+
+if TYPE_CHECKING:
+    from noxu.manifests.documents import Document
+
+MAX_TEMPLATES: Final = 8
+MAX_BYTES: Final = 128 * 1024 * 1024
+"""Of the objects of templates; the one that was used last is always kept."""
+
+NOTHING: Final = b"nothing"
+"""In place of a digest: there are no manifests."""
+_Name: TypeAlias = tuple[Config, bytes]
+"""The configuration of a template, and the digest of its manifests."""
+_lock = threading.Lock()
+_kept: OrderedDict[_Name, Template] = OrderedDict()  # the one that was used last at the end; with the lock
+_being_made: dict[_Name, Future[None]] = {}  # with the lock
+
+
+class Beginning(NamedTuple):
+    """What a server begins with: a template, and the documents that it loads then.
+
+    `name` is that of the template which has these documents, None if there can be none.
+    """
+
+    name: _Name | None
+    template: Template | None
+    documents: Sequence[Document]
+
+    async def completed(self) -> Beginning:
+        """With the template, which is made if it is not there yet. Raises StartError."""
+        if self.name is None or self.template is not None:
+            return self
+        template = await _template(self.name, self.documents)
+        if templates.has_tokens(template):  # they have to be made by each server
+            return self._replace(template=await _template((self.name[0], NOTHING), ()))
+        return self._replace(template=template, documents=())
+
+
+def beginning(config: Config, clock: Clock, given: Sequence[Source]) -> Beginning:
+    """What a server with these manifests begins with. They are only read if there is no template yet.
+
+    Raises LoadError, TypeError.
+    """
+    name = None
+    if templates.is_possible(config, clock):
+        digest = sources.digest_of(given) if given else NOTHING
+        if digest:
+            name = templates.shared(config), digest
+            if (kept := _find(name)) is not None and not templates.has_tokens(kept):
+                return Beginning(name, kept, ())
+    return Beginning(name, None, sources.documents(*given))
+
+
+def _find(name: _Name) -> Template | None:
+    with _lock:
+        if (kept := _kept.get(name)) is not None:
+            _kept.move_to_end(name)
+        return kept
+
+
+async def _template(name: _Name, documents: Sequence[Document]) -> Template:
+    """A template, made by one of those who ask for it at the same time. Raises StartError."""
+    while (kept := _find(name)) is None:
+        with _lock:
+            made = _being_made.get(name)
+            if made is None:
+                own = _being_made[name] = Future()
+        if made is not None:
+            await asyncio.shield(asyncio.wrap_future(made))  # if that fails, this one tries, for errors of its own
+            continue
+        try:
+            kept = await _make(name, documents)
+            _keep(name, kept)
+        finally:
+            with _lock:
+                del _being_made[name]
+            own.set_result(None)
+    return kept
+
+
+async def _make(name: _Name, documents: Sequence[Document]) -> Template:
+    """Raises StartError."""
+    caller = WebhookClient({})
+    try:
+        parent = await _template((name[0], NOTHING), ()) if documents else None
+        return await templates.make(name[0], documents, caller, parent)
+    finally:
+        await caller.close()
+
+
+def _keep(name: _Name, template: Template) -> None:
+    with _lock:
+        _kept[name] = template
+        while len(_kept) > 1 and (len(_kept) > MAX_TEMPLATES or _size() > MAX_BYTES):
+            _kept.popitem(last=False)
+
+
+def _size() -> int:
+    return sum(template.base.bytes for template in _kept.values())
