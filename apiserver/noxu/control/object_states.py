@@ -15,6 +15,7 @@ and no more than one is in memory.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
@@ -38,6 +39,8 @@ MAX_STATES: Final = 10_000
 PORTION: Final = 100  # states
 PORTION_BYTES: Final = 512 * 1024  # of the states in a portion, but for the last one
 DEFAULT_NAMESPACE: Final = "default"
+MAX_SECONDS: Final = 60.0
+"""The time that an answer about the past may take."""
 
 
 class ObjectState(NamedTuple):
@@ -154,11 +157,26 @@ def _decoded(entries: Sequence[StoredObject], resource: Resource) -> list[Object
     return [ObjectState(entry.revision, object_at(entry, resource)) for entry in entries]
 
 
+@contextlib.asynccontextmanager
+async def in_time() -> AsyncIterator[None]:
+    """Raises ApiError Timeout if the body takes longer than MAX_SECONDS."""
+    try:
+        async with asyncio.timeout(MAX_SECONDS):
+            yield
+    except TimeoutError:
+        raise errors.timeout(
+            f"this takes more than {MAX_SECONDS:g} seconds: ask about less, or a later moment", 0
+        ) from None
+
+
 async def existing(past: PastObject, store: Store) -> Written:
     """`written`, of an object that exists at its moment. Raises ApiError NotFound, too."""
     found = await written(store, past.key, past.moment.revision)
     if not found.revisions:
         raise ApiError(
-            404, f"there is no {past} at revision {past.moment.revision}: name a moment at which it was there with `at`", "NotFound", {}
+            404,
+            f"there is no {past} at revision {past.moment.revision}: name a moment at which it was there with `at`",
+            "NotFound",
+            {},
         )
     return found

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import clock, past, users
+from noxu.control import clock, diff, past, past_calls, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -25,6 +25,8 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *clock.ROUTES,
     *users.ROUTES,
     *past.ROUTES,
+    *diff.ROUTES,
+    *past_calls.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
 
