@@ -27,7 +27,9 @@ from noxu.process.limits import sentence
 
 SHARED: Final = {
     **dict.fromkeys(("completion", "help", "version"), "noxu.commands.about"),
-    **dict.fromkeys(("copy", "snapshot", "check"), "noxu.commands.copy"),
+    **dict.fromkeys(("copy", "check"), "noxu.commands.copy"),
+    "restore": "noxu.commands.snapshot",
+    **dict.fromkeys(("diff", "blame", "bisect"), "noxu.commands.past"),
     "envtest": "noxu.envtest.assets",
 }
 """The modules of commands that have none of their own."""

@@ -203,6 +203,7 @@ class Config:
     of their objects that cannot be read or are refused. `create_namespaces`: create the namespaces that no file makes.
     `watch`: apply what changes in them while the server runs.
     `advertise_address`: the address of the server in the endpoints of the Service `kubernetes`; "": found out.
+    `initial`: a file whose objects a new store begins with (`noxu serve --from`), which is only read.
     `history`: the seconds for which older states are kept, and who wrote them; infinite: always; 0: states as for the shortest
     time, and nothing about who wrote them.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
@@ -248,6 +249,7 @@ class Config:
     clock: str = ""
     deterministic: int | None = None
     history: float = COMPACT_EVERY
+    initial: Path | None = None
 
 
 NOT_INSTALLED: Final = "0+unknown"

@@ -98,6 +98,18 @@ class ControlPlane:
     def all_controllers(self) -> list[Reconciler[Any]]:
         return [*self.controllers, *self.background_controllers]
 
+    @contextlib.asynccontextmanager
+    async def controllers_paused(self) -> AsyncIterator[None]:
+        """While the context is open, no controller of this server writes. Afterwards they go on with the state that is there then."""
+        controllers = self.all_controllers
+        try:
+            for controller in controllers:
+                await controller.interrupt()
+            yield
+        finally:
+            for controller in controllers:
+                controller.go_on()
+
     async def store_health(self) -> str:
         """Why the store cannot be read or written; empty if it can."""
         return (await self.store.status()).fault

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -130,7 +130,7 @@ class Base(NamedTuple):
     """What several stores begin with, and none of them changes.
 
     `events` are in the order of their revisions; `collections` have the same events by their keys, in the order of these.
-    `bytes` is the size of the `keys` values.
+    `bytes` is the size of the `keys` values. `compacted`: as for `Store`; the events up to there are no history.
     """
 
     revision: Revision
@@ -138,9 +138,21 @@ class Base(NamedTuple):
     collections: Mapping[str, Mapping[Key, Event]]
     keys: int
     bytes: int
+    compacted: Revision = 0
 
 
 NO_BASE: Final = Base(FIRST, (), {}, 0, 0)
+
+
+def base_of(states: Iterable[KeyValue], revision: Revision, compacted: Revision = 0) -> Base:
+    """What stores begin with that have these states at a revision. The events are their creations."""
+    newest = sorted(states)  # by their keys
+    events = [Event(state.key, state.revision, state.value, None) for state in newest]
+    collections: dict[str, dict[Key, Event]] = {}
+    for event in events:
+        collections.setdefault(event.key.collection, {})[event.key] = event
+    size = sum(len(state.value) for state in newest)
+    return Base(revision, sorted(events, key=_revision), collections, len(events), size, compacted)
 
 
 class MemoryStore:
@@ -152,7 +164,7 @@ class MemoryStore:
     def __init__(self, base: Base | None = None) -> None:
         """`base` is what the store begins with."""
         self._base = NO_BASE if base is None else base
-        self._log = Log() if base is None else Log(base.revision, inherited=self._inherited)
+        self._log = Log() if base is None else Log(base.revision, base.compacted, inherited=self._inherited)
         self._collections: dict[str, _Collection] = {}  # those of the base when they are written
         self._replaced: dict[Key, bytes] = {}
         self._compacting = asyncio.Lock()
@@ -258,13 +270,7 @@ class MemoryStore:
 
         The events of the base are these creations. Revisions are those of this store; what was superseded or deleted is gone.
         """
-        newest = sorted(self._states(EVERYTHING, self._log.revision, None))  # by their keys
-        events = [Event(state.key, state.revision, state.value, None) for state in newest]
-        collections: dict[str, dict[Key, Event]] = {}
-        for event in events:
-            collections.setdefault(event.key.collection, {})[event.key] = event
-        size = sum(len(state.value) for state in newest)
-        return Base(self._log.revision, sorted(events, key=_revision), collections, len(events), size)
+        return base_of(self._states(EVERYTHING, self._log.revision, None), self._log.revision)
 
     def _names(self) -> Sequence[str]:
         """The collections, in order."""

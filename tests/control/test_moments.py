@@ -9,6 +9,7 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.control.moments import Moment, Moments
+from noxu_storage import pins
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Key, Revision
 from tests.clocks import START, StoppedClock
@@ -44,7 +45,18 @@ async def store() -> MemoryStore:
 
 @pytest.fixture
 def moments(store: MemoryStore) -> Moments:
-    return Moments(store, StoppedClock(), Minutes(NEWEST), lambda: {"monday": 5, "tuesday": 7})
+    return Moments(store, StoppedClock(), Minutes(NEWEST), snapshots)
+
+
+async def snapshots() -> dict[str, int]:
+    return {"monday": 5, "tuesday": 7}
+
+
+async def test_snapshots_are_those_of_the_store() -> None:
+    store = MemoryStore()
+    pinned = await store.put(Key(pins.COLLECTION, "", "base"), b"{}", expected=0)
+    await store.put(Key("/things", "", "a"), b"{}", expected=0)
+    assert (await Moments(store, StoppedClock()).find("base")).revision == pinned
 
 
 def ago(minutes: int) -> datetime:

@@ -134,6 +134,45 @@ async def test_changes_during_a_reconciliation_are_reconciled_once_afterwards(wo
     assert recorder.calls == ["a", "a"]
 
 
+async def test_what_is_interrupted_is_reconciled_again_before_what_has_changed_meanwhile(
+    world: World, recorder: Recorder
+) -> None:
+    recorder.pause.clear()
+    await world.apply(namespace("a"))
+    await loop_turns()
+    await recorder.interrupt()
+    recorder.pause.set()
+    await world.apply(namespace("b"))
+    await loop_turns()
+    assert (recorder.calls, recorder.known) == (["a"], set())
+    recorder.go_on()
+    await world.settled()
+    assert (recorder.calls, recorder.known) == (["a", "a", "b"], {"a", "b"})
+
+
+async def test_a_controller_that_is_stopped_while_it_is_interrupted_can_be_started_again(
+    world: World, recorder: Recorder
+) -> None:
+    await world.apply(namespace("a"))
+    await recorder.interrupt()
+    await recorder.stop()
+    recorder.go_on()
+    await loop_turns()
+    recorder.calls.clear()
+    await recorder.start()
+    await world.apply(namespace("b"))
+    await world.settled()
+    assert recorder.calls == ["a", "b"]
+
+
+async def test_one_without_work_can_be_interrupted(world: World, recorder: Recorder) -> None:
+    await recorder.interrupt()
+    recorder.go_on()
+    await world.apply(namespace("a"))
+    await world.settled()
+    assert recorder.calls == ["a"]
+
+
 FAILURES: list[tuple[str, Callable[[], Exception]]] = [
     ("a store that is unavailable", lambda: Unavailable("planned")),
     ("a refusal", lambda: bad_request("planned")),

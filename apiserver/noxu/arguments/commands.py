@@ -25,10 +25,14 @@ COMMANDS: Final = {
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
-    "snapshot": "copy stored objects into a file",
+    "snapshot": "take, list and delete snapshots of a running server, or copy stored objects into a file",
+    "restore": "make all objects of a running server what they were at a snapshot",
     "export": "write objects as YAML that kubectl applies",
     "user": "make a kubeconfig for another user of a running server",
     "clock": "set and advance the time of objects in a running server",
+    "diff": "compare what a running server had at two moments",
+    "blame": "show who wrote each line of an object last",
+    "bisect": "find when a condition on an object became true",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",
@@ -39,7 +43,7 @@ _MODULES: Final = {
     "serve": "serve",
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("user", "clock"), "control"),
+    **dict.fromkeys(("restore", "user", "clock", "diff", "blame", "bisect"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -114,9 +118,13 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu copy --from backup.db --to restored", "from a snapshot to a new data directory"),
     ),
     "snapshot": (
+        ("noxu snapshot create base", "of the server of your kubeconfig; `noxu restore base` goes back to it"),
+        ("noxu snapshot list --server http://127.0.0.1:6440", "of another one"),
+        ("noxu snapshot save backup.db", "a backup of a running server, for `noxu serve --from backup.db`"),
         ("noxu snapshot --etcd-servers http://127.0.0.1:2379 backup.db", "of what is in etcd"),
         ("noxu snapshot --data .noxu backup.db", "of a data directory that no server uses"),
     ),
+    "restore": (("noxu restore base", "what has changed since `noxu snapshot create base` is undone"),),
     "export": (
         ("noxu export --kubeconfig .noxu/kubeconfig > objects.yaml", "everything that a running server has"),
         ("noxu export --data .noxu --to deploy", "of a data directory that no server uses, a file for each object"),
@@ -131,6 +139,20 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu clock advance 36h", "everything that is due until then happens now"),
         ("noxu clock speed 60", "an hour passes in a minute"),
         ("noxu clock real", "object time is that of the system again"),
+    ),
+    "diff": (
+        ("noxu diff 5m", "everything that has changed in five minutes"),
+        ("noxu diff 1042 1057", "between two revisions"),
+        ("noxu diff 5m now widgets -n attic", "of one kind, in one namespace"),
+        ("noxu diff before-the-upgrade widgets/a", "one object since a snapshot"),
+    ),
+    "blame": (
+        ("noxu blame widgets/a", "its lines, with the revision, the time and the writer of each"),
+        ("noxu blame deployments/web -n attic --at 5m", "as it was five minutes ago"),
+    ),
+    "bisect": (
+        ("noxu bisect widgets/a 'self.status.size > 3'", "when that became true, and every change since"),
+        ("noxu bisect pods/web-0 \"self.status.phase == 'Failed'\" -o json", "for programs"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),

@@ -127,6 +127,13 @@ def _data(command: argparse.ArgumentParser) -> None:
     storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
     storage.add_argument("--memory", action="store_true", help="keep data in memory only")
     group.add_argument(
+        "--from",
+        dest="initial",
+        type=Path,
+        metavar="FILE",
+        help="begin with the objects of a file of noxu snapshot, in memory or in a new data directory; the file is only read",
+    )
+    group.add_argument(
         "--durability",
         choices=("full", "normal", "off"),
         default="full",
@@ -221,6 +228,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         raise ValueError("--deterministic has a clock of its own: leave --clock out")
     if options.deterministic is not None and not options.memory:
         raise ValueError("--deterministic needs --memory: objects that exist already would be younger than new ones")
+    if options.initial is not None and options.etcd_servers:
+        raise ValueError("--from is for --memory and for a new data directory: noxu copy takes a file into etcd")
     list_of_controllers = controllers.controllers(options)
     options.config = Config(
         host=options.host,
@@ -239,6 +248,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
         history=options.history,
+        initial=options.initial,
         profile=options.profile,
         controllers=list_of_controllers,
         leader_election=controllers.leader_election(options),

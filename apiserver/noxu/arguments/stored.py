@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.api.selectors import parse_labels
 from noxu.arguments import etcd, values
 from noxu.config import DEFAULT_DATA, Etcd
+from noxu.features import meant
 
 
 def _location(command: argparse.ArgumentParser) -> None:
@@ -189,28 +191,78 @@ def place(text: str, options: argparse.Namespace) -> Path | Etcd:
 # -- noxu snapshot -----------------------------------------------------------------------------------------------------
 
 
+SNAPSHOT_ACTIONS: Final = {"create": "[NAME]", "list": "", "delete": "NAME", "save": "FILE"}
+"""What `noxu snapshot` asks a running server, and the value that it needs; one in brackets may be left out."""
+
+
 def add_snapshot(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Copy all stored objects at one revision into a new file, which `noxu copy` restores. Exit status 1 if something "
-        "cannot be copied."
+        "Take, list or delete snapshots of a running server, to which `noxu restore` returns; save all its objects in a file, which "
+        "`noxu serve --from` starts with. Or, given a .db file, copy the stored objects of a data directory or of etcd into it, "
+        "which `noxu copy` restores. Exit status 1 if something cannot be done."
+    )
+    command.add_argument(
+        "action",
+        metavar="ACTION | FILE",
+        help="; ".join(f"{action} {value}".strip() for action, value in SNAPSHOT_ACTIONS.items())
+        + "; or the .db file to make",
+    )
+    command.add_argument(
+        "value", nargs="?", metavar="NAME | FILE", help="the name of a snapshot, or the file to save to"
+    )
+    command.add_argument(
+        "--of", default="", metavar="NAME", help="save the objects of this snapshot instead of the present ones"
     )
     command.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help=f"the data directory, which no server may be using (default: {DEFAULT_DATA})",
+        help=f"the data directory, which no server may be using, for a copy (default: {DEFAULT_DATA})",
     )
-    etcd.add_etcd(command, "The objects are in etcd. Servers that use it may run.", writes=False)
+    values.control(command, "table")
+    etcd.add_etcd(command, "For a copy: the objects are in etcd. Servers that use it may run.", writes=False)
     values.quiet(command)
-    command.add_argument("file", type=Path, metavar="FILE", help="the .db file to make")
 
 
 def complete_snapshot(options: argparse.Namespace) -> None:
-    """Set `options.source`, `options.destination` and `options.merge`. Raises ValueError."""
+    """Set `options.source`, None: a server is asked; `options.destination` and `options.merge`. Raises ValueError."""
     options.etcd = etcd.etcd(options)
+    wanted = SNAPSHOT_ACTIONS.get(options.action)
+    if wanted is None:
+        _complete_copy_to_file(options)
+        return
+    options.source = None
+    values.check_control(options)
+    if options.etcd is not None or options.data is not None:
+        raise ValueError(
+            f"{options.action} asks a running server: --data and --etcd-servers are for noxu snapshot FILE.db"
+        )
+    if options.value is not None and not wanted:
+        raise ValueError(f"{options.action} takes no value")
+    if options.value is None and wanted and not wanted.startswith("["):
+        raise ValueError(f"{options.action} needs a {wanted}")
+    if options.of and options.action != "save":
+        raise ValueError("--of is for save")
+
+
+def _complete_copy_to_file(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
     if options.etcd is not None and options.data is not None:
         raise ValueError("--etcd-servers excludes --data")
-    if options.file.suffix != ".db":
-        raise ValueError("FILE has to end with .db")
+    if not options.action.endswith(".db"):
+        actions = ", ".join(SNAPSHOT_ACTIONS)
+        raise ValueError(
+            f"FILE has to end with .db; the actions are {actions}{meant(options.action, SNAPSHOT_ACTIONS)}"
+        )
+    for given, name in (
+        (options.value, "NAME"),
+        (options.server, "--server"),
+        (options.kubeconfig, "--kubeconfig"),
+        (options.of, "--of"),
+    ):
+        if given:
+            raise ValueError(
+                f"a copy into {options.action} asks no server, and takes no {name}: noxu snapshot save does"
+            )
     options.source = options.etcd or options.data or DEFAULT_DATA
-    options.destination, options.merge = options.file, False
+    options.destination, options.merge = Path(options.action), False

@@ -25,6 +25,7 @@ from noxu import files
 from noxu.api import codec
 from noxu.values import Json, Object
 
+PIECE: Final = 256 * 1024  # bytes of a file that are read at a time
 PAGE_SIZE: Final = 500  # objects
 TIMEOUT: Final = 60.0  # seconds for an answer
 HTTP_ERRORS: Final = 400
@@ -140,6 +141,21 @@ class ApiClient:
     ) -> Object:
         """What a path below /_noxu/ answers."""
         return self.send(method, path, query, value).checked(self.url)
+
+    def download(self, path: str, query: Mapping[str, str | int] | None = None) -> Iterator[bytes]:
+        """The pieces of a file below /_noxu/. Raises RequestError also if not all of it arrives."""
+        target = f"{self._base}{path}{f'?{urlencode(query)}' if query else ''}"
+        try:
+            self._connection.request("GET", target, headers=self._headers)
+            answer = self._connection.getresponse()
+            if answer.status != http.HTTPStatus.OK or answer.headers.get_content_type() == codec.JSON:
+                _reply(answer, answer.read()).checked(self.url)
+                raise RequestError(f"GET {self.url}{path}: {answer.status} {answer.reason}")
+            while piece := answer.read(PIECE):
+                yield piece
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            raise RequestError(f"{self.url} does not send all of it: {_reason(error)}") from None
 
     def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Object:
         """The JSON object at a path."""

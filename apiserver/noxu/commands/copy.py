@@ -1,4 +1,4 @@
-"""Commands about a store as a whole: `noxu copy`, `noxu snapshot`, which copies into a file, and `noxu check`.
+"""Commands about a store as a whole: `noxu copy`, which `noxu snapshot FILE` is, too, and `noxu check`.
 
 `noxu copy` copies stored objects between data directories, files and etcd. The source is read at one revision. Values are
 copied as they are, so uids, times, generations and managed fields remain; a layout translates them where etcd has another
@@ -234,14 +234,6 @@ def _name(key: Key) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-# -- noxu snapshot -----------------------------------------------------------------------------------------------------
-
-
-def run_snapshot(options: argparse.Namespace) -> int:
-    """Exit status 0: everything is copied; 1: something is not."""
-    return run_copy(options)
 
 
 # -- noxu check --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ The past goes back to the revision to which the store is compacted: that one can
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
@@ -22,8 +22,9 @@ from noxu.expressions import expression
 from noxu.features import meant
 from noxu.go.text import quote
 from noxu.go.time import MICRO, format_time, parse_duration, unix_nanos
+from noxu_storage import pins
 from noxu_storage.store import Store
-from noxu_storage.types import FIRST, Revision
+from noxu_storage.types import FIRST, Prefix, Revision
 
 MAX_TEXT: Final = 256
 """Characters of a moment."""
@@ -61,18 +62,21 @@ class Times(Protocol):
         ...
 
 
-Snapshots = Callable[[], dict[str, Revision]]
-"""The revisions of all snapshots by their names and ids."""
+NamedRevisions = Callable[[], Awaitable[dict[str, Revision]]]
+"""Returns the revisions of all snapshots by their names."""
 
 
 class Moments:
     """Finds the moments of one server. All methods raise ApiError with a sentence that says what to do."""
 
-    def __init__(self, store: Store, clock: Clock, times: Times | None = None, snapshots: Snapshots = dict) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, times: Times | None = None, snapshots: NamedRevisions | None = None
+    ) -> None:
+        """`snapshots` None: those that the store has pinned."""
         self._store = store
         self._clock = clock
         self._times = times
-        self._snapshots = snapshots
+        self._snapshots = snapshots or self._pinned
 
     async def find(self, text: str) -> Moment:
         """The moment that a text names."""
@@ -86,10 +90,13 @@ class Moments:
             return await self._at_time(self._clock.now() - _ago(text))
         if _TIME.fullmatch(text):
             return await self._at_time(_time(text))
-        snapshots = self._snapshots()
+        snapshots = await self._snapshots()
         if text not in snapshots:
             raise _unknown(text, sorted(snapshots))
         return await self.at(snapshots[text])
+
+    async def _pinned(self) -> dict[str, Revision]:
+        return {pin.key.name: pin.revision for pin in (await self._store.list(Prefix(pins.COLLECTION))).items}
 
     async def at(self, revision: Revision) -> Moment:
         """The moment of a revision."""

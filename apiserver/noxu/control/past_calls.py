@@ -83,30 +83,36 @@ def _without_owners(value: Object) -> Object:
 
 
 async def bisect(call: ControlCall) -> Object:
-    """The first revision at which a condition on an object was true, who wrote it, and all changes of the condition."""
+    """The first revision at which a condition on an object was true, and all changes of the condition with their writers."""
     past, store, condition = await _object(call), call.plane.store, call.query["condition"]
-    history = await offload(LOOP_LIMIT + 1, _condition, condition, past.resource)
+    met = await offload(LOOP_LIMIT + 1, _condition, condition, past.resource)
     found = await object_states.existing(past, store)
-    told: Object = {}
+    told: dict[Revision, Object] = {}
     before: Object | None = None
     async with object_states.in_time():
         async for states in object_states.states(past, store, found.revisions):
-            had = history.first
-            await offload(LOOP_LIMIT + 1, history.add, states)  # in a thread: an expression may take long
+            seen = len(met.changes)
+            await offload(LOOP_LIMIT + 1, met.add, states)  # in a thread: an expression may take long
+            changed = {change.revision for change in met.changes[seen:]}
             for revision, value in states:
-                if had is None and revision == history.first:
-                    told = writers.manager_of(before, value)
+                if revision in changed:
+                    told[revision] = writers.manager_of(before, value)
                 before = value
-    first = history.first
-    write = None if first is None else await writers.writer(call.control.server.history, first, told)
+    history = call.control.server.history
     return {
         "object": past.described,
         "condition": condition,
-        "revision": first,
-        "write": write,
-        "states": history.states,
+        "revision": met.first,
+        "states": met.states,
         "complete": found.is_complete,
-        "changes": [change._asdict() for change in history.changes],
+        "changes": [
+            {
+                "met": change.is_met,
+                **({"why": change.why} if change.why else {}),
+                **await writers.writer(history, change.revision, told[change.revision]),
+            }
+            for change in met.changes
+        ],
     }
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import clock, diff, past, past_calls, users
+from noxu.control import backup, clock, diff, past, past_calls, snapshots, users
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -24,6 +24,8 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     ControlRoute("GET", ROOT, index, "List what stands here."),
     *clock.ROUTES,
     *users.ROUTES,
+    *snapshots.ROUTES,
+    *backup.ROUTES,
     *past.ROUTES,
     *diff.ROUTES,
     *past_calls.ROUTES,

@@ -68,7 +68,7 @@ def is_possible(config: Config, clock: Clock = SYSTEM_CLOCK, identifiers: Identi
     """Whether a server with this configuration can begin with a template."""
     is_system = clock is SYSTEM_CLOCK and identifiers is SYSTEM_IDENTIFIERS
     is_system = is_system and not config.clock and config.deterministic is None
-    in_memory = config.data is None and config.etcd is None
+    in_memory = config.data is None and config.etcd is None and config.initial is None
     reads_files = config.files or config.kustomizations or config.kinds or config.watch
     return is_system and in_memory and not reads_files and not config.annotate_invalid and elected(config) is None
 

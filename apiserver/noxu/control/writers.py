@@ -22,13 +22,9 @@ async def writer(history: WriteHistory | None, revision: Revision, manager: Obje
     record = None if history is None else await history.of(revision)
     if record is None:
         return {"revision": revision, **manager}
-    author = record.author._asdict()
+    author = {**record.author._asdict(), "manager": record.author.manager or manager.get("manager")}
     known = {name: author[name] for name in _FIELDS if author.get(name)}
-    return {"revision": revision, "time": format_time(record.time, MICRO), **manager_only(manager), **known}
-
-
-def manager_only(manager: Object) -> Object:
-    return {name: text for name, text in manager.items() if name == "manager"}
+    return {"revision": revision, "time": format_time(record.time, MICRO), **known}
 
 
 def manager_of(before: Object | None, value: Object) -> Object:

@@ -135,7 +135,8 @@ class Reconciler(ABC, Generic[K]):
         self._failures: dict[K, _Failure] = {}
         self._is_started = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._is_working = False  # there are workers among the tasks
+        self._workers: list[asyncio.Task[None]] = []  # those of the tasks that reconcile; none, until there is a key
+        self._is_paused = False
         self._synchronises = False  # there is a task that synchronises again
 
     # -- what a controller defines
@@ -201,9 +202,8 @@ class Reconciler(ABC, Generic[K]):
 
     def _work_on(self) -> None:
         """There is a key for the workers."""
-        if self._is_started and not self._is_working:
-            self._is_working = True
-            self._tasks += [self._supervised(self._work) for _ in range(self.workers)]
+        if self._is_started and not self._is_paused and not self._workers:
+            self._workers = [self._supervised(self._work) for _ in range(self.workers)]
 
     def _recover(self) -> None:
         """It is out of sync."""
@@ -213,15 +213,35 @@ class Reconciler(ABC, Generic[K]):
 
     async def stop(self) -> None:
         """Return when everything that was started has ended."""
-        self._is_started = self._is_working = self._synchronises = False
-        for task in self._tasks:
+        self._is_started = self._is_paused = self._synchronises = False
+        tasks, self._tasks, self._workers = [*self._tasks, *self._workers], [], []
+        for task in tasks:
             task.cancel()
         await self.queue.stop()
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-            self._tasks.clear()
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
         self._failures.clear()
         self._sync_failure, self._starting = "", False
+
+    async def interrupt(self) -> None:
+        """Interrupt what is being reconciled, and reconcile nothing until `go_on`; then the interrupted keys come first.
+
+        Changes are followed meanwhile.
+        """
+        self._is_paused = True
+        workers, self._workers = self._workers, []
+        for key in self.queue.unprocessed:
+            self.queue.add(key)  # those that are processed become ready again when their workers have ended
+        for task in workers:
+            task.cancel()
+        if workers:
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    def go_on(self) -> None:
+        """Go on after `interrupt`."""
+        self._is_paused = False
+        if self.queue.ready:
+            self._work_on()
 
     def _supervised(self, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
         async def run() -> None:

@@ -32,6 +32,7 @@ from noxu.crd import types
 from noxu.go import cbor, cbor_writer
 from noxu.kinds import scheme
 from noxu.values import Object
+from noxu_storage import pins
 from noxu_storage.types import Key, KeyValue
 
 CBOR: Final = b"\xd9\xd9\xf7"
@@ -110,8 +111,8 @@ PROTOBUF: Final = b"k8s\0"  # the first bytes of what was not decoded when it wa
 
 
 def is_temporary(key: Key) -> bool:
-    """Whether it is a claim or a lease, which belongs to a running server, and is no object of the API."""
-    return key.collection.startswith(CLAIMS) or key.collection == SERVER_LEASES
+    """Whether it is no object of the API: a claim or a lease of a running server, or a pin of the history of its store."""
+    return key.collection.startswith(CLAIMS) or key.collection in (SERVER_LEASES, pins.COLLECTION)
 
 
 def problem(state: KeyValue) -> str:

@@ -36,6 +36,7 @@ from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
+from noxu.testing.snapshots import SnapshotCalls
 from noxu.testing.sources import Source as Source
 from noxu.testing.sources import documents as documents
 from noxu.testing.sources import names, several
@@ -61,7 +62,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(Registration, Verbs):
+class Noxu(Registration, SnapshotCalls, Verbs):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
