@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from noxu import garbage
+from noxu.arguments.commands import AGO, WITH_MOMENTS, arguments_of
 from noxu.arguments.commands import COMMANDS as COMMANDS
-from noxu.arguments.commands import arguments_of
 from noxu.arguments.parsers import parser
 from noxu.arguments.parsers import parser_of as parser_of
 from noxu.commands.about import COMPLETE, candidates
@@ -108,6 +108,8 @@ def _runner(name: str) -> Callable[[argparse.Namespace], int]:
 def options_of(name: str, words: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Invalid ones end the process with status 2."""
     command = parser_of(name)
+    if name in WITH_MOMENTS:
+        words = [word.removeprefix("-") if AGO.fullmatch(word) else word for word in words]  # no option begins so
     options = command.parse_intermixed_args(words)
     options.command = name
     complete = arguments_of(name).complete

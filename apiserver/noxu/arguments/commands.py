@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from noxu.arguments import values
 from noxu.config import KUBERNETES_VERSION
+from noxu.expressions import expression
 
 COMMANDS: Final = {
     "serve": "run the server",
@@ -47,6 +48,11 @@ _MODULES: Final = {
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
+
+
+WITH_MOMENTS: Final = ("diff", "blame", "bisect")
+"""Commands to which -5m is a moment of the past, and no option."""
+AGO: Final = expression(r"-[0-9.]+[a-zµ][0-9.a-zµ]*")
 
 
 class CommandArguments(NamedTuple):
@@ -151,7 +157,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu blame deployments/web -n attic --at 5m", "as it was five minutes ago"),
     ),
     "bisect": (
-        ("noxu bisect widgets/a 'self.status.size > 3'", "when that became true, and every change since"),
+        ("noxu bisect widgets/a 'self.status.size == 3'", "when that became true, and every change since"),
         ("noxu bisect pods/web-0 \"self.status.phase == 'Failed'\" -o json", "for programs"),
     ),
     "completion": (

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from noxu.commands import calls
 from noxu.commands.api_client import ApiClient
+from noxu.control import writers
 from noxu.values import Object
-
-_SECONDS: Final = len("2006-01-02T15:04:05")  # of a time: people need no more
-_WRITER: Final = ("manager", "controller", "user", "agent")
-"""What a writer is called, the first one that is known."""
 
 
 def run_diff(options: argparse.Namespace) -> int:
@@ -43,21 +39,10 @@ def _blame(options: argparse.Namespace, client: ApiClient) -> None:
     query = {**_object(options), "managedFields": str(options.show_managed_fields).lower()}
     answer = client.call("GET", "/_noxu/blame", query)
     if options.output in ("text", "table"):
-        print("\n".join(blamed(answer)))
+        print("\n".join(writers.annotated(answer)))
     else:
         calls.show(answer, options.output, list)
     _say_incomplete(answer, "older lines are shown with the oldest revision that is known")
-
-
-def blamed(answer: Object) -> list[str]:
-    """The lines of an answer, each after its revision, time and writer."""
-    writes = {write["revision"]: (str(write["revision"]), _time(write), _writer(write)) for write in answer["writes"]}
-    widths = [max(map(len, column)) for column in zip(*writes.values(), strict=True)]
-    heads = {
-        revision: f"{number:>{widths[0]}}  {time:<{widths[1]}}  {who:<{widths[2]}}"
-        for revision, (number, time, who) in writes.items()
-    }
-    return [f"{heads[line['revision']]}  {line['text']}".rstrip() for line in answer["lines"]]
 
 
 def run_bisect(options: argparse.Namespace) -> int:
@@ -68,11 +53,19 @@ def run_bisect(options: argparse.Namespace) -> int:
 def _bisect(options: argparse.Namespace, client: ApiClient) -> int:
     answer = client.call("GET", "/_noxu/bisect", {**_object(options), "condition": options.condition})
     changes: Sequence[Object] = answer["changes"]
+    titles = ["revision", "time", "true", "writer", *(["why"] if any("why" in change for change in changes) else [])]
     rows = [
-        [str(change["revision"]), _time(change), str(change["met"]).lower(), _writer(change), change.get("why", "")]
+        [
+            str(change["revision"]),
+            writers.short_time(change),
+            str(change["met"]).lower(),
+            writers.name_of(change),
+            change.get("why", ""),
+        ]
         for change in changes
     ]
-    calls.show(answer, options.output, lambda: [["revision", "time", "true", "writer", "why"], *rows])
+    shown = [titles, *(row[: len(titles)] for row in rows)]
+    calls.show(answer, options.output, lambda: shown)
     _say_incomplete(answer, "the first state that is known may not be the first one")
     if answer["revision"] is None:
         calls.complain(f"it was true in none of {answer['states']} states")
@@ -87,13 +80,3 @@ def _object(options: argparse.Namespace) -> dict[str, str | int]:
 def _say_incomplete(answer: Object, meaning: str) -> None:
     if not answer["complete"]:
         calls.complain(f"the past does not go back to the creation of the object: {meaning}")
-
-
-def _time(write: Mapping[str, object]) -> str:
-    """A time in whole seconds, "" if it is not known."""
-    time = str(write.get("time") or "")
-    return f"{time[:_SECONDS]}Z" if time else ""
-
-
-def _writer(write: Mapping[str, object]) -> str:
-    return next((str(write[name]) for name in _WRITER if write.get(name)), "")

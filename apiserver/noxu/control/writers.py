@@ -6,7 +6,7 @@ same etcd, the object itself tells: the field manager whose entry in managedFiel
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from noxu.control.history import WriteHistory
@@ -14,6 +14,9 @@ from noxu.go.time import MICRO, format_time
 from noxu.values import Json, Object
 from noxu_storage.types import Revision
 
+_NAMES: Final = ("manager", "controller", "user", "agent")
+"""What a writer is called, the first one that is known."""
+_SECONDS: Final = len("2006-01-02T15:04:05")  # of a time: people need no more
 _FIELDS: Final = ("verb", "subresource", "user", "agent", "manager", "controller")
 
 
@@ -41,3 +44,30 @@ def manager_of(before: Object | None, value: Object) -> Object:
 def _entries(value: Object) -> list[Object]:
     entries = (value.get("metadata") or {}).get("managedFields")
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+# -- as text -----------------------------------------------------------------------------------------------------------
+
+
+def annotated(answer: Object) -> Sequence[str]:
+    """The lines of an answer to `blame`, each after its revision, time and writer."""
+    writes = {
+        write["revision"]: (str(write["revision"]), short_time(write), name_of(write)) for write in answer["writes"]
+    }
+    widths = [max(map(len, column)) for column in zip(*writes.values(), strict=True)]
+    heads = {
+        revision: f"{number:>{widths[0]}}  {time:<{widths[1]}}  {who:<{widths[2]}}"
+        for revision, (number, time, who) in writes.items()
+    }
+    return [f"{heads[line['revision']]}  {line['text']}".rstrip() for line in answer["lines"]]
+
+
+def short_time(write: Mapping[str, Json]) -> str:
+    """A time in whole seconds, "" if it is not known."""
+    time = str(write.get("time") or "")
+    return f"{time[:_SECONDS]}Z" if time else ""
+
+
+def name_of(write: Mapping[str, Json]) -> str:
+    """What a writer is called, "" if that is not known."""
+    return next((str(write[name]) for name in _NAMES if write.get(name)), "")

@@ -34,6 +34,7 @@ from noxu.testing.calls import AnsweredCall
 from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
+from noxu.testing.past import PastCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -62,7 +63,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(Registration, SnapshotCalls, Verbs):
+class Noxu(Registration, SnapshotCalls, PastCalls, Verbs):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
