@@ -29,6 +29,8 @@ from noxu import cli
 from noxu.commands.findings import WriteRules
 from noxu.commands.in_memory import validate
 from noxu.commands.results import Shard
+from noxu.control.faults import plans, rules
+from noxu.control.faults.effects import EFFECTS
 from noxu.manifests.documents import documents_of, split
 from noxu.security.audit_policy import load
 from noxu.security.static_tokens import parse
@@ -120,9 +122,18 @@ async def manifests(block: Block) -> None:
     assert [outcome.error for outcome in outcomes if outcome.error] == []
 
 
+def are_faults(value: object) -> bool:
+    """A plan of faults, or one rule. Raises ApiError for what a server would refuse."""
+    if not isinstance(value, dict) or not value.keys() & {"rules", "presets", *EFFECTS}:
+        return False
+    rules.parse(plans.checked(value if value.keys() & {"rules", "presets"} else [value]).rules)
+    return True
+
+
 OTHER_DOCUMENTS: Final[list[Callable[[object], bool]]] = [
     lambda value: isinstance(value, dict) and list(value) == ["scrape_configs"],  # Prometheus
     lambda value: isinstance(value, list) and all(set(step) <= {"run", "uses"} for step in value),  # GitHub
+    are_faults,
 ]
 
 

@@ -32,12 +32,14 @@ RUN: Final = (
     "docs/cli.md console",
     "docs/crd-upgrades.md console",
     "docs/control.md console $ noxu blame",
+    "docs/control.md sh kubectl",
     "docs/controllers.md sh cargo",
     "docs/controllers.md sh kopf",
     "docs/controllers.md sh mvn",
     "docs/envtest.md sh pip",
     "docs/fake-clients.md sh eval",
     "docs/quickstart.md sh",
+    "docs/tenants.md console",
 )
 
 # Programs whose commands cannot be run, and why.

@@ -18,6 +18,7 @@ from noxu.expressions import expression
 
 COMMANDS: Final = {
     "serve": "run the server",
+    "run": "run a command with a server of its own",
     "envtest": "write the programs that envtest starts",
     "validate": "validate objects without a server",
     "explain-write": "show what each stage of a write does to objects",
@@ -30,7 +31,9 @@ COMMANDS: Final = {
     "restore": "make all objects of a running server what they were at a snapshot",
     "export": "write objects as YAML that kubectl applies",
     "user": "make a kubeconfig for another user of a running server",
+    "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
+    "log": "list what was written to a running server, by whom, and why",
     "diff": "compare what a running server had at two moments",
     "blame": "show who wrote each line of an object last",
     "bisect": "find when a condition on an object became true",
@@ -41,10 +44,10 @@ COMMANDS: Final = {
 
 
 _MODULES: Final = {
-    "serve": "serve",
+    **dict.fromkeys(("serve", "run"), "serve"),
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("restore", "user", "clock", "diff", "blame", "bisect"), "control"),
+    **dict.fromkeys(("restore", "user", "clock", "fault", "log", "diff", "blame", "bisect"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -53,6 +56,8 @@ _MODULES: Final = {
 WITH_MOMENTS: Final = ("diff", "blame", "bisect")
 """Commands to which -5m is a moment of the past, and no option."""
 AGO: Final = expression(r"-[0-9.]+[a-zµ][0-9.a-zµ]*")
+RUNS_A_COMMAND: Final = frozenset({"run"})
+"""Commands that have another one behind `--`, whose words are not theirs."""
 
 
 class CommandArguments(NamedTuple):
@@ -89,6 +94,11 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("helm template chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
         ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),
         ("noxu serve --profile envtest", "no controllers, as kube-apiserver by itself"),
+    ),
+    "run": (
+        ("noxu run config/crd -- pytest", "with the CRDs of a project"),
+        ("noxu run --tls --authorization-mode RBAC -- go test ./...", "with the options of noxu serve"),
+        ("noxu run config/crd -- sh", "a shell in which kubectl has a server of its own"),
     ),
     "envtest": (
         ("eval $(noxu envtest env) && go test ./...", "run a suite with Noxu"),
@@ -140,11 +150,24 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
         ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
     ),
+    "fault": (
+        ("noxu fault add resource=widgets verbs=update error=Conflict times=3", "the next three updates conflict"),
+        ("noxu fault add resource=widgets verbs=create reset=after nth=2", "written, but the client does not learn it"),
+        ("noxu fault add --preset slow-api", "a class of bugs"),
+        ("noxu fault fired", "which requests were hit"),
+        ("noxu fault clear", "no faults any more"),
+    ),
     "clock": (
         ("noxu clock freeze", "object time stands still"),
         ("noxu clock advance 36h", "everything that is due until then happens now"),
         ("noxu clock speed 60", "an hour passes in a minute"),
         ("noxu clock real", "object time is that of the system again"),
+    ),
+    "log": (
+        ("noxu log", "the newest writes of all kinds"),
+        ("noxu log widgets/a -n default --why", "what the writers of an object had been shown before"),
+        ("noxu log deploy --since 5m -o json", "for programs"),
+        ("noxu log -f", "and go on with what is written from now on"),
     ),
     "diff": (
         ("noxu diff 5m", "everything that has changed in five minutes"),

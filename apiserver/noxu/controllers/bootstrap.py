@@ -29,7 +29,7 @@ from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
+from noxu.clock import Clock, rfc3339_now
 from noxu.controllers import controller, default_objects
 from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPACES, FirstObject, first_address, template
@@ -447,7 +447,7 @@ class BootstrapController(Controller[str]):
         return resource
 
     async def _defaults(self, kind: BootstrapKind) -> float | None:
-        resource, now = self._resource(kind.group, kind.plural), format_time(self.clock.now())
+        resource, now = self._resource(kind.group, kind.plural), rfc3339_now(self.clock)
         assert self.facts is not None
         wanted = filter(self._is_wanted, kind.make(now, self.facts.services))
         await asyncio.gather(*(self._create_missing(resource, manifest) for manifest in wanted))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from time import perf_counter
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
@@ -38,6 +38,20 @@ _FIRST: Final = BUCKETS[0]
 LABELS: Final = ("operation", "group", "resource")
 
 
+class StoreWrites(Protocol):
+    """What writes of a store are needed: see `noxu_storage.store.Store`."""
+
+    groups_writes: bool
+
+    def put(
+        self, key: Key, value: bytes, *, expected: Revision, replaced: bytes | None = None
+    ) -> Coroutine[Any, Any, Revision]: ...
+
+    def delete(
+        self, key: Key, *, expected: Revision, replaced: bytes | None = None
+    ) -> Coroutine[Any, Any, Revision]: ...
+
+
 class Persistence:
     """Writes entries. Controllers use it directly; writes of clients go through `registry.write`."""
 
@@ -48,7 +62,8 @@ class Persistence:
         self.metrics = StoreMetrics()
         self.journal: Journal | None = None
         """Notes who has written each revision; None: nothing does."""
-        self._store = store
+        self.writes: StoreWrites = store
+        """Where entries are written; faults that are injected stand in between."""
         self._cache = cache
 
     def complete(self, key: Key, value: Object) -> StoredObject:
@@ -66,7 +81,7 @@ class Persistence:
         only where that makes one transaction of them: sixty tasks take a tenth of the start of a server in memory.
         """
         writes = (self._created(key, self._in_form(key, value)) for key, value in values)
-        revisions = await asyncio.gather(*writes) if self._store.groups_writes else [await write for write in writes]
+        revisions = await asyncio.gather(*writes) if self.writes.groups_writes else [await write for write in writes]
         if newest := max(revisions, default=0):
             await self._cache.reached(newest)
         return [revision > 0 for revision in revisions]
@@ -74,11 +89,11 @@ class Persistence:
     async def _created(self, key: Key, stored: bytes) -> Revision:
         """The revision of a new key, 0 if it was not stored."""
         try:
-            revision = await self.metrics.measured("create", key, self._store.put(key, stored, expected=0))
+            revision = await self.metrics.measured("create", key, self.writes.put(key, stored, expected=0))
         except StoreError:
             return 0
         if self.journal is not None:
-            self.journal.writes.append((revision, self.journal.time(), AUTHOR.get()))
+            self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
     def _in_form(self, key: Key, stored: bytes) -> bytes:
@@ -103,10 +118,10 @@ class Persistence:
         entries[entry.key] = entry
         try:
             stored = entry.stored if entry.cbor is None else entry.cbor
-            put = self._store.put(entry.key, stored, expected=expected, replaced=replaced)
+            put = self.writes.put(entry.key, stored, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
             if self.journal is not None:  # before what follows from the write, which may ask for its author
-                self.journal.writes.append((entry.revision, self.journal.time(), AUTHOR.get()))
+                self.journal.writes.append((entry.revision, self.journal.clock.timestamp(), AUTHOR.get()))
             if entry.revision > self._cache.revision:  # else the cache has it already, as in memory
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
@@ -138,15 +153,15 @@ class Persistence:
         await self._cache.reached(await self._delete(key, revision, None))
 
     async def _delete(self, key: Key, expected: Revision, replaced: bytes | None) -> Revision:
-        delete = self._store.delete(key, expected=expected, replaced=replaced)
+        delete = self.writes.delete(key, expected=expected, replaced=replaced)
         revision = await self.metrics.measured("delete", key, delete)
         if self.journal is not None:
-            self.journal.writes.append((revision, self.journal.time(), AUTHOR.get()))
+            self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
     async def catch_up(self, conflict: Conflict) -> None:
         """Wait until the cache has the write that won."""
-        await self._cache.reached(conflict.current.revision if conflict.current else self._store.revision)
+        await self._cache.reached(conflict.current.revision if conflict.current else self._cache.store.revision)
 
 
 def _stored(entry: StoredObject) -> bytes | None:

@@ -34,6 +34,7 @@ from noxu.testing.calls import AnsweredCall
 from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
+from noxu.testing.faults import FaultInjection
 from noxu.testing.past import PastCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
@@ -45,6 +46,7 @@ from noxu.testing.templates import beginning
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
 from noxu.testing.waiting import time_of
+from noxu.testing.write_log import WriteLog
 from noxu.values import Object
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(Registration, SnapshotCalls, PastCalls, Verbs):
+class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, Verbs, WriteLog):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.

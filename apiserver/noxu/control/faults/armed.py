@@ -1,0 +1,196 @@
+"""The rules of a server that are on: which of them hit a request, and what they have hit.
+
+    armed = Armed(seed=7)
+    armed.add(rules, now)
+    armed.hits(asked, now)      the rules that hit a request, in their order
+
+A request that a rule matches has a number of that rule: its first one is 1, whether it is hit or not. Chance is a function of
+the seed, the name of the rule and that number, so the same behaviour of a client meets the same faults, whatever other clients
+do. Rules are indexed by verb, resource and subresource: those about other requests cost one lookup together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from noxu.control.faults.rules import Match, Rule
+from noxu.go.time import format_time
+from noxu.values import Object
+
+MAX_FIRED: Final = 10_000
+"""The newest hits are kept."""
+MAX_INDEXED: Final = 1000
+"""Kinds of requests whose rules are remembered."""
+
+
+class Asked(NamedTuple):
+    """What rules see of a request. `resource` is `widgets.example.com`, "" if it is for none."""
+
+    verb: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    user: str
+    agent: str
+    id: str
+    """Its Audit-Id."""
+
+
+class Hit(NamedTuple):
+    """A rule that hits a request. `number` is that of the request, of those that the rule matches."""
+
+    rule: Rule
+    number: int
+    asked: Asked
+    time: datetime
+
+    def described(self) -> Object:
+        request = {name: value for name, value in self.asked._asdict().items() if value}
+        effect = {self.rule.effect.kind: self.rule.source.get(self.rule.effect.kind)}
+        return {
+            "rule": self.rule.name,
+            "number": self.number,
+            "time": format_time(self.time),
+            **effect,
+            "request": request,
+        }
+
+
+@dataclass(slots=True)
+class _Count:
+    """What a rule has seen since it was added."""
+
+    rule: Rule
+    added: datetime
+    matched: int = 0
+    hit: int = 0
+
+
+class _Candidates(NamedTuple):
+    """The rules about a kind of request: those for objects of a name, and those for all."""
+
+    named: Mapping[str, Sequence[_Count]]
+    others: Sequence[_Count]
+
+
+@dataclass(eq=False)
+class Armed:
+    """Rules that are on. Times are object time."""
+
+    seed: int = 0
+    fired: deque[Hit] = field(default_factory=lambda: deque(maxlen=MAX_FIRED))
+    number_fired: int = 0
+    """Also of those that are no longer kept."""
+    _counts: dict[str, _Count] = field(default_factory=dict)
+    _index: dict[tuple[str, str, str], _Candidates] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> list[Rule]:
+        return [count.rule for count in self._counts.values()]
+
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
+    def add(self, rules: Sequence[Rule], now: datetime) -> None:
+        self._counts.update({rule.name: _Count(rule, now) for rule in rules})
+        self._index.clear()
+
+    def remove(self, name: str) -> None:
+        """Raises KeyError."""
+        del self._counts[name]
+        self._index.clear()
+
+    def replace(self, rules: Sequence[Rule], seed: int, now: datetime) -> None:
+        """Other rules, which have seen nothing."""
+        self._counts.clear()
+        self.seed = seed
+        self.add(rules, now)
+
+    def described(self) -> list[Object]:
+        """The rules, with how many requests they have matched and hit."""
+        return [{**count.rule.source, "matched": count.matched, "hit": count.hit} for count in self._counts.values()]
+
+    def hits(self, asked: Asked, now: datetime) -> list[Hit]:
+        """The rules that hit a request, in the order in which they were added."""
+        key = asked.verb, asked.resource, asked.subresource
+        candidates = self._index.get(key)
+        if candidates is None:
+            candidates = self._candidates(key)
+        counts = candidates.named.get(asked.name, candidates.others) if candidates.named else candidates.others
+        hits = [
+            Hit(count.rule, count.matched, asked, now)
+            for count in counts
+            if _matches(count.rule.match, asked) and self._counts_in(count, now)
+        ]
+        if hits:
+            self.fired.extend(hits)
+            self.number_fired += len(hits)
+        return hits
+
+    def _candidates(self, key: tuple[str, str, str]) -> _Candidates:
+        """The rules about a kind of request, which are remembered."""
+        about = [count for count in self._counts.values() if _is_about(count.rule.match, *key)]
+        names = {count.rule.match.name for count in about} - {None}
+        candidates = _Candidates(
+            {str(name): [count for count in about if count.rule.match.name in (None, name)] for name in names},
+            [count for count in about if count.rule.match.name is None],
+        )
+        if len(self._index) >= MAX_INDEXED:
+            self._index.clear()
+        self._index[key] = candidates
+        return candidates
+
+    def _counts_in(self, count: _Count, now: datetime) -> bool:
+        """Count a request that a rule matches, and say whether the rule hits it."""
+        limits = count.rule.limits
+        if not _since(limits.since, count.added) <= now:
+            return False
+        if limits.until is not None and now >= _since(limits.until, count.added):
+            return False
+        count.matched += 1
+        if limits.nth and count.matched != limits.nth:
+            return False
+        if count.matched % limits.every or (limits.times and count.hit >= limits.times):
+            return False
+        if limits.probability < 1 and chance(self.seed, count.rule.name, count.matched) >= limits.probability:
+            return False
+        count.hit += 1
+        return True
+
+
+def chance(seed: int, rule: str, number: int) -> float:
+    """A number from 0 up to 1, which looks random and is always the same one."""
+    digest = hashlib.blake2b(f"{seed}/{rule}/{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) / 2**64
+
+
+def _since(moment: float | datetime, added: datetime) -> datetime:
+    return moment if isinstance(moment, datetime) else added + timedelta(seconds=moment)
+
+
+def _is_about(match: Match, verb: str, resource: str, subresource: str) -> bool:
+    return (
+        verb in match.verbs
+        and match.resource in (None, resource)
+        and (match.subresource is None or match.subresource == subresource)
+    )
+
+
+def _matches(match: Match, asked: Asked) -> bool:
+    """Whether a request has what is not in the index."""
+    return (
+        (match.namespace is None or match.namespace == asked.namespace)
+        and _fits(match.user, asked.user)
+        and _fits(match.agent, asked.agent)
+    )
+
+
+def _fits(pattern: re.Pattern[str] | None, text: str) -> bool:
+    return pattern is None or pattern.fullmatch(text) is not None

@@ -1,0 +1,153 @@
+"""What a fault does: the effects, and the forms in which their parameters are written.
+
+| effect | what the client sees |
+|---|---|
+| `error: Conflict`, `error: 503`, `error: {code, reason, message, retryAfter}` | that Status; nothing happened |
+| `delay: 20ms`, `delay: 5ms..20ms` | the answer is late |
+| `hang: true` | no answer, until the client gives up or the rule is cleared |
+| `reset: before`, `reset: after` | the connection breaks before anything happened, or after the write was committed |
+| `store: unavailable`, `store: unknown` | what a failing disk gives: nothing was written; it was written, and the server does not know |
+
+An `EffectKind` reads its parameters into plain values; what they do to a request is in `noxu.http.faults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from noxu.control.arguments import duration
+from noxu.features import meant
+from noxu.values import Json
+
+WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+MAX_DELAY: Final = 3600.0  # seconds
+ERROR_CODES: Final = range(400, 600)
+
+
+class Effect(NamedTuple):
+    """`parameters` are what the kind has read."""
+
+    kind: str
+    parameters: Mapping[str, Any]
+
+
+class EffectKind(NamedTuple):
+    """`read` raises ValueError. `verbs`: those that it can hit; None: all."""
+
+    read: Callable[[Json], Mapping[str, Any]]
+    verbs: Sequence[str] | None = None
+
+
+class StatusReason(NamedTuple):
+    """A reason of metav1.Status, the code that it comes with, and its message in the words of the API server."""
+
+    code: int
+    message: str
+    retry_after: int = 0
+
+
+REASONS: Final[Mapping[str, StatusReason]] = {
+    "BadRequest": StatusReason(400, "the server rejected our request for an unknown reason"),
+    "Unauthorized": StatusReason(401, "Unauthorized"),
+    "Forbidden": StatusReason(403, '{resource} "{name}" is forbidden: a fault was injected'),
+    "NotFound": StatusReason(404, '{resource} "{name}" not found'),
+    "AlreadyExists": StatusReason(409, '{resource} "{name}" already exists'),
+    "Conflict": StatusReason(
+        409,
+        'Operation cannot be fulfilled on {resource} "{name}": the object has been modified; please apply your changes to '
+        "the latest version and try again",
+    ),
+    "Gone": StatusReason(410, "the requested object is no longer available"),
+    "Expired": StatusReason(410, "The resourceVersion for the provided watch is too old."),
+    "RequestEntityTooLarge": StatusReason(413, "Request entity too large: limit is 3145728"),
+    "Invalid": StatusReason(422, '{resource} "{name}" is invalid: a fault was injected'),
+    "TooManyRequests": StatusReason(429, "Too many requests, please try again later.", 1),
+    "InternalError": StatusReason(500, "Internal error occurred: a fault was injected"),
+    "ServerTimeout": StatusReason(
+        500, "The {verb} operation against {resource} could not be completed at this time, please try again.", 1
+    ),
+    "ServiceUnavailable": StatusReason(503, "the server is currently unable to handle the request"),
+    "Timeout": StatusReason(504, "Timeout: request did not complete within the allotted timeout"),
+}
+_REASON_OF_CODE: Final = {reason.code: name for name, reason in reversed([*REASONS.items()])} | {
+    409: "Conflict",
+    410: "Expired",
+    500: "InternalError",
+}
+
+
+def _error(value: Json) -> Mapping[str, Any]:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        value = {"code" if isinstance(value, int) else "reason": value}
+    if not isinstance(value, dict) or not value:
+        raise ValueError("it is a reason such as Conflict, a code, or {code, reason, message, retryAfter}")
+    accepted = ("code", "reason", "message", "retryAfter")
+    for name in value:
+        if name not in accepted:
+            raise ValueError(f'there is no "{name}", only {", ".join(accepted)}{meant(name, accepted)}')
+    code, reason = value.get("code"), value.get("reason")
+    if code is not None and (not isinstance(code, int) or isinstance(code, bool) or code not in ERROR_CODES):
+        raise ValueError(f"the code {code!r} is not one of an error: 400 to 599")
+    if reason is not None and (not isinstance(reason, str) or (reason not in REASONS and code is None)):
+        raise ValueError(
+            f"{reason!r} is no reason of a Status{meant(str(reason), REASONS)}; with a code it may be any text"
+        )
+    name = str(reason or _REASON_OF_CODE.get(code or 0, ""))
+    known = REASONS.get(name, StatusReason(code or 500, "a fault was injected"))
+    retry_after = value.get("retryAfter", known.retry_after)
+    if not isinstance(retry_after, int) or isinstance(retry_after, bool) or retry_after < 0:
+        raise ValueError("retryAfter is a number of seconds")
+    return {
+        "code": code or known.code,
+        "reason": name,
+        "message": _text(value.get("message", known.message), "message"),
+        "retry_after": retry_after,
+    }
+
+
+def _text(value: Json, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is a text")
+    return value
+
+
+def delay_range(text: str) -> tuple[float, float]:
+    """(The least, the greatest delay) in seconds: `20ms`, `5ms..20ms`. Raises ValueError."""
+    low, dots, high = text.partition("..")
+    shortest = duration(low)
+    longest = duration(high) if dots else shortest
+    if not 0 <= shortest <= longest <= MAX_DELAY:
+        raise ValueError(f"{text} is not a delay, such as 20ms or 5ms..20ms, of at most an hour")
+    return shortest, longest
+
+
+def _delay(value: Json) -> Mapping[str, Any]:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = f"{value}s"
+    shortest, longest = delay_range(_text(value, "a delay"))
+    return {"min": shortest, "max": longest}
+
+
+def _chosen(*choices: str) -> Callable[[Json], Mapping[str, Any]]:
+    def read(value: Json) -> Mapping[str, Any]:
+        if value not in choices:
+            raise ValueError(f"{value!r} is none of {', '.join(choices)}{meant(str(value), choices)}")
+        return {"what": value}
+
+    return read
+
+
+def _true(value: Json) -> Mapping[str, Any]:
+    if value is not True:
+        raise ValueError("it is true")
+    return {}
+
+
+EFFECTS: Final[Mapping[str, EffectKind]] = {
+    "error": EffectKind(_error),
+    "delay": EffectKind(_delay),
+    "hang": EffectKind(_true),
+    "reset": EffectKind(_chosen("before", "after")),
+    "store": EffectKind(_chosen("unavailable", "unknown"), WRITES),
+}

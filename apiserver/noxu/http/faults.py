@@ -1,0 +1,107 @@
+"""Faults that hit requests: the last filter, while there are rules (`noxu.control.faults`).
+
+It comes after authorization: who may not ask does not meet a fault. Of several rules that hit a request, each does what it
+does, in the order in which they were added; one that answers or breaks the connection is the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from noxu.api.errors import ApiError
+from noxu.clock import Clock
+from noxu.control.faults.armed import Armed, Asked, Hit, chance
+from noxu.control.faults.store import STORE_FAULT
+from noxu.http.exchange import Exchange
+from noxu.http.filters import RequestFilter
+
+
+class InjectFaults(RequestFilter):
+    """Let the rules hit requests for resources; those below /_noxu/ and for documents are never hit."""
+
+    def __init__(self, armed: Armed, clock: Clock) -> None:
+        self.armed = armed
+        self._clock = clock
+        self._hanging: set[asyncio.Future[None]] = set()
+
+    def enter(self, exchange: Exchange) -> Awaitable[None] | None:
+        info = exchange.info
+        if not info.is_resource:
+            return None
+        resource = f"{info.resource}.{info.group}" if info.group else info.resource
+        agent = exchange.request.headers.get("User-Agent", "")
+        asked = Asked(
+            info.verb, resource, info.subresource, info.namespace, info.name, exchange.user.name, agent, exchange.id
+        )
+        hits = self.armed.hits(asked, self._clock.now())
+        return self._strike(exchange, hits) if hits else None
+
+    def release(self) -> None:
+        """Break the connections that hang."""
+        for hanging in self._hanging:
+            if not hanging.done():
+                hanging.set_result(None)
+
+    async def _strike(self, exchange: Exchange, hits: Sequence[Hit]) -> None:
+        for hit in hits:
+            await _STRIKES[hit.rule.effect.kind](self, exchange, hit)
+
+    # -- effects
+
+    async def error(self, exchange: Exchange, hit: Hit) -> None:
+        wanted, asked = hit.rule.effect.parameters, hit.asked
+        message = wanted["message"]
+        for name, value in (("resource", asked.resource), ("name", asked.name), ("verb", asked.verb.upper())):
+            message = message.replace(f"{{{name}}}", value)
+        details = {"name": asked.name, "group": exchange.info.group, "kind": exchange.info.resource}
+        if wanted["retry_after"]:
+            details["retryAfterSeconds"] = wanted["retry_after"]
+        raise ApiError(
+            wanted["code"], message, wanted["reason"], {name: value for name, value in details.items() if value}
+        )
+
+    async def delay(self, exchange: Exchange, hit: Hit) -> None:
+        shortest, longest = hit.rule.effect.parameters["min"], hit.rule.effect.parameters["max"]
+        at = chance(self.armed.seed, f"{hit.rule.name}/delay", hit.number)
+        await asyncio.sleep(shortest + (longest - shortest) * at)
+
+    async def hang(self, exchange: Exchange, hit: Hit) -> None:
+        hanging = asyncio.get_running_loop().create_future()
+        self._hanging.add(hanging)
+        try:
+            await hanging  # cancelled if the client is gone
+        finally:
+            self._hanging.discard(hanging)
+        _break(exchange)
+        raise ConnectionResetError("a fault was injected: hang")
+
+    async def reset(self, exchange: Exchange, hit: Hit) -> None:
+        if hit.rule.effect.parameters["what"] == "after":
+            exchange.leaving.append(_break)  # the write is committed, and the answer is not sent yet
+            return
+        _break(exchange)
+        raise ConnectionResetError("a fault was injected: reset before")
+
+    async def store(self, exchange: Exchange, hit: Hit) -> None:
+        STORE_FAULT.set(hit.rule.effect.parameters["what"])
+        exchange.leaving.append(_end_store_fault)  # the task of a connection handles further requests
+
+
+def _end_store_fault(_exchange: Exchange) -> None:
+    STORE_FAULT.set("")
+
+
+def _break(exchange: Exchange) -> None:
+    """Break the connection as a process that is killed does."""
+    exchange.request.connection.abort()
+
+
+_STRIKES: Final[Mapping[str, Callable[[InjectFaults, Exchange, Hit], Awaitable[None]]]] = {
+    "error": InjectFaults.error,
+    "delay": InjectFaults.delay,
+    "hang": InjectFaults.hang,
+    "reset": InjectFaults.reset,
+    "store": InjectFaults.store,
+}

@@ -1,0 +1,171 @@
+"""Rules: what they are parsed to, and what is said about those that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from noxu.api.errors import ApiError
+from noxu.control.faults import rules
+from noxu.control.faults.rules import VERBS, from_arguments, parse
+from noxu.values import Json
+from tests.rows import rows
+
+FULL = {
+    "name": "slow-status",
+    "match": {
+        "verbs": ["update", "patch"],
+        "resource": "widgets.example.com",
+        "subresource": "status",
+        "namespace": "shop",
+        "name": "a",
+        "user": "system:serviceaccount:*",
+        "userAgent": "operator/*",
+    },
+    "every": 5,
+    "times": 2,
+    "probability": 0.5,
+    "from": "10s",
+    "until": "2030-01-01T00:00:00Z",
+    "delay": "5ms..20ms",
+}
+
+
+def test_a_rule_with_every_field() -> None:
+    [rule] = parse([FULL])
+    assert (rule.name, rule.source) == ("slow-status", FULL)
+    assert rule.match[:5] == (frozenset({"update", "patch"}), "widgets.example.com", "status", "shop", "a")
+    assert rule.match.user is not None
+    assert rule.match.user.fullmatch("system:serviceaccount:shop:operator")
+    assert rule.match.agent is not None
+    assert not rule.match.agent.fullmatch("kubectl/v1.37")
+    assert rule.limits == (0, 5, 2, 0.5, 10.0, datetime(2030, 1, 1, tzinfo=UTC))
+    assert rule.effect == ("delay", {"min": 0.005, "max": 0.02})
+
+
+def test_the_shortest_rule_hits_everything() -> None:
+    [rule] = parse([{"error": 503}])
+    assert (rule.name, rule.match.verbs, rule.match.resource) == ("error", frozenset(VERBS), None)
+
+
+def test_rules_without_a_name_get_one() -> None:
+    assert [rule.name for rule in parse([{"hang": True}, {"hang": True}, {"error": 500}], ["hang"])] == [
+        "hang-2",
+        "hang-3",
+        "error",
+    ]
+
+
+@rows(
+    ("verbs", "meant"),
+    [
+        ("write", VERBS[3:]),
+        (["read"], VERBS[:3]),
+        (["*"], VERBS),
+        (["read", "delete"], (*VERBS[:3], "delete")),
+        ("watch", ("watch",)),
+    ],
+)
+def test_verbs(verbs: Json, meant: tuple[str, ...]) -> None:
+    [rule] = parse([{"match": {"verbs": verbs}, "error": 500}])
+    assert rule.match.verbs == frozenset(meant)
+
+
+@rows(
+    ("effect", "parameters"),
+    [
+        ({"error": "Conflict"}, {"code": 409, "reason": "Conflict", "retry_after": 0}),
+        ({"error": 409}, {"code": 409, "reason": "Conflict"}),
+        ({"error": 410}, {"code": 410, "reason": "Expired"}),
+        ({"error": 429}, {"code": 429, "reason": "TooManyRequests", "retry_after": 1}),
+        ({"error": 500}, {"code": 500, "reason": "InternalError"}),
+        ({"error": 502}, {"code": 502, "reason": "", "message": "a fault was injected"}),
+        ({"error": {"code": 503, "message": "down", "retryAfter": 7}}, {"code": 503, "reason": "ServiceUnavailable", "message": "down", "retry_after": 7}),
+        ({"error": {"code": 418, "reason": "Teapot"}}, {"code": 418, "reason": "Teapot"}),
+        ({"delay": "20ms"}, {"min": 0.02, "max": 0.02}),
+        ({"delay": "5ms..1s"}, {"min": 0.005, "max": 1.0}),
+        ({"delay": 2}, {"min": 2.0, "max": 2.0}),
+        ({"hang": True}, {}),
+        ({"reset": "after"}, {"what": "after"}),
+        ({"store": "unknown"}, {"what": "unknown"}),
+    ],
+)  # fmt: skip
+def test_effects(effect: Mapping[str, Json], parameters: Mapping[str, Any]) -> None:
+    [rule] = parse([effect])
+    assert rule.effect.kind == next(iter(effect))
+    assert rule.effect.parameters.items() >= parameters.items()
+
+
+def test_an_effect_on_writes_leaves_reads_alone() -> None:
+    [rule] = parse([{"store": "unavailable"}])
+    assert rule.match.verbs == frozenset(VERBS[3:])
+
+
+@rows(
+    ("rule", "message"),
+    [
+        ("conflict", "rules[0]: a rule is an object"),
+        ({}, "rules[0]: a rule has one effect, and it has none: error, delay, hang, reset, store"),
+        ({"error": 500, "delay": "1s"}, "rules[0]: a rule has one effect, and error and delay are several"),
+        ({"eror": 500}, "rules[0].eror: there is no such field; did you mean error?"),
+        ({"error": 500, "name": "a b"}, "rules[0].name: a name has at most 100 letters, digits, - . _ between them"),
+        ({"error": 500, "name": "taken"}, 'rules[0].name: there is a rule "taken" already'),
+        ({"error": 200}, "rules[0].error: the code 200 is not one of an error: 400 to 599"),
+        ({"error": "Conflicts"}, "rules[0].error: 'Conflicts' is no reason of a Status; did you mean Conflict?"),
+        ({"error": True}, "rules[0].error: it is a reason such as Conflict, a code, or {code, reason, message, retryAfter}"),
+        ({"error": {"kode": 500}}, 'rules[0].error: there is no "kode", only code, reason, message, retryAfter; did you mean code?'),
+        ({"error": {"code": 500, "retryAfter": -1}}, "rules[0].error: retryAfter is a number of seconds"),
+        ({"delay": "20ms..5ms"}, "rules[0].delay: 20ms..5ms is not a delay, such as 20ms or 5ms..20ms, of at most an hour"),
+        ({"delay": "2h"}, "rules[0].delay: 2h is not a delay"),
+        ({"delay": "fast"}, "rules[0].delay: "),
+        ({"hang": False}, "rules[0].hang: it is true"),
+        ({"reset": "befor"}, "rules[0].reset: 'befor' is none of before, after; did you mean before?"),
+        ({"store": "unknown", "match": {"verbs": ["get", "list"]}}, "rules[0].match.verbs: store is for create, update, patch, delete, deletecollection, so it never hits get, list"),
+        ({"error": 500, "match": []}, "rules[0].match: it is an object, such as {verbs: [update], resource: widgets}"),
+        ({"error": 500, "match": {"verb": ["get"]}}, "rules[0].match.verb: there is no such field; did you mean verbs?"),
+        ({"error": 500, "match": {"verbs": []}}, "rules[0].match.verbs: it is a list of verbs"),
+        ({"error": 500, "match": {"verbs": ["updat"]}}, "rules[0].match.verbs: 'updat' is none of get, list, watch, create, update, patch, delete, deletecollection, read, write, *; did you mean update?"),
+        ({"error": 500, "match": {"name": 7}}, "rules[0].match.name: it is a text"),
+        ({"error": 500, "nth": 0}, "rules[0].nth: it is an integer from 1 on"),
+        ({"error": 500, "nth": 2, "times": 3}, "rules[0].nth: it is one request, so times says nothing: leave one of them out"),
+        ({"error": 500, "probability": 0}, "rules[0].probability: it is a number above 0 and up to 1"),
+        ({"error": 500, "from": "1m", "until": "10s"}, "rules[0].until: it is not after `from`, so the rule can never hit"),
+        ({"error": 500, "from": "soon"}, "rules[0].from: it is a duration such as 10s, or a time such as 2030-01-01T00:00:00Z"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong(rule: Json, message: str) -> None:
+    with pytest.raises(ApiError) as error:
+        parse([rule], ["taken"])
+    assert (error.value.code, error.value.reason) == (422, "Invalid")
+    assert message in error.value.message
+    assert all(cause["field"].startswith("rules[0]") for cause in error.value.causes)
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(ApiError) as error:
+        parse([{"error": 1, "nth": 0}, {"hang": True}, {"delay": ""}])
+    assert [cause["field"] for cause in error.value.causes] == ["rules[0].nth", "rules[0].error", "rules[2].delay"]
+
+
+def test_there_is_a_limit() -> None:
+    with pytest.raises(ApiError, match="there are 1001, and at most 1000 are allowed"):
+        parse([{"hang": True}] * (rules.MAX_RULES + 1))
+
+
+def test_arguments_of_python() -> None:
+    given = {
+        "resource": "widgets",
+        "verbs": ["update"],
+        "user_agent": "x*",
+        "error": "Conflict",
+        "times": 3,
+        "name": None,
+    }
+    assert from_arguments(given) == {
+        "match": {"resource": "widgets", "verbs": ["update"], "userAgent": "x*"},
+        "error": "Conflict",
+        "times": 3,
+    }
