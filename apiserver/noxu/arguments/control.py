@@ -187,85 +187,60 @@ def complete_fault(options: argparse.Namespace) -> None:
         raise ValueError(f"{options.action} takes no words")
 
 
-# -- noxu diff, blame, bisect ------------------------------------------------------------------------------------------
+# -- noxu tenant -------------------------------------------------------------------------------------------------------
+
+TENANT_ACTIONS: Final = ("list", "create", "get", "delete")
+_WITH_KUBECONFIG: Final = ("create", "get")
 
 
-_MOMENT: Final = "a revision (1042), a time (2026-03-01T12:00:00Z), how long ago (5m), now, or the name of a snapshot"
-
-
-def add_diff(command: argparse.ArgumentParser) -> None:
+def add_tenant(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Compare what a running server had at two moments: all objects that were created, deleted and changed in between, "
-        "those of a kind, or one, as YAML in the format of diff -u."
+        "Create, list, show and delete the tenants of a running server: whole servers beside it, each for a test. "
+        "See docs/tenants.md."
     )
-    command.add_argument("since", metavar="FROM", help=_MOMENT)
-    command.add_argument("to", nargs="?", metavar="TO", help="another moment (default: now)")
     command.add_argument(
-        "what", nargs="?", metavar="TYPE[/NAME]", help="a kind, or an object; one with a / may follow FROM directly"
+        "action",
+        nargs="?",
+        default="list",
+        choices=TENANT_ACTIONS,
+        help="list them (default), create one, get one with its kubeconfig, delete some",
     )
-    _namespace(command, "all without a NAME, else default")
+    command.add_argument("names", nargs="*", metavar="NAME", help="the name of a tenant; a new one gets a free one")
+    group = command.add_argument_group("a new tenant")
+    source = group.add_mutually_exclusive_group()
+    source.add_argument("--empty", action="store_true", help="with nothing of what the server itself was started with")
+    source.add_argument("--snapshot", default="", metavar="NAME", help="with the objects of a snapshot of the server")
+    group.add_argument(
+        "-f",
+        dest="files",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="with the objects of a file or a directory, too; can be repeated",
+    )
+    group.add_argument("--ttl", default="", metavar="DURATION", help="delete it after this time (default: 1h)")
     command.add_argument(
-        "--limit", type=int, default=500, metavar="NUMBER", help="objects at most (default: %(default)s)"
+        "--to",
+        type=Path,
+        metavar="FILE",
+        help="write the kubeconfig to this file, which only its owner can read, and print its path",
     )
-    values.control(command, "text")
+    values.control(command, "kubeconfig", by_default="kubeconfig for create and get, table for others")
 
 
-def complete_diff(options: argparse.Namespace) -> None:
+def complete_tenant(options: argparse.Namespace) -> None:
     """Raises ValueError."""
     values.check_control(options)
-    if options.to is not None and options.what is None and "/" in options.to:
-        options.to, options.what = None, options.to
-    options.to = options.to or "now"
-    options.type, _, options.name = (options.what or "").partition("/")
-
-
-def add_blame(command: argparse.ArgumentParser) -> None:
-    command.description = (
-        "Show an object of a running server as YAML, and beside each line the revision that wrote it last, its time, and the "
-        "field manager or user."
-    )
-    command.add_argument("what", metavar="TYPE/NAME", help="the object")
-    command.add_argument("--show-managed-fields", action="store_true", help="also show metadata.managedFields")
-    _object(command, "text")
-
-
-def complete_blame(options: argparse.Namespace) -> None:
-    """Raises ValueError."""
-    _complete_object(options)
-
-
-def add_bisect(command: argparse.ArgumentParser) -> None:
-    command.description = (
-        "Find the first revision at which a condition on an object was true, and all at which it became true or false "
-        "since. The object's states are looked at in their order."
-    )
-    command.add_argument("what", metavar="TYPE/NAME", help="the object")
-    command.add_argument("condition", metavar="CONDITION", help="an expression in CEL over self: self.status.size > 3")
-    _object(command, "table")
-
-
-def complete_bisect(options: argparse.Namespace) -> None:
-    """Raises ValueError."""
-    _complete_object(options)
-
-
-def _object(command: argparse.ArgumentParser, output: str) -> None:
-    _namespace(command, "default")
-    command.add_argument(
-        "--at", default="now", metavar="MOMENT", help=f"the moment up to which its past is looked at: {_MOMENT}"
-    )
-    values.control(command, output)
-
-
-def _namespace(command: argparse.ArgumentParser, default: str) -> None:
-    command.add_argument(
-        "-n", "--namespace", default="", metavar="NAMESPACE", help=f"the namespace (default: {default})"
-    )
-
-
-def _complete_object(options: argparse.Namespace) -> None:
-    """Raises ValueError."""
-    values.check_control(options)
-    options.type, _, options.name = options.what.partition("/")
-    if not options.type or not options.name:
-        raise ValueError(f"{options.what} is no TYPE/NAME, such as widgets/a")
+    action, number = options.action, len(options.names)
+    if (action == "list" and number) or (action == "create" and number > 1):
+        raise ValueError(f"{action} takes {'no' if action == 'list' else 'one'} NAME")
+    if (action == "get" and number != 1) or (action == "delete" and not number):
+        raise ValueError(f"{action} needs a NAME")
+    if action != "create":
+        given = {"--empty": options.empty, "--snapshot": options.snapshot, "-f": options.files, "--ttl": options.ttl}
+        if wrong := [name for name, value in given.items() if value]:
+            raise ValueError(f"{wrong[0]} is for create")
+    if action not in _WITH_KUBECONFIG and (options.to is not None or options.output == "kubeconfig"):
+        raise ValueError(f"{action} shows no kubeconfig: create and get do")
+    options.output = options.output or ("kubeconfig" if action in _WITH_KUBECONFIG else "table")

@@ -43,6 +43,7 @@ from noxu.testing.sources import Source as Source
 from noxu.testing.sources import documents as documents
 from noxu.testing.sources import names, several
 from noxu.testing.templates import beginning
+from noxu.testing.tenants import TenantCalls
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
 from noxu.testing.waiting import time_of
@@ -65,7 +66,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, Verbs, WriteLog):
+class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, Verbs, WriteLog):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
