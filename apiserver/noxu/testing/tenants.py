@@ -16,7 +16,7 @@ import contextlib
 import shutil
 from pathlib import Path
 from types import TracebackType
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from noxu.control.tenants import EMPTY, TEMPLATE, Tenant, Tenants, Wanted
 from noxu.http.recent_requests import RecentRequests
@@ -134,7 +134,11 @@ class TenantBlock:
 class TenantCalls:
     """The part of the handle that makes tenants."""
 
-    kubeconfig: Path
+    if TYPE_CHECKING:  # of the handle
+
+        @property
+        def kubeconfig(self) -> Path: ...
+
     _runner: Runner
     _strict: bool
 
