@@ -457,7 +457,7 @@ async def test_a_tenant_is_gone_with_the_process_that_holds_it(call: Caller, end
 async def test_holders_in_parallel_do_not_see_each_other() -> None:
     """Each writes its name everywhere, and finds no other."""
 
-    async def hold(number: int) -> None:
+    async def hold(call: Caller, number: int) -> None:
         answer, made = await call.hold(name=f"holder-{number}")
         access, group = Access(made["url"]), f"g{number}.test"
         async with asking(access) as client:
@@ -478,7 +478,7 @@ async def test_holders_in_parallel_do_not_see_each_other() -> None:
         await ended(made)
 
     async with Server(PLAIN, clock=ManualClock()) as server, calling(server) as call:
-        await asyncio.gather(*map(hold, range(20)))
+        await asyncio.gather(*[hold(call, number) for number in range(20)])
         assert await call.listed() == []
 
 
