@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
+    from noxu.control.retention import Retention
     from noxu.control_plane import ControlPlane
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
@@ -39,6 +40,7 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+    retention: Retention
     history: WriteHistory | None
     """None: the server keeps none."""
 
