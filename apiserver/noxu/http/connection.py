@@ -130,11 +130,6 @@ class Connection(Outgoing):
         if self.transport is not None:
             self.transport.close()
 
-    def abort(self) -> None:
-        """Break the connection, without what has not been sent yet."""
-        if self.transport is not None:
-            self.transport.abort()
-
     async def shutdown(self, seconds: float) -> None:
         """Close the connection when its request is answered, after `seconds` at the latest.
 
