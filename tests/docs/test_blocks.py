@@ -68,6 +68,10 @@ RUN_BY: Final = {
     "docs/policies.md text": "tests/admission/test_policies_docs.py",
     "docs/quickstart.md": "tests/clients/test_quickstart_docs.py",
     "docs/recipes.md": "tests/testing/test_recipes.py",
+    **{
+        f"docs/tenants.md {language}": "tests/docs/test_tenants.py"
+        for language in ("go", "java", "js", "rust", "python")
+    },
     "docs/testing.md python": "tests/testing/test_plugin.py",
 }
 
