@@ -52,7 +52,8 @@ def exchange_of() -> Exchange:
     request = received("PUT", TARGET, headers)
     backend: Any = _Backend()
     exchange = Exchange(request, backend, "7d9c2f6e-2f5c-4b6e-9f43-1a4b5c6d7e8f", 0.0)
-    exchange.path, exchange.query, _, exchange.info, _ = parse_target("PUT", TARGET)
+    parsed, exchange.query = parse_target("PUT", TARGET)
+    exchange.path, exchange.info = parsed.path, parsed.info
     exchange.decision = ALLOWED
     exchange.code = 200
     return exchange

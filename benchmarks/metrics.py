@@ -34,16 +34,16 @@ ROUNDS = 7
 
 
 def exchange_of(method: str, target: str) -> Any:
-    path, query, _, info, _ = parse_target(method, target)
+    parsed, query = parse_target(method, target)
     return SimpleNamespace(
         request=SimpleNamespace(method=method, headers={}),
-        path=path,
+        path=parsed.path,
         query=query,
-        info=info,
+        info=parsed.info,
         code=200,
         received=0.0,
-        times={"answered": 0.003},
-        outcome=Outcome(),
+        answered=0.003,
+        noted=Outcome(),
         sent_bytes=3000,
         received_bytes=3000,
         user=ANONYMOUS,

@@ -29,9 +29,13 @@ if TYPE_CHECKING:
     from noxu.testing.functions import Denied as Denied
     from noxu.testing.handle import MakeNoxu as MakeNoxu
     from noxu.testing.handle import Noxu as Noxu
+    from noxu.testing.past import PastView as PastView
+    from noxu.testing.tenants import TestTenant as TestTenant
     from noxu.testing.users import TestUser as TestUser
     from noxu.testing.watching import Watch as Watch
     from noxu.testing.watching import WatchEvent as WatchEvent
+    from noxu.testing.write_log import LoggedWrite as LoggedWrite
+    from noxu.testing.write_log import WriteCause as WriteCause
 
 _HOMES = {
     "ApiError": "noxu.api.errors",
@@ -40,17 +44,21 @@ _HOMES = {
     "Clock": "noxu.clock",
     "Denied": "noxu.testing.functions",
     "LoadError": "noxu.manifests.documents",
+    "LoggedWrite": "noxu.testing.write_log",
     "MakeNoxu": "noxu.testing.handle",
     "Noxu": "noxu.testing.handle",
+    "PastView": "noxu.testing.past",
     "RecordedRequest": "noxu.http.recent_requests",
     "StartError": "noxu.config",
     "Stopped": "noxu.testing.errors",
+    "TestTenant": "noxu.testing.tenants",
     "TestUser": "noxu.testing.users",
     "UnknownFieldWarning": "noxu.testing.client",
     "UnknownKind": "noxu.testing.errors",
     "WaitTimeout": "noxu.testing.errors",
     "Watch": "noxu.testing.watching",
     "WatchEvent": "noxu.testing.watching",
+    "WriteCause": "noxu.testing.write_log",
 }
 
 __all__ = [
@@ -60,17 +68,21 @@ __all__ = [
     "Clock",
     "Denied",
     "LoadError",
+    "LoggedWrite",
     "MakeNoxu",
     "Noxu",
+    "PastView",
     "RecordedRequest",
     "StartError",
     "Stopped",
+    "TestTenant",
     "TestUser",
     "UnknownFieldWarning",
     "UnknownKind",
     "WaitTimeout",
     "Watch",
     "WatchEvent",
+    "WriteCause",
 ]
 
 

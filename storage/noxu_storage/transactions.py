@@ -41,29 +41,26 @@ class Turn:
     """Who may write to a store: a transaction alone, or everyone else."""
 
     def __init__(self) -> None:
+        self.is_taken = False
+        """A transaction is alone with the store: other writes have to wait for `ended`."""
         self._transaction = asyncio.Lock()
-        self._ended: asyncio.Event | None = None
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether a transaction is alone with the store: other writes have to wait for `ended`."""
-        return self._ended is not None
+        self._ended = asyncio.Event()
 
     async def ended(self) -> None:
         """Return when no transaction is alone with the store."""
-        while self._ended is not None:
+        while self.is_taken:
             await self._ended.wait()
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
         """The turn of one transaction. Others wait for it, in their order."""
         async with self._transaction:
-            self._ended = ended = asyncio.Event()
+            self.is_taken, self._ended = True, asyncio.Event()
             try:
                 yield
             finally:
-                self._ended = None
-                ended.set()
+                self.is_taken = False
+                self._ended.set()
 
 
 def refused(writes: Sequence[StagedWrite], revision_of: Callable[[Key], Revision]) -> Key | None:

@@ -65,6 +65,8 @@ def test_the_architecture_shows_the_layers_of_the_contract() -> None:
 class Everyone:
     """Knows no user."""
 
+    allows_anonymous = False
+
     def authenticate(self, given: Credentials, warnings: list[str]) -> User:
         return ANONYMOUS
 

@@ -71,6 +71,8 @@ class ServedApp:
 class NamedUsers:
     """Believes what clients say: X-User is the name, X-Groups are the groups. Without X-User a client is anonymous."""
 
+    allows_anonymous = False
+
     def authenticate(self, given: Credentials, warnings: list[str]) -> User:
         name, groups = given.headers.get("X-User"), given.headers.get("X-Groups")
         return User(name, "", (*(groups.split(",") if groups else ()), "system:authenticated")) if name else ANONYMOUS

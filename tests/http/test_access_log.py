@@ -35,7 +35,7 @@ def logged(**parts: Any) -> dict[str, Any]:
         code=200,
         id="id-1",
         received=1.0,
-        times={"answered": 61.5},
+        answered=61.5,
     )
     vars(exchange).update(parts)
     sink(exchange)

@@ -30,6 +30,8 @@ def numbers(metrics: AccessMetrics) -> dict[str, Any]:
 class Known:
     """Knows the user of the header, and refuses requests without one; with `waits` after loading objects."""
 
+    allows_anonymous = False
+
     def __init__(self, *, waits: bool) -> None:
         self.waits = waits
 

@@ -57,6 +57,8 @@ def parsed(*arguments: Any, **more: Any) -> Exchange:
 class Deny:
     """Knows no user."""
 
+    allows_anonymous = False
+
     def authenticate(self, given: Credentials, warnings: list[str]) -> User:
         raise errors.ApiError(401, "who are you?", "Unauthorized")
 
@@ -316,6 +318,8 @@ def test_a_watch_ignores_a_timeout_that_is_no_duration() -> None:
 class Names:
     """The user is whom the header X-User names."""
 
+    allows_anonymous = False
+
     def authenticate(self, given: Credentials, warnings: list[str]) -> User:
         return User(given.headers["X-User"])
 
@@ -332,6 +336,8 @@ def test_the_authenticator_reads_the_headers() -> None:
 
 class Slow:
     """Has to load objects first."""
+
+    allows_anonymous = False
 
     async def authenticate(self, given: Credentials, warnings: list[str]) -> User:
         return User("late")

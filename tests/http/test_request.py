@@ -7,7 +7,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.http import request
 from noxu.http.request import (
-    MAX_CACHED_PATH,
+    MAX_CACHED_TARGET,
     MAX_PARAMETERS,
     NO_RESOURCE,
     RequestInfo,
@@ -79,7 +79,7 @@ INFOS: list[tuple[str, str, str, RequestInfo]] = [
 def test_the_request_info_of(method: str, target: str, expected: RequestInfo) -> None:
     if target == "/api/v1/namespaces/ns":
         expected = expected._replace(resource="namespaces")
-    assert parse_target(method, target).info == expected
+    assert parse_target(method, target)[0].info == expected
 
 
 def test_a_path_that_is_known_depends_on_the_method_and_on_a_watch() -> None:
@@ -87,18 +87,20 @@ def test_a_path_that_is_known_depends_on_the_method_and_on_a_watch() -> None:
     asked = [("GET", path), ("GET", f"{path}?watch=1"), ("GET", f"{path}?watch=0"), ("POST", path), ("GET", path)]
     for _ in range(2):
         found = [parse_target(*each) for each in asked]
-        assert [each.info.verb for each in found] == ["list", "watch", "list", "create", "list"]
-        found[0].query["a"] = ["a filter may change its query"]
+        assert [parsed.info.verb for parsed, _ in found] == ["list", "watch", "list", "create", "list"]
+        _, query = found[0]
+        query["a"] = ["a filter may change its query"]
         with pytest.raises(ApiError):
             parse_target("GET", "/api/v1/namespaces/../pods")
 
 
-@pytest.mark.parametrize("length", [MAX_CACHED_PATH - 10, MAX_CACHED_PATH + 10])
+@pytest.mark.parametrize("length", [MAX_CACHED_TARGET - 10, MAX_CACHED_TARGET + 10])
 def test_long_paths_are_not_kept(length: int) -> None:
     path = "/apis/example.com/v1/widgets/"
-    before = request._known_info.cache_info().misses
-    assert parse_target("GET", path.ljust(length, "x")).info.name == "x" * (length - len(path))
-    assert request._known_info.cache_info().misses == before + (length < MAX_CACHED_PATH)
+    before = request._known_target.cache_info().misses
+    parsed, _ = parse_target("GET", path.ljust(length, "x"))
+    assert parsed.info.name == "x" * (length - len(path))
+    assert request._known_target.cache_info().misses == before + (length < MAX_CACHED_TARGET)
 
 
 QUERIES: list[tuple[str, str, dict[str, list[str]]]] = [
@@ -210,6 +212,6 @@ MOMENTS: list[tuple[str, str, str, str]] = [
 
 @rows(("target", "moment", "path"), [row[1:] for row in MOMENTS], ids=[row[0] for row in MOMENTS])
 def test_the_moment_and_the_path_behind_it(target: str, moment: str, path: str) -> None:
-    parsed = parse_target("GET", target)
+    parsed, _ = parse_target("GET", target)
     assert (parsed.moment, parsed.path) == (moment, path)
-    assert parsed.info == parse_target("GET", path).info
+    assert parsed.info == parse_target("GET", path)[0].info

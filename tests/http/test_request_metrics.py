@@ -32,7 +32,7 @@ JOBS = "/apis/batch/v1/namespaces/a/jobs"
 def exchange_of(method: str, target: str, **headers: str) -> Exchange:
     exchange = Exchange(received(method, target, headers), None, "id", received=100.0)  # type: ignore[arg-type]
     ParseTarget().enter(exchange)
-    exchange.times["answered"] = 100.0
+    exchange.answered = 100.0
     exchange.code = 200
     return exchange
 
@@ -137,7 +137,7 @@ def test_codes_are_counted_separately() -> None:
 def test_the_sli_leaves_out_webhooks() -> None:
     observed = metrics()
     exchange = exchange_of("POST", MAPS)
-    exchange.times["answered"] += 0.7
+    exchange.answered += 0.7
     exchange.outcome.webhook_seconds = 0.25
     observed(exchange)
     (duration,), (sli,) = (numbers(observed, f"apiserver_request_{part}duration_seconds") for part in ("", "sli_"))
@@ -149,7 +149,7 @@ def test_the_sli_leaves_out_webhooks() -> None:
 def test_durations_and_slis_have_the_same_buckets_from_50_milliseconds_on(seconds: float) -> None:
     observed = metrics()
     exchange = exchange_of("GET", f"{MAPS}/a")
-    exchange.times["answered"] += seconds
+    exchange.answered += seconds
     observed(exchange)
     (duration,), (sli,) = (numbers(observed, f"apiserver_request_{part}duration_seconds") for part in ("", "sli_"))
     assert sli[:-1] == [sum(duration[:3]), *duration[3:-1]]

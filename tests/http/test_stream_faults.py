@@ -71,7 +71,8 @@ def listed(server: Noxu, agent: str = OPERATOR, query: str = "") -> tuple[int, d
 
 def write(server: Noxu, *changes: str) -> None:
     """`a1` writes 1 to the object a, `a-` deletes it."""
-    for name, n in changes:
+    for change in changes:
+        name, n = change[0], change[1:]
         if n == "-":
             server.delete("configmap", name, namespace="default")
         else:

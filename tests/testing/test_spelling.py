@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_overloads
 import pytest
 
 import noxu as package
-from noxu import Noxu, UnknownKind
+from noxu import ApiError, Noxu, UnknownKind
 from tests.testing.widgets import DEFINITION, widget
 
 Wrong = Callable[[Noxu], object]
@@ -85,6 +85,9 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.update(source)": LOUD,
     "Noxu.update(namespace)": LOUD,
     "Noxu.apply(sources)": LOUD,
+    "Noxu.snapshot(name)": Free("any name is right: it is given here"),
+    "Noxu.restore(snapshot)": Checked(lambda noxu: (noxu.snapshot("base"), noxu.restore("bse")), "there is no snapshot 'bse': there are base; did you mean base?", package.ApiError),
+    "Noxu.delete_snapshot(snapshot)": Checked(lambda noxu: noxu.delete_snapshot("bse"), "there is no snapshot 'bse'", package.ApiError),
     "Noxu.patch(what)": Checked(lambda noxu: noxu.patch("widgetz", "a", {}), KIND, UnknownKind),
     "Noxu.patch(name)": OBJECT,
     "Noxu.patch(patch)": CONTENT,
@@ -118,6 +121,10 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.events(what)": Checked(lambda noxu: noxu.events("widgetz", "a"), KIND, UnknownKind),
     "Noxu.events(name)": OBJECT,
     "Noxu.events(namespace)": Checked(lambda noxu: noxu.events(namespace="defualt"), NAMESPACE),
+    "Noxu.log(what)": Checked(lambda noxu: noxu.log("widgetz"), KIND, UnknownKind),
+    "Noxu.log(name)": Free("an object that may be gone, or may come"),
+    "Noxu.log(namespace)": Checked(lambda noxu: noxu.log("widgets", namespace="defualt"), NAMESPACE),
+    "Noxu.log(since)": Checked(lambda noxu: noxu.log(since="soon"), "since: 'soon' is no revision, no duration such as 5m", ApiError),
     "Noxu.requests(what)": Checked(lambda noxu: noxu.requests("widgetz"), KIND, UnknownKind),
     "Noxu.requests(name)": OBJECT,
     "Noxu.requests(namespace)": Checked(lambda noxu: noxu.requests("widgets", namespace="defualt"), NAMESPACE),

@@ -97,6 +97,51 @@ def complete_clock(options: argparse.Namespace) -> None:
             raise ValueError(f"{options.value} is not a number, such as 60") from None
 
 
+# -- noxu log ----------------------------------------------------------------------------------------------------------
+
+
+def add_log(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "List what was written to a running server: when, by whom, and which fields have changed. The oldest write is the "
+        "first line. `noxu serve --history` says how long writes are kept."
+    )
+    command.add_argument(
+        "what",
+        nargs="?",
+        metavar="TYPE[/NAME]",
+        help="a kind, by any of its names, or one object (default: everything)",
+    )
+    command.add_argument("name", nargs="?", metavar="NAME", help="the name of the object, as kubectl has it")
+    command.add_argument("-n", "--namespace", default="", help="the namespace of the objects (default: all)")
+    command.add_argument(
+        "--since",
+        default="",
+        metavar="WHEN",
+        help="later writes only: a revision, a duration until now or a time, such as 1042, 5m, 2030-01-01T00:00:00Z",
+    )
+    command.add_argument("--limit", type=int, metavar="N", help="the newest N writes (default: 100)")
+    command.add_argument(
+        "--why",
+        action="store_true",
+        help="show what the client had been shown since its previous write, the newest first",
+    )
+    command.add_argument("-f", "--follow", action="store_true", help="go on with what is written from now on")
+    values.control(command, "table")
+
+
+def complete_log(options: argparse.Namespace) -> None:
+    """Set `options.type` and `options.name`. Raises ValueError."""
+    values.check_control(options)
+    type_, slash, name = (options.what or "").rpartition("/") if options.name is None else (options.what, "", "")
+    if not slash:
+        type_, name = options.what or "", options.name or ""
+    if slash and not (type_ and name):
+        raise ValueError(f"{options.what} is neither TYPE nor TYPE/NAME")
+    options.type, options.name = type_, name
+    if options.follow and options.output == "yaml":
+        raise ValueError("--follow has no output yaml: json has an object in each line")
+
+
 # -- noxu fault --------------------------------------------------------------------------------------------------------
 
 FAULT_ACTIONS: Final = ("list", "add", "replace", "fired", "clear")
@@ -140,3 +185,62 @@ def complete_fault(options: argparse.Namespace) -> None:
         raise ValueError("--seed is for replace: chance depends on one seed")
     if options.action not in ("add", "clear") and options.words:
         raise ValueError(f"{options.action} takes no words")
+
+
+# -- noxu tenant -------------------------------------------------------------------------------------------------------
+
+TENANT_ACTIONS: Final = ("list", "create", "get", "delete")
+_WITH_KUBECONFIG: Final = ("create", "get")
+
+
+def add_tenant(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Create, list, show and delete the tenants of a running server: whole servers beside it, each for a test. "
+        "See docs/tenants.md."
+    )
+    command.add_argument(
+        "action",
+        nargs="?",
+        default="list",
+        choices=TENANT_ACTIONS,
+        help="list them (default), create one, get one with its kubeconfig, delete some",
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help="the name of a tenant; a new one gets a free one")
+    group = command.add_argument_group("a new tenant")
+    source = group.add_mutually_exclusive_group()
+    source.add_argument("--empty", action="store_true", help="with nothing of what the server itself was started with")
+    source.add_argument("--snapshot", default="", metavar="NAME", help="with the objects of a snapshot of the server")
+    group.add_argument(
+        "-f",
+        dest="files",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="with the objects of a file or a directory, too; can be repeated",
+    )
+    group.add_argument("--ttl", default="", metavar="DURATION", help="delete it after this time (default: 1h)")
+    command.add_argument(
+        "--to",
+        type=Path,
+        metavar="FILE",
+        help="write the kubeconfig to this file, which only its owner can read, and print its path",
+    )
+    values.control(command, "kubeconfig", by_default="kubeconfig for create and get, table for others")
+
+
+def complete_tenant(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+    action, number = options.action, len(options.names)
+    if (action == "list" and number) or (action == "create" and number > 1):
+        raise ValueError(f"{action} takes {'no' if action == 'list' else 'one'} NAME")
+    if (action == "get" and number != 1) or (action == "delete" and not number):
+        raise ValueError(f"{action} needs a NAME")
+    if action != "create":
+        given = {"--empty": options.empty, "--snapshot": options.snapshot, "-f": options.files, "--ttl": options.ttl}
+        if wrong := [name for name, value in given.items() if value]:
+            raise ValueError(f"{wrong[0]} is for create")
+    if action not in _WITH_KUBECONFIG and (options.to is not None or options.output == "kubeconfig"):
+        raise ValueError(f"{action} shows no kubeconfig: create and get do")
+    options.output = options.output or ("kubeconfig" if action in _WITH_KUBECONFIG else "table")

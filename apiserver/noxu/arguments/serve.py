@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from noxu.arguments import controllers, etcd, security, values
 from noxu.config import (
@@ -16,6 +18,7 @@ from noxu.config import (
     DEFAULT_PORT,
     MAX_IN_FLIGHT,
     MAX_MUTATING_IN_FLIGHT,
+    MAX_TENANTS,
     MIN_REQUEST_TIMEOUT,
     REQUEST_TIMEOUT,
     Config,
@@ -220,10 +223,60 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         "OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io",
         parse=Path,
     )
+    group.add_argument(
+        "--max-tenants",
+        type=values.count,
+        default=MAX_TENANTS,
+        metavar="N",
+        help="the number of tenants that the server may have: see docs/tenants.md (default: %(default)s)",
+    )
     values.feature_gates(group)
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
     )
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    add_serve(command)
+    command.description = (
+        "Run a command with a server of its own, in memory and on a free port, which ends with it. The command has the "
+        "variables KUBECONFIG and NOXU_URL; its exit status is that of noxu run. The options are those of noxu serve."
+    )
+    command.set_defaults(port=0)
+    command.add_argument_group("server").add_argument(
+        "--server",
+        default="",
+        metavar="SERVER",
+        help="the URL or the kubeconfig of a running server: the command has a tenant of it",
+    )
+
+
+def complete_run(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    if not options.passed_on:
+        raise ValueError("a command is missing; it stands after --, as in: noxu run config/crd -- pytest")
+    options.memory = options.data is None
+    if options.server:
+        _check_tenant(options)
+    complete_serve(options)
+    level = logging.DEBUG if options.verbose else logging.WARNING
+    # when the command has ended, nobody waits for an answer
+    options.config = replace(options.config, log=replace(options.config.log, level=level), stop_within=0.0)
+
+
+_OF_TENANTS: Final = frozenset(
+    {"server", "files", "kustomizations", "keep_going", "no_cache", "kubeconfig", "verbose", "quiet", "memory"}
+)
+"""The options that `noxu run --server` takes."""
+
+
+def _check_tenant(options: argparse.Namespace) -> None:
+    """Raises ValueError for options of a server, of which a tenant has none of its own."""
+    command = argparse.ArgumentParser()
+    add_run(command)
+    for name, default in vars(command.parse_args([])).items():
+        if name not in _OF_TENANTS and getattr(options, name) != default:
+            raise ValueError(f"--{name.replace('_', '-')} is an option of the server, which --server names")
 
 
 def complete_serve(options: argparse.Namespace) -> None:
@@ -273,6 +326,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         advertise_address=options.advertise_address,
         requests=_request_limits(options),
         listen=tuple(options.listen),
+        max_tenants=options.max_tenants,
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,

@@ -25,10 +25,10 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.apply.merging import ANNOTATION
 from noxu.apply.patch import three_way
+from noxu.clock import rfc3339_now
 from noxu.commands.findings import Verb
 from noxu.control_plane import ControlPlane
 from noxu.go.structs import Struct
-from noxu.go.time import format_time
 from noxu.kinds.kind import Context, prepare
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, LoadError, is_crd
@@ -181,7 +181,7 @@ async def _restore(plane: ControlPlane, document: Document) -> None:
         value = storage.codec.convert(storage, value)
     metadata = value["metadata"]
     metadata["uid"] = environment.identifiers.new_uid()
-    metadata["creationTimestamp"] = format_time(environment.clock.now())
+    metadata["creationTimestamp"] = rfc3339_now(environment.clock)
     if resource.table is None:
         metadata.setdefault("generation", 1)
     else:

@@ -16,12 +16,12 @@ from contextlib import suppress
 from functools import cache
 from typing import Final
 
+from noxu.clock import rfc3339_now
 from noxu.controllers import bootstrap_policy, controller, default_objects
 from noxu.controllers.access_rules import GROUP, PLURALS
 from noxu.controllers.bootstrap_policy import AUTOUPDATE
 from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import FirstObject, template
-from noxu.go.time import format_time
 from noxu.kinds.policy_rules import missing
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
@@ -100,7 +100,7 @@ class BootstrapRoleController(Controller[str]):
         entry = (await self.reader.collection(resource)).entries.get(key)
         if entry is None:
             uid = self.writer.environment.identifiers.new_uid()
-            value = default_objects.stored(manifest, uid, format_time(self.clock.now()), controller.APISERVER_MANAGER)
+            value = default_objects.stored(manifest, uid, rfc3339_now(self.clock), controller.APISERVER_MANAGER)
             with suppress(Conflict):
                 await self.persistence.create(self.persistence.complete(key, value))
             return

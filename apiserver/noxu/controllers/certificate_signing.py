@@ -14,10 +14,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from noxu.api import errors
+from noxu.clock import rfc3339_now
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller, ControllerParts
 from noxu.go import base64
-from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.stored_object import StoredObject, object_at
@@ -58,7 +58,7 @@ class SigningController(Controller[Key]):
             status["certificate"] = base64.encode(await asyncio.to_thread(self._issue, value["spec"]))
         except _issuing().RequestRefused as refusal:
             failed = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": str(refusal)}
-            now = format_time(self.clock.now())
+            now = rfc3339_now(self.clock)
             status.setdefault("conditions", []).append({**failed, "lastUpdateTime": now})
         except (ValueError, OSError) as error:
             raise errors.plain_error(f"cannot sign the request: {error}") from None

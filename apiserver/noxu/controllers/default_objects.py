@@ -25,12 +25,12 @@ be stored, because another server was faster or the store failed, are created as
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Network
 from typing import Any, Final, NamedTuple, Protocol
 
 from noxu.api import codec
-from noxu.clock import Clock
-from noxu.go.time import format_time
+from noxu.clock import Clock, rfc3339_now
 from noxu.identifiers import Identifiers
 from noxu.registry.persistence import Persistence
 from noxu.registry.resource import Resource
@@ -228,6 +228,7 @@ def service_ranges(now: str, services: str) -> list[Object]:
     ]
 
 
+@lru_cache(maxsize=8)
 def first_address(network: str) -> str:
     """The address of the Service `kubernetes`: the first one of a network of IPv4."""
     return str(IPv4Network(network)[1])
@@ -400,7 +401,7 @@ async def create(
 ) -> None:
     """Store the first objects of controllers that are not started yet. Their keys become fresh."""
     wanted = [(controller, first) for controller in controllers for first in controller.first_objects()]
-    now, new_uid = format_time(clock.now()).encode(), identifiers.new_uid
+    now, new_uid = rfc3339_now(clock).encode(), identifiers.new_uid
     stored = await persistence.create_all([(first.stored_key, first.filled(new_uid(), now)) for _, first in wanted])
     missing = {
         (controller, first.key) for (controller, first), is_stored in zip(wanted, stored, strict=True) if not is_stored

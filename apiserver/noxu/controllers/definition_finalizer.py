@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from noxu.api.errors import ApiError
+from noxu.clock import rfc3339_now
 from noxu.controllers.controller import Controller, ControllerParts
-from noxu.controllers.definitions import now, to_change, with_status
+from noxu.controllers.definitions import to_change, with_status
 from noxu.controllers.namespaces import EmptinessWatch
 from noxu.crd import conditions, types
 from noxu.crd.conditions import Condition
@@ -116,7 +117,7 @@ class DefinitionFinalizer(Controller[str]):
             if not done and conditions.is_set(crd, condition):
                 return
             new = to_change(crd)
-            conditions.set_condition(new, condition, now(self.clock))
+            conditions.set_condition(new, condition, rfc3339_now(self.clock))
             if done and not _remove_finalizer(new["metadata"]):
                 if await self.persistence.remove(entry):
                     return

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, Self
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.clock import Clock
+from noxu.clock import Clock, rfc3339_now
 from noxu.containment import Contained
 from noxu.controllers.controller import Controller, ControllerParts
 from noxu.crd import conditions, types
@@ -29,7 +29,6 @@ from noxu.crd.conditions import AcceptedNames, Condition
 from noxu.crd.internal import same
 from noxu.crd.types import NAMES, storage_version
 from noxu.features import Features
-from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.conversion.converters import Conversions
 from noxu.registry.offload import offload
@@ -58,7 +57,7 @@ def with_status(entry: StoredObject, live: Object, crd: Object, resource: Resour
     """
     from noxu.registry.ownership import update_status  # 12 ms, with the first definition
 
-    owned = update_status(_without_spec(live), _without_spec(crd), resource, manager=MANAGER, now=now(clock))
+    owned = update_status(_without_spec(live), _without_spec(crd), resource, manager=MANAGER, now=rfc3339_now(clock))
     changed = {**crd, "metadata": owned["metadata"]}
     updated = new_entry_with_spec(entry, live, resource, changed)
     return Updated(updated, {**resource.codec.written(_without_spec(changed)), "spec": crd["spec"]})
@@ -72,10 +71,6 @@ def to_change(crd: Object) -> Object:
 def at_revision(crd: Object, entry: StoredObject) -> Object:
     """A definition with the resourceVersion of its entry, as `object_at` returns it."""
     return {**crd, "metadata": {**crd["metadata"], "resourceVersion": str(entry.revision)}}
-
-
-def now(clock: Clock) -> str:
-    return format_time(clock.now())
 
 
 def _without_spec(crd: Object) -> Object:
@@ -112,7 +107,7 @@ class ApprovalController(Controller[str]):
             if conditions.is_set(crd, approved):
                 return
             new = to_change(crd)
-            conditions.set_condition(new, approved, now(self.clock))
+            conditions.set_condition(new, approved, rfc3339_now(self.clock))
             updated = await offload(len(entry.stored), with_status, entry, crd, new, self.resource, self.clock)
             if await self.persistence.replace(entry, updated.entry):
                 return
@@ -263,7 +258,7 @@ class DefinitionController(Controller[str]):
         while (read := await self._read(name, written)) is not None:
             entry, live = read
             crd, group = to_change(live), live["spec"]["group"]
-            if not advance(crd, self._known.accepted[group], now(self.clock)) and not await self._set_structure(
+            if not advance(crd, self._known.accepted[group], rfc3339_now(self.clock)) and not await self._set_structure(
                 name, entry, crd
             ):
                 self._known.reconciled[name] = entry, self._known.naming
@@ -276,7 +271,7 @@ class DefinitionController(Controller[str]):
         generation = crd["metadata"].get("generation", 0)
         if generation <= self._known.structure_seen.get(name, -1):
             return False
-        changed = await offload(len(entry.stored), set_structure, crd, now(self.clock))
+        changed = await offload(len(entry.stored), set_structure, crd, rfc3339_now(self.clock))
         if changed:
             self._known.structure_seen[name] = generation
         return changed

@@ -25,9 +25,9 @@ from noxu.api.errors import aggregate
 from noxu.api.field import ROOT, FieldError
 from noxu.api.meta import validate_annotations
 from noxu.apply import manager
+from noxu.clock import rfc3339_now
 from noxu.controllers.controller import Controller, ControllerParts
 from noxu.crd import types
-from noxu.go.time import format_time
 from noxu.registry import ownership
 from noxu.registry.cache import Change, Collection
 from noxu.registry.offload import offload_if_long
@@ -112,7 +112,7 @@ class InvalidObjectController(Controller[WorkItem]):
             entry = (await self.reader.collection(versions.storage)).entries.get(key)
             if entry is None or invalid.get(key) == entry.revision:
                 return
-            now = format_time(self.clock.now())
+            now = rfc3339_now(self.clock)
             weight, as_cbor = len(entry.stored), self.persistence.as_cbor
             valid, annotated = await offload_if_long(weight, _annotated, entry, versions, now, as_cbor=as_cbor)
             if valid:

@@ -26,9 +26,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError, Qualified
+from noxu.clock import rfc3339_now
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller, ControllerParts
-from noxu.go.time import format_time, unix_nanos
+from noxu.go.time import unix_nanos
 from noxu.kinds.core import NAMESPACE_FINALIZER
 from noxu.registry.cache import Change, Collection
 from noxu.registry.deletion import delete_all
@@ -281,7 +282,7 @@ class NamespaceController(Controller[str]):
 
     async def _report(self, name: str, remaining: Remaining) -> None:
         """Write the conditions of a namespace, if they change. A failure is logged: the deletion has to go on."""
-        now = format_time(self.clock.now())
+        now = rfc3339_now(self.clock)
         try:
             await self._update(
                 name, "status", lambda value: set_conditions(value.setdefault("status", {}), remaining, now)

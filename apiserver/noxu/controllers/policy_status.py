@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from noxu.clock import rfc3339_now
 from noxu.controllers.controller import Controller
 from noxu.cpu_budget import require_imported
-from noxu.go.time import format_time
 from noxu.registry.cache import Change
 from noxu.registry.offload import offload_if_long
 from noxu.registry.stored_object import StoredObject, new_entry, object_at
@@ -53,6 +53,6 @@ class PolicyStatusController(Controller[Key]):
         messages = warnings(policy, self.served_resources.current)
         checked = {"observedGeneration": generation, "typeChecking": {"expressionWarnings": messages}}
         new = {**policy, "status": {**status, **checked}}
-        now = format_time(self.clock.now())
+        now = rfc3339_now(self.clock)
         owned = update_status(policy, new, self.resource, manager=MANAGER, now=now)
         return new_entry(entry.key, self.resource, owned)

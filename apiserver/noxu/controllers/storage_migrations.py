@@ -23,11 +23,12 @@ from typing import Final, NamedTuple, Self
 
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
+from noxu.clock import rfc3339_now
 from noxu.controllers import controller
 from noxu.controllers.controller import Controller, ControllerParts
 from noxu.crd import conditions, types
 from noxu.crd.types import storage_version
-from noxu.go.time import format_time, unix_nanos
+from noxu.go.time import unix_nanos
 from noxu.registry.cache import Change
 from noxu.registry.draft import Action, Body, Options, WriteRequest
 from noxu.registry.offload import offload
@@ -237,7 +238,7 @@ class StorageMigrationController(Controller[MigrationTarget]):
         status, metadata = dict(migration.get("status") or {}), migration["metadata"]
         current = [dict(condition) for condition in status.get("conditions") or ()]
         for change in changes:
-            _set(current, *change, metadata.get("generation", 0), format_time(self.clock.now()))
+            _set(current, *change, metadata.get("generation", 0), rfc3339_now(self.clock))
         status["conditions"] = current
         if version:
             status["resourceVersion"] = version
@@ -282,7 +283,7 @@ class StorageMigrationController(Controller[MigrationTarget]):
             condition = {
                 "type": MIGRATING,
                 "status": status,
-                "lastTransitionTime": format_time(self.clock.now()),
+                "lastTransitionTime": rfc3339_now(self.clock),
                 "reason": reason,
                 "message": text,
                 "observedGeneration": generation,

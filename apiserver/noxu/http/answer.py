@@ -13,6 +13,7 @@ TEXT: Final = "text/plain; charset=utf-8"
 
 Headers = tuple[tuple[str, str], ...]
 NOT_CACHED: Final[Headers] = (("Cache-Control", "no-cache, private"),)
+_OF_TEXT: Final[Headers] = (*NOT_CACHED, ("X-Content-Type-Options", "nosniff"))
 
 
 @dataclass(slots=True)
@@ -39,4 +40,4 @@ class Answered(Exception):
 
 def text_answer(text: str, status: int = 200, headers: Headers = ()) -> Answer:
     """Go's http.Error and the health checks: plain text whose type browsers do not guess."""
-    return Answer(text.encode(), status, TEXT, (*NOT_CACHED, ("X-Content-Type-Options", "nosniff"), *headers))
+    return Answer(text.encode(), status, TEXT, (*_OF_TEXT, *headers) if headers else _OF_TEXT)

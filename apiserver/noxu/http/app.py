@@ -134,7 +134,7 @@ class App:
         finally:
             if exchange.limit is not None:  # also if the client is gone, or it was cancelled
                 exchange.limit.running -= 1
-            exchange.times["answered"] = time()
+            exchange.answered = time()
             if self.sinks:
                 call_all("a sink for %s", self.sinks, exchange)
 
@@ -149,7 +149,7 @@ class App:
                         await waiting
                 if exchange.decision is None:  # then it is not asked for: everything is allowed
                     exchange.decision = ALLOWED
-                answer = await self._route(exchange, time)
+                answer = await self._route(exchange)
             except Answered as answered:
                 answer = answered.answer
             except ApiError as error:
@@ -165,31 +165,31 @@ class App:
                 exchange.error = errors.internal_error("this is a bug in the server; its log says more")
             if exchange.error is not None:
                 size = len(exchange.error.message)
-                cbor = self.backend.features.cbor and "routed" in exchange.times
+                cbor = self.backend.features.cbor and exchange.is_routed
                 answer = await offload(size, error_answer, exchange.error, exchange.request, cbor=cbor)
             if answer is not None:
                 exchange.code = answer.status
             return answer
         finally:
-            exchange.times["handled"] = time()
+            exchange.handled = time()
             if exchange.room:
                 self.backend.large_requests.leave(exchange.room)
             if exchange.leaving:
                 call_all("%s", reversed(exchange.leaving), exchange)
-            if exchange.outcome.warnings:
-                exchange.headers += [("Warning", text) for text in warning_headers(exchange.outcome.warnings)]
+            if exchange.noted is not None and exchange.noted.warnings:
+                exchange.headers += [("Warning", text) for text in warning_headers(exchange.noted.warnings)]
 
-    async def _route(self, exchange: Exchange, time: Callable[[], float]) -> Answer | None:
+    async def _route(self, exchange: Exchange) -> Answer | None:
         """Find the handler and call it. Raises ApiError."""
-        info, method = exchange.info, exchange.request.method
+        info, method, path = exchange.info, exchange.request.method, exchange.path
         if exchange.moment:
             await self._enter_past(exchange)
         served_resources = exchange.backend.served_resources.current
         if not info.is_resource:
-            check_route(served_resources, method, exchange.path, info)
+            check_route(served_resources, method, path, info)
             return await self._document(exchange)
         try:
-            resource = find_resource(served_resources, method, exchange.path, info)
+            resource = find_resource(served_resources, method, path, info)
         except ApiError:
             if not self.backend.reader.store.shared or exchange.moment:
                 raise
@@ -197,13 +197,13 @@ class App:
             environment = self.backend.writer.environment
             name = f"{info.resource}.{info.group}"
             await be_consistent(environment.reader, environment.followers, filters.DEFINITIONS, name)
-            resource = find_resource(self.backend.served_resources.current, method, exchange.path, info)
+            resource = find_resource(self.backend.served_resources.current, method, path, info)
         exchange.resource = resource  # of one snapshot of what is served: it stays, whatever changes meanwhile
         if resource.deprecation_text:  # also if the version has no such subresource or verb
             exchange.outcome.warnings.append(resource.deprecation_text)
         is_watch = info.verb == "watch" and not info.subresource and "watch" in resource.verbs
         handler = None if is_watch else handler_of(resource, info)
-        exchange.times["routed"] = time()
+        exchange.is_routed = True
         if handler is None:
             if not resource.versions.is_prepared:
                 await prepared(resource.versions)
@@ -280,6 +280,7 @@ _GET: Final = frozenset({"GET"})
 _NO_METHOD: Final[frozenset[str]] = frozenset()
 _COLLECTION_METHODS: Final = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
 _OBJECT_METHODS: Final = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+_WITH_ROUTES: Final = ("/version", "/openid/", "/.well-known/", "/api")
 _PROXIED: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _ON_STATUS: Final = ("get", "update", "patch")
 """The verbs of a definition's status."""
@@ -361,6 +362,8 @@ def check_route(served_resources: ServedResources, method: str, path: str, info:
 
     Raises ApiError ServiceUnavailable for the discovery document of a group version that another server has.
     """
+    if not info.is_resource and not path.startswith(_WITH_ROUTES):
+        return  # no web service has it, as health checks
     if not info.is_resource and served_resources.elsewhere:
         match path.rstrip("/").split("/"):
             case ["", "apis", group, version] if is_elsewhere(served_resources, group, version):
@@ -467,6 +470,10 @@ class Deadlines:
 
     def end(self, deadline: Deadline) -> None:
         self._running.discard(deadline)
+
+    def close(self) -> None:
+        """Forget the timer, which would keep what it knows until it fires."""
+        self._set_timer(math.inf)
 
     def _set_timer(self, when: float) -> None:
         if self._timer is not None:

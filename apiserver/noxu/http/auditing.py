@@ -71,7 +71,7 @@ def _complete(exchange: Exchange, record: Record) -> None:
 
 
 def _annotations(exchange: Exchange, record: Record) -> Object:
-    deprecated = "routed" in exchange.times and bool(exchange.resource.deprecation_text)
+    deprecated = exchange.is_routed and bool(exchange.resource.deprecation_text)
     level, admission = record.recording.level, exchange.outcome.audit_annotations
     return annotations_of(level, exchange.decision, admission, deprecated=deprecated)
 
@@ -144,7 +144,7 @@ async def _kept(
 def _decoder(exchange: Exchange, content_type: str) -> Callable[[bytes], Json]:
     """The function that decodes a body of this type. It raises ValueError."""
     media_type = content_type.partition(";")[0].strip()
-    if media_type == negotiation.PROTOBUF and "routed" in exchange.times:
+    if media_type == negotiation.PROTOBUF and exchange.is_routed:
         gvk = exchange.resource.gvk
         return partial(_from_protobuf, api_version=gvk.api_version, kind=gvk.kind)
     if "yaml" in media_type:

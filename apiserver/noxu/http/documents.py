@@ -59,7 +59,10 @@ class Documents:
         self._served_resources = served_resources
         self.address = address
         self.own_version = own_version
-        self.checks = checks
+        self._checks = checks
+        self._single_checks = {
+            f"/{at}/{name}": check for at in health.ENDPOINTS for name, check in checks.of(at).items()
+        }
         self._now = now
         self._cbor = cbor
         self.health_results = health.HealthResults()
@@ -74,7 +77,7 @@ class Documents:
     def at(self, served_resources: ServedResources) -> Documents:
         """The documents of discovery and OpenAPI that this server would have with other resources."""
         return Documents(
-            lambda: served_resources, self.address, self.own_version, self.checks, self._now, cbor=self._cbor
+            lambda: served_resources, self.address, self.own_version, self._checks, self._now, cbor=self._cbor
         )
 
     async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
@@ -82,9 +85,12 @@ class Documents:
         if not path.startswith("/"):
             return self._paths(404)  # the targets of OPTIONS and CONNECT, which need not be paths
         trimmed = path.rstrip("/") or "/"
+        if (check := self._single_checks.get(trimmed)) is not None:
+            reason = await check()  # the reason is shown here only, not in the report
+            return text_answer(f"internal server error: {reason}\n", 500) if reason else text_answer("ok")
         parts = trimmed.split("/")[1:]
         if parts[0] in health.ENDPOINTS:
-            return await self._health(parts, query)
+            return self._paths(404) if len(parts) > 1 else await self._health(parts[0], query)
         if path in self.metrics:
             return await self.metrics[path](headers.get("Accept", ""))
         if (document := self.openid.get(trimmed)) is not None:
@@ -172,18 +178,13 @@ class Documents:
 
     # -- health
 
-    async def _health(self, parts: list[str], query: Query) -> Answer:
-        endpoint, *rest = parts
-        checks = self.checks.of(endpoint)
-        if rest:
-            check = checks.get("/".join(rest))
-            if check is None:
-                return self._paths(404)
-            reason = await check()  # the reason is shown here only, not in the report
-            return text_answer(f"internal server error: {reason}\n", 500) if reason else text_answer("ok")
-        excluded = query.get("exclude", [])
+    async def _health(self, endpoint: str, query: Query) -> Answer:
         report = await health.report(
-            endpoint, checks, verbose="verbose" in query, excluded=excluded, results=self.health_results
+            endpoint,
+            self._checks.of(endpoint),
+            verbose="verbose" in query,
+            excluded=query.get("exclude", []),
+            results=self.health_results,
         )
         return text_answer(report.text, 200 if report.healthy else 500)
 
@@ -192,8 +193,7 @@ class Documents:
         served_resources = self._served_resources()
         paths = {"/", "/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"}
         paths |= self.metrics.keys()  # only what is served here, as upstream
-        paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS} | self.openid.keys()
-        paths |= {f"/{endpoint}/{name}" for endpoint in health.ENDPOINTS for name in self.checks.of(endpoint)}
+        paths |= {f"/{endpoint}" for endpoint in health.ENDPOINTS} | self.openid.keys() | self._single_checks.keys()
         for group, versions in served_resources.groups.items():
             if group:
                 paths |= {f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)}

@@ -95,19 +95,19 @@ class RecentRequests(RequestFilter):
     def enter(self, exchange: Exchange) -> None:
         self.last += 1
         self._open[exchange] = self.last  # until its answer is made; a watch all its life
-        exchange.outcome.sent = {}  # the name of a new object is in its body
+        exchange.noted = Outcome(sent={})  # the name of a new object is in its body
         hook_errors.set([])  # a list of this task: functions that it calls append to it
         # the first to be added, so called when all others have completed the answer
         exchange.leaving.append(self._add)
 
     def _add(self, exchange: Exchange) -> None:
         number = self._open.pop(exchange)  # moves to the answered ones in the same turn of the loop
-        recorded = self._record(exchange, number, exchange.times["handled"] - exchange.received)
+        recorded = self._record(exchange, number, exchange.handled - exchange.received)
         self._answered.append(recorded)
         if exchange.error is None:
             return
         if exchange.info.is_resource and exchange.info.verb not in ("get", "list", "watch"):
-            resource = exchange.resource if "routed" in exchange.times else None
+            resource = exchange.resource if exchange.is_routed else None
             self._refused.append(Refusal(recorded, resource, exchange.outcome))
         raised = hook_errors.get()
         if raised and recorded.by_handle:
@@ -115,6 +115,7 @@ class RecentRequests(RequestFilter):
 
     def _record(self, exchange: Exchange, number: int, seconds: float) -> RecordedRequest:
         request, info, error = exchange.request, exchange.info, exchange.error
+        sent = (exchange.noted.sent if exchange.noted else None) or {}
         agent = request.headers.get("User-Agent", "")
         return RecordedRequest(
             number,
@@ -124,7 +125,7 @@ class RecentRequests(RequestFilter):
             f"{info.resource}.{info.group}" if info.group else info.resource,
             info.subresource,
             info.namespace,
-            info.name or (exchange.outcome.sent or {}).get("name", ""),
+            info.name or sent.get("name", ""),
             exchange.user.name,
             agent[:MAX_TARGET],
             exchange.code,

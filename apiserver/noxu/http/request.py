@@ -69,6 +69,8 @@ class Received:
 def head_error(request: Received) -> ApiError | None:
     """The error of a request that has to be refused, with net/http's texts; None for any other."""
     version, headers = request.version, request.headers
+    if version == HttpVersion11 and "Transfer-Encoding" not in headers and "Expect" not in headers:
+        return None  # as nearly all
     if version < HttpVersion10:  # or the line of the request has no version: the parser does not tell which
         return ApiError(400, "", text="400 Bad Request: malformed HTTP version")
     if version >= _HTTP_2:
@@ -155,8 +157,8 @@ _VERBS: Final = {
 }
 """By method: the verb without and with a name."""
 
-MAX_CACHED_PATH: Final = 300
-"""Characters of a path and its method: a name, its namespace and its resource, each of usual length."""
+MAX_CACHED_TARGET: Final = 300
+"""Characters of a target and its method: a name, its namespace and its resource, each of usual length."""
 MAX_DURATION: Final = 1024  # characters of the parameter `timeout`; upstream adds up as many numbers as a URL can have
 MAX_PARAMETERS: Final = 10_000
 """Parameters of a query; Go ignores one that has more (net/url, urlmaxqueryparams)."""
@@ -190,16 +192,18 @@ NO_RESOURCE: Final = RequestInfo(False, "", "", "", "", "", "", "", False, False
 
 
 class Target(NamedTuple):
-    """The target of a request. `host` is "" unless the target is an absolute URL.
+    """The target of a request without its query. `host` is "" unless the target is an absolute URL.
 
     Below PAST, `moment` is the segment that follows, and `path` what follows that: `/api/v1/pods` of `/_noxu/at/-5m/api/v1/pods`.
     So whatever judges a request judges what it reads.
     """
 
     path: str
-    query: Query
+    """Decoded."""
     host: str
     info: RequestInfo
+    is_long_running: bool = False
+    """It may last as long as its client likes."""
     moment: str = ""
 
 
@@ -207,30 +211,36 @@ PAST: Final = "/_noxu/at/"
 """How the paths begin that show the API as it was at a moment."""
 
 
-def parse_target(method: str, target: str) -> Target:
+def parse_target(method: str, target: str) -> tuple[Target, Query]:
     """Parse the target of a request. Raises ApiError for an invalid URL or namespace."""
-    if method == "CONNECT" and not target.startswith("/"):
-        return Target("", {}, target, NO_RESOURCE)  # `host:port`, as proxies get it
-    raw_path, raw_query, host = split_target(target)
-    path, query = decode_path(raw_path), parse_query(raw_query) if raw_query else {}
-    info_of = _known_info if len(method) + len(path) <= MAX_CACHED_PATH else _known_info.__wrapped__
-    watch = "watch" in query and is_watch(query)
-    info = info_of(method, path, watch)
-    if not info.is_resource and path.startswith(PAST):
-        moment, slash, inner = path.removeprefix(PAST).partition("/")
-        if moment and inner:  # else it is a call of /_noxu/ itself
-            # from here on the path is the inner one: filters, handlers and sinks see no other
-            return Target(slash + inner, query, host, info_of(method, slash + inner, watch), moment)
-    return Target(path, query, host, info)
+    if target.startswith("/"):  # as nearly all
+        target, _, raw_query = target.partition("?")
+    else:
+        raw_query = "" if method == "CONNECT" else split_target(target)[1]
+    query = parse_query(raw_query) if raw_query else {}
+    known = _known_target if len(method) + len(target) <= MAX_CACHED_TARGET else _known_target.__wrapped__
+    return known(method, target, "watch" in query and is_watch(query)), query
 
 
 @lru_cache(maxsize=2048)
-def _known_info(method: str, path: str, watch: bool) -> RequestInfo:
-    """The RequestInfo, whose namespace is checked. Clients ask for the same paths again and again."""
+def _known_target(method: str, target: str, watch: bool) -> Target:
+    """The Target, whose namespace is checked. Clients ask for the same paths again and again.
+
+    A GET takes a seventh more processor time in this process without the cache (`benchmarks.http`, `get`).
+    """
+    if method == "CONNECT" and not target.startswith("/"):
+        return Target("", target, NO_RESOURCE)  # `host:port`, as proxies get it
+    raw_path, _, host = split_target(target)
+    path, moment = decode_path(raw_path), ""
+    if path.startswith(PAST):
+        segment, slash, inner = path.removeprefix(PAST).partition("/")
+        if segment and inner:  # else it is a call of /_noxu/ itself
+            # from here on the path is the inner one: filters, handlers and sinks see no other
+            path, moment = slash + inner, segment
     info = resource_info(method, path, watch=watch)
     if info.namespace:
         check_namespace(info.namespace)
-    return info
+    return Target(path, host, info, is_long_running(info), moment)
 
 
 def parse_query(text: str) -> Query:

@@ -448,9 +448,7 @@ class Stream:
         while True:
             self._wake.clear()  # before the state is looked at: what happens later wakes again
             now = time.monotonic()
-            if self._end_revision == _IMMEDIATELY or (
-                now >= deadline and (self.after >= initial or self._is_held)
-            ):
+            if self._end_revision == _IMMEDIATELY or (now >= deadline and (self.after >= initial or self._is_held)):
                 return
             if self._expires:
                 self._expires = False  # of the fault that has ended

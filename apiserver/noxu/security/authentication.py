@@ -46,6 +46,9 @@ UNAUTHORIZED: Final = "Unauthorized"
 class Authenticator(Protocol):
     """Identifies users."""
 
+    allows_anonymous: bool
+    """Requests without a certificate and a token are those of ANONYMOUS: they need not be asked about."""
+
     def authenticate(self, sent: Credentials, warnings: list[str], /) -> User | Awaitable[User]:
         """The user of a request: at once, or when objects have been loaded. Raises ApiError Unauthorized."""
         ...
@@ -97,10 +100,6 @@ class Authenticators:
 
     def _user(self, sent: Credentials, warnings: list[str], *, is_final: bool) -> User:
         """Raises ApiError Unauthorized, Unloaded, Disputable unless `is_final`."""
-        headers = sent.headers
-        may_have_token = "Authorization" in headers or "Sec-WebSocket-Protocol" in headers
-        if self.allows_anonymous and not sent.chain and not may_have_token:
-            return ANONYMOUS
         rejected: list[str] = []
         for authenticator in self._certificates if sent.chain else ():
             try:

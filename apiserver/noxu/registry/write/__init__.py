@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from noxu.api.errors import ApiError
+from noxu.clock import rfc3339_now
 from noxu.cpu_budget import CURRENT
-from noxu.go.time import format_time
 from noxu.registry import explain
 from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import (
@@ -91,7 +91,7 @@ async def write(
         await prepared(resource.versions)
     stages = WRITE_STAGES[request.action]
     outcome.trace, warned = trace, len(outcome.warnings)  # the first ones are those of the request itself
-    draft = Draft(request, environment, outcome, format_time(environment.clock.now()))
+    draft = Draft(request, environment, outcome, rfc3339_now(environment.clock))
     names, attempts, is_certain = 1, 1, False
     try:
         while True:
@@ -106,7 +106,7 @@ async def write(
                 pass
             decide.release(draft)
             attempts = await attempt_again(attempts, resource.group_resource, request.name)
-            now = format_time(environment.clock.now())  # each attempt is a new write, at its own time
+            now = rfc3339_now(environment.clock)  # each attempt is a new write, at its own time
             # nothing of the last attempt remains but what it took
             draft = Draft(request, environment, draft.outcome.of_next_attempt(warned), now, draft.weight)
         is_certain = True
