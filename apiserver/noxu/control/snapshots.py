@@ -35,6 +35,7 @@ from noxu.controllers.bootstrap import lease_name
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
+from noxu.registry.authors import Author, writing_as
 from noxu.registry.storage_form import SERVER_LEASES, is_temporary
 from noxu.values import Object
 from noxu_storage import pins
@@ -139,15 +140,14 @@ class Snapshots:
                 continue  # a restore has moved it
             return described(pin)
 
-    async def restore(self, name: str, *, release: bool = False) -> Object:
+    async def restore(self, name: str, *, release: bool = False, user: str = "") -> Object:
         """Make all objects what they were. Returns the new revision, and how many objects have changed in which way.
 
-        `release`: the snapshot is deleted by the same transaction.
+        `release`: the snapshot is deleted by the same transaction. `user` is who has asked for it.
         """
         async with self._restoring, self._plane.controllers_paused():  # of two restores the second one counts
-            with _explained(name, is_shared=self._plane.store.shared):
+            with _explained(name, is_shared=self._plane.store.shared), writing_as(Author(verb="restore", user=user)):
                 writes, revision = await self._write(name, release=release)
-                await self._plane.cache.reached(revision)
         for follower in dict.fromkeys(self._plane.writer.environment.followers.values()):
             await follower.caught_up()
         return {"name": name, "revision": revision, **counted(writes)}
@@ -175,7 +175,7 @@ class Snapshots:
             return [*writes, *self._moved(pin, release=release)]
 
         await changes.follow()  # nearly all of it while others still write
-        return writes, await store.transact(decide) or store.revision
+        return writes, await self._plane.persistence.transact(decide)
 
     def _left(self) -> Iterator[Key]:
         """The objects that this server keeps about itself."""
@@ -233,7 +233,7 @@ async def _delete(call: ControlCall) -> Object:
 
 
 async def _restore(call: ControlCall) -> Object:
-    return await _of(call).restore(call.path["snapshot"])
+    return await _of(call).restore(call.path["snapshot"], user=call.user.name)
 
 
 _ONE: Final = "/_noxu/snapshots/{snapshot}"
