@@ -27,7 +27,7 @@ from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.control.arguments import TEXT, Argument, refused
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.differences import Changes, counted
+from noxu.control.differences import Changes, changed_definitions, counted
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane
 from noxu.controllers import leader_election
@@ -36,6 +36,8 @@ from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
 from noxu.registry.authors import Author, writing_as
+from noxu.registry.offload import offload
+from noxu.registry.resource import Versions
 from noxu.registry.storage_form import SERVER_LEASES, is_temporary
 from noxu.values import Object
 from noxu_storage import pins
@@ -99,8 +101,8 @@ class Snapshots:
             try:
                 return described(KeyValue(key, value, await store.put(key, value, expected=0)))
             except Conflict as conflict:
-                if not name:
-                    continue  # another one was faster, so the store has a new revision
+                if not name or conflict.current is None:
+                    continue  # another one was faster, or a restore, so the store has a new revision
                 message = f"there is a snapshot {name!r} already: delete it, or choose another name"
                 if conflict.current is not None and (time := described(conflict.current)["time"]):
                     message = f"there is a snapshot {name!r} already, of {time}: delete it, or choose another name"
@@ -167,15 +169,32 @@ class Snapshots:
         store, left = self._plane.store, frozenset(self._left())
         changes = Changes(store, pin.revision, lambda key: key in left or is_temporary(key))
         writes: list[StagedWrite] = []
+        refusing: list[Versions] = []
 
         async def decide() -> Sequence[StagedWrite]:
             await store.catch_up()
             await changes.follow()
             writes[:] = changes.writes()
+            refusing[:] = await offload(sum(len(write.value or b"") for write in writes), self._changed, writes)
+            for versions in refusing:
+                versions.terminating = (
+                    True  # until its controller has seen what follows: no object of another schema is stored
+                )
             return [*writes, *self._moved(pin, release=release)]
 
         await changes.follow()  # nearly all of it while others still write
-        return writes, await self._plane.persistence.transact(decide)
+        try:
+            return writes, await self._plane.persistence.transact(decide)
+        except BaseException:
+            for versions in refusing:
+                versions.terminating = False
+            raise
+
+    def _changed(self, writes: Sequence[StagedWrite]) -> list[Versions]:
+        """What is served of definitions that a difference changes, unless they are being deleted."""
+        defined = self._plane.served_resources.current.defined
+        names = changed_definitions(writes)
+        return [defined[name] for name in names if name in defined and not defined[name].terminating]
 
     def _left(self) -> Iterator[Key]:
         """The objects that this server keeps about itself."""

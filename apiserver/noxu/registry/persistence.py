@@ -128,8 +128,8 @@ class Persistence:
         """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""
         try:
             await self._put(new, entry.revision, _stored(entry))
-        except Conflict as conflict:
-            await self.catch_up(conflict)
+        except Conflict:
+            await self.catch_up()
             return False
         return True
 
@@ -162,8 +162,8 @@ class Persistence:
         """
         try:
             revision = await self._delete(entry.key, entry.revision, _stored(entry))
-        except Conflict as conflict:
-            await self.catch_up(conflict)
+        except Conflict:
+            await self.catch_up()
             return 0
         except OutcomeUnknown:
             raise unknown_outcome() from None
@@ -181,9 +181,9 @@ class Persistence:
             self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
-    async def catch_up(self, conflict: Conflict) -> None:
-        """Wait until the cache has the write that won."""
-        await self._cache.reached(conflict.current.revision if conflict.current else self._cache.store.revision)
+    async def catch_up(self) -> None:
+        """Wait until the cache has what won: a write of the key, or a transaction, which may have changed other keys only."""
+        await self._cache.reached(self._cache.store.revision)
 
 
 def _stored(entry: StoredObject) -> bytes | None:
