@@ -103,9 +103,8 @@ class Snapshots:
             except Conflict as conflict:
                 if not name or conflict.current is None:
                     continue  # another one was faster, or a restore, so the store has a new revision
-                message = f"there is a snapshot {name!r} already: delete it, or choose another name"
-                if conflict.current is not None and (time := described(conflict.current)["time"]):
-                    message = f"there is a snapshot {name!r} already, of {time}: delete it, or choose another name"
+                time = described(conflict.current)["time"]
+                message = f"there is a snapshot {name!r} already, of {time}: delete it, or choose another name"
                 raise ApiError(409, message, "AlreadyExists", {"name": name}) from None
 
     async def _count(self) -> int:
