@@ -129,7 +129,7 @@ class History:
         snapshots = json.loads(self.ask("GET", "/_noxu/snapshots")[1])["items"]
         if snapshots:
             name = self.random.choice(snapshots)["name"]
-            assert self.ask("POST", f"/_noxu/snapshots/{name}/restore", {})[0] == 200
+            assert self.ask("POST", f"/_noxu/snapshots/{name}/restore")[0] == 200
 
     @property
     def widgets(self) -> str:
