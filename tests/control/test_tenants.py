@@ -433,6 +433,64 @@ async def test_a_held_tenant_may_have_a_time_too(call: Caller) -> None:
     assert is_gone(made["url"])
 
 
+def raw(call: Caller, **body: Any) -> socket.socket:
+    """A connection on which a tenant is asked for, and nothing is read."""
+    content = json.dumps(body).encode()
+    connection = socket.create_connection(("127.0.0.1", call.server.listeners.port))
+    connection.sendall(
+        b"POST %b HTTP/1.1\r\nHost: a.localhost\r\nContent-Length: %d\r\n\r\n" % (PATH.encode(), len(content))
+    )
+    connection.sendall(content)
+    return connection
+
+
+async def test_a_holder_that_never_reads_holds_a_tenant_like_any_other(call: Caller) -> None:
+    with raw(call, hold=True, name="a"):
+        await eventually_async(lambda: has(call, "a"))
+        await call.create(name="b")
+        assert await call.listed() == ["a", "b"]
+    await eventually_async(lambda: lacks(call, "a"))
+
+
+async def has(call: Caller, name: str) -> bool:
+    return name in await call.listed()
+
+
+async def lacks(call: Caller, name: str) -> bool:
+    return name not in await call.listed()
+
+
+async def test_clients_that_are_gone_at_once_leave_nothing(call: Caller) -> None:
+    await churned(call, 4)
+    await call.listed()
+    files, tasks = open_files(), len(asyncio.all_tasks())
+    for turns in range(30):
+        with raw(call, hold=True):
+            await loop_turns(turns)
+    await eventually_async(lambda: lacks_all(call))
+    await eventually_async(lambda: open_files() == files and len(asyncio.all_tasks()) == tasks)
+
+
+async def lacks_all(call: Caller) -> bool:
+    return await call.listed() == []
+
+
+async def test_a_server_stops_while_it_makes_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = asyncio.Event()
+
+    async def hang(*_arguments: Any) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(templates, "make", hang)
+    async with calling(server := Server(PLAIN)) as call:
+        async with hang_guard(), server:
+            creating = asyncio.create_task(call("POST"))
+            await began.wait()
+        with pytest.raises(aiohttp.ClientError):
+            await creating
+
+
 HOLDER = """
 import json, sys, time, urllib.request
 answer = urllib.request.urlopen(sys.argv[1], data=b'{"hold": true}')
