@@ -23,7 +23,7 @@ from noxu.api.errors import ApiError
 from noxu.config import Config, StartError, TlsOptions
 from noxu.control import templates
 from noxu.control.running import Control
-from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, Wanted
+from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, WantedTenant
 from noxu.manifests.documents import Document
 from noxu.manifests.watch import FileWatch
 from noxu.process.server import Server
@@ -644,7 +644,7 @@ async def test_a_client_that_is_gone_during_the_start_leaves_nothing() -> None:
     """Wherever the start is: its task may not have begun."""
     for turns in range(6):
         tenants = tenants_of(server := Beside())
-        creating = asyncio.create_task(tenants.create(Wanted("a")))
+        creating = asyncio.create_task(tenants.create(WantedTenant("a")))
         await loop_turns(turns)
         creating.cancel()
         await asyncio.gather(creating, return_exceptions=True)
@@ -652,14 +652,14 @@ async def test_a_client_that_is_gone_during_the_start_leaves_nothing() -> None:
         assert (server.began, server.running) == (server.ended, 0)
         server.may_start.set()
         async with hang_guard():
-            await tenants.create(Wanted("a"))  # the name is free
+            await tenants.create(WantedTenant("a"))  # the name is free
             await tenants.close()
 
 
 async def test_a_client_that_is_gone_when_the_start_is_complete_leaves_nothing() -> None:
     for turns in range(6):
         tenants = tenants_of(server := Beside())
-        creating = asyncio.create_task(tenants.create(Wanted("a")))
+        creating = asyncio.create_task(tenants.create(WantedTenant("a")))
         await loop_turns()
         server.may_start.set()
         await loop_turns(turns)
@@ -681,7 +681,7 @@ async def test_a_start_that_fails_is_answered_and_the_name_is_free() -> None:
     server.may_start.set()
     for _ in range(2):
         with pytest.raises(ApiError, match="the tenant does not start: no port is free") as refusal:
-            await tenants.create(Wanted("a"))
+            await tenants.create(WantedTenant("a"))
         assert (refusal.value.code, refusal.value.reason) == (503, "ServiceUnavailable")
         await loop_turns()
 
@@ -693,7 +693,7 @@ async def test_a_bug_in_a_start_is_a_bug_of_the_call(caplog: pytest.LogCaptureFi
     tenants = tenants_of(server := Beside(starts=fail))
     server.may_start.set()
     with pytest.raises(RuntimeError, match="it is broken"):
-        await tenants.create(Wanted("a"))
+        await tenants.create(WantedTenant("a"))
     await loop_turns()
     assert "the tenant a failed" in caplog.text
 
@@ -704,7 +704,7 @@ async def test_a_tenant_whose_stop_fails_is_gone_and_the_failure_is_logged(caplo
 
     tenants = tenants_of(server := Beside(stops=fail))
     server.may_start.set()
-    await tenants.create(Wanted("a"))
+    await tenants.create(WantedTenant("a"))
     async with hang_guard():
         await tenants.delete("a")
     assert "the tenant a failed" in caplog.text
@@ -713,7 +713,7 @@ async def test_a_tenant_whose_stop_fails_is_gone_and_the_failure_is_logged(caplo
 
 async def test_a_server_that_stops_ends_what_starts() -> None:
     tenants = tenants_of(server := Beside())
-    creating = asyncio.create_task(tenants.create(Wanted("a")))
+    creating = asyncio.create_task(tenants.create(WantedTenant("a")))
     await loop_turns()
     async with hang_guard():
         await tenants.close()
@@ -724,7 +724,7 @@ async def test_a_server_that_stops_ends_what_starts() -> None:
 
 async def test_few_start_at_the_same_time() -> None:
     tenants = tenants_of(server := Beside())
-    creating = [asyncio.create_task(tenants.create(Wanted())) for _ in range(20)]
+    creating = [asyncio.create_task(tenants.create(WantedTenant())) for _ in range(20)]
     await loop_turns()
     assert server.began == 4
     server.may_start.set()
@@ -736,10 +736,10 @@ async def test_few_start_at_the_same_time() -> None:
 async def test_a_tenant_waits_for_the_one_that_had_its_name() -> None:
     tenants = tenants_of(server := Beside())
     server.may_start.set()
-    await tenants.create(Wanted("a"))
+    await tenants.create(WantedTenant("a"))
     deleting = asyncio.create_task(tenants.delete("a"))
     await asyncio.sleep(0)
-    made = await tenants.create(Wanted("a"))
+    made = await tenants.create(WantedTenant("a"))
     await deleting
     assert tenants.all() == [made]
     await tenants.close()
