@@ -281,6 +281,15 @@ async def test_a_tenant_has_what_the_files_of_its_parent_have_now_if_it_watches_
         assert ("example.org" in found, "example.com" in found) == (True, False)
 
 
+async def test_a_tenant_goes_on_without_what_was_refused_as_its_parent_does(tmp_path: Path) -> None:
+    for name, value in (("broken", BROKEN), ("good", widgets())):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(value))
+    config = Config(port=0, files=(tmp_path,), keep_going=True)
+    async with Server(config, documents(tmp_path)) as server, calling(server) as call:
+        for made in (await call.create(), await call.create()):
+            assert "example.com" in await groups(made["url"])
+
+
 async def test_a_tenant_has_the_manifests_of_the_call_too() -> None:
     async with Server(PLAIN, documents(widgets(group="parent.test"))) as server, calling(server) as call:
         made = await call.create(manifests=[WIDGET, WIDGETS, json.dumps(config_map("json"))])

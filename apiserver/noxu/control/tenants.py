@@ -231,8 +231,8 @@ class Tenants:
         if server.template is not None:
             return TenantBeginning(server.template, server.given or ())
         given = await self._given()
-        if not given or server.config.keep_going:  # a template has all objects or is none
-            return (await self._empty())._replace(documents=given)
+        if not given:
+            return await self._empty()
         if (template := await self._template(given)) is None:
             return TenantBeginning(None, given)
         if templates.has_tokens(template):  # which each server has to sign itself
