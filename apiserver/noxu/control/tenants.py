@@ -252,7 +252,7 @@ class Tenants:
             return server.given
         changes = 0 if server.watch is None else server.watch.changes
         if self._files is None or self._files[0] != changes:
-            read = await asyncio.to_thread(served_files.read_documents, server.config, None)
+            read = await asyncio.to_thread(served_files.read_documents, server.config, server.read)
             self._files = changes, read
         return self._files[1]
 
