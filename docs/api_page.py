@@ -17,12 +17,14 @@ import noxu
 from noxu.testing import plugin
 from noxu.testing.registration import Registration
 from noxu.testing.verbs import Verbs
+from noxu.testing.write_log import WriteLog
 
 PAGE: Final = Path(__file__).with_name("api.md")
 SECTIONS: Final = {
     "The handle": ("Noxu",),
     "Users": ("TestUser",),
     "Watches and requests": ("Watch", "WatchEvent", "RecordedRequest"),
+    "What was written": ("LoggedWrite", "WriteCause"),
     "Errors": ("ApiError", "Denied", "LoadError", "StartError", "Stopped", "UnknownKind", "WaitTimeout"),
     "Warnings": ("ApiWarning", "UnknownFieldWarning"),
     "The factory": ("MakeNoxu",),
@@ -41,6 +43,7 @@ _RESULTS: Final = {
     "AwaitableObjects": "list[dict]",
     "AwaitableObject": "dict",
     "AwaitableRequests": "list[RecordedRequest]",
+    "AwaitableWrites": "list[LoggedWrite]",
     "AwaitableNoxu": "Noxu",
     "AwaitableNone": "None",
 }
@@ -100,7 +103,7 @@ def _of_class(name: str, class_: type) -> Iterator[str]:
 
 def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public methods. Those that a user shares with the handle are shown with the handle."""
-    for each in (Verbs, class_, Registration) if class_ is noxu.Noxu else (class_,):
+    for each in (Verbs, class_, WriteLog, Registration) if class_ is noxu.Noxu else (class_,):
         for name, function in vars(each).items():
             if inspect.isfunction(function) and not name.startswith("_") and "In the loop of the" not in _doc(function):
                 yield name, function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,6 +24,19 @@ def minutes(number: float) -> datetime:
 async def made() -> tuple[AdjustableClock, ManualClock]:
     system = ManualClock()
     return AdjustableClock(system), system
+
+
+async def test_its_timestamp_is_its_time_in_every_mode() -> None:
+    clock = AdjustableClock()
+    assert clock.timestamp is time.time, "without a call of ours"
+    for change in (
+        lambda: clock.start_at(minutes(3)),
+        lambda: clock.set_speed(2.0, minutes(5)),
+        lambda: clock.freeze(minutes(60)),
+        lambda: clock.tick(60.0),
+    ):
+        change()
+        assert clock.timestamp() == pytest.approx(clock.now().timestamp(), abs=1.0)
 
 
 async def test_by_itself_it_is_the_clock_of_the_system() -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from noxu.testing.users import TestUser as TestUser
     from noxu.testing.watching import Watch as Watch
     from noxu.testing.watching import WatchEvent as WatchEvent
+    from noxu.testing.write_log import LoggedWrite as LoggedWrite
+    from noxu.testing.write_log import WriteCause as WriteCause
 
 _HOMES = {
     "ApiError": "noxu.api.errors",
@@ -40,6 +42,7 @@ _HOMES = {
     "Clock": "noxu.clock",
     "Denied": "noxu.testing.functions",
     "LoadError": "noxu.manifests.documents",
+    "LoggedWrite": "noxu.testing.write_log",
     "MakeNoxu": "noxu.testing.handle",
     "Noxu": "noxu.testing.handle",
     "RecordedRequest": "noxu.http.recent_requests",
@@ -51,6 +54,7 @@ _HOMES = {
     "WaitTimeout": "noxu.testing.errors",
     "Watch": "noxu.testing.watching",
     "WatchEvent": "noxu.testing.watching",
+    "WriteCause": "noxu.testing.write_log",
 }
 
 __all__ = [
@@ -60,6 +64,7 @@ __all__ = [
     "Clock",
     "Denied",
     "LoadError",
+    "LoggedWrite",
     "MakeNoxu",
     "Noxu",
     "RecordedRequest",
@@ -71,6 +76,7 @@ __all__ = [
     "WaitTimeout",
     "Watch",
     "WatchEvent",
+    "WriteCause",
 ]
 
 

@@ -19,7 +19,7 @@ from typing import Final, NoReturn
 
 from noxu import garbage
 from noxu.arguments.commands import COMMANDS as COMMANDS
-from noxu.arguments.commands import arguments_of
+from noxu.arguments.commands import RUNS_A_COMMAND, arguments_of
 from noxu.arguments.parsers import parser
 from noxu.arguments.parsers import parser_of as parser_of
 from noxu.commands.about import COMPLETE, candidates
@@ -107,7 +107,12 @@ def _runner(name: str) -> Callable[[argparse.Namespace], int]:
 def options_of(name: str, words: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Invalid ones end the process with status 2."""
     command = parser_of(name)
-    options = command.parse_intermixed_args(words)
+    own, passed_on = list(words), []
+    if name in RUNS_A_COMMAND and "--" in own:
+        end = own.index("--")
+        own, passed_on = own[:end], own[end + 1 :]
+    options = command.parse_intermixed_args(own)
+    options.passed_on = passed_on
     options.command = name
     complete = arguments_of(name).complete
     if complete is not None:

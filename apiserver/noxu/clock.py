@@ -42,6 +42,10 @@ class Clock(Protocol):
         """The time of day, in UTC."""
         ...
 
+    def timestamp(self) -> float:
+        """The same in seconds since 1970."""
+        ...
+
     def monotonic(self) -> float:
         """Seconds since an arbitrary moment; never decreases."""
         ...
@@ -56,6 +60,9 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+    def timestamp(self) -> float:
+        return self.now().timestamp()
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -131,6 +138,8 @@ class AdjustableClock:
         self._timer: asyncio.TimerHandle | None = None
         self._busy: dict[asyncio.Task[Any], asyncio.Future[None]] = {}  # woken by `advance`: done when they are at rest
         self._advancing = asyncio.Lock()
+        self.timestamp: Callable[[], float] = self._timestamp
+        self._is_set()
 
     # -- reading
 
@@ -138,6 +147,14 @@ class AdjustableClock:
         if self._rate is None:
             return self.system.now() + self._offset
         return self._rate.day + timedelta(seconds=self._passed(self._rate))
+
+    def _timestamp(self) -> float:
+        return self.now().timestamp()
+
+    def _is_set(self) -> None:
+        """Let `timestamp` be the system's own function while time is: a write needs it, and makes no call of ours then."""
+        is_real = self._rate is None and not self._offset and self.system is SYSTEM_CLOCK
+        self.timestamp = time.time if is_real else self._timestamp
 
     def monotonic(self) -> float:
         if self._rate is None:
@@ -196,6 +213,7 @@ class AdjustableClock:
             self._offset = at - self.system.now()
         else:
             self._rate = self._rate._replace(day=at, elapsed=self.monotonic(), since=self.system.monotonic())
+        self._is_set()
 
     def tick(self, seconds: float) -> None:
         """Let time pass, and wake those whose time has come."""
@@ -211,6 +229,7 @@ class AdjustableClock:
         self._refuse_past(ahead, now, mode)
         self._jumped = elapsed - self.system.monotonic()
         self._offset, self._rate = offset, None
+        self._is_set()
         self._set_timer()
 
     def _set_rate(self, mode: Mode, speed: float, at: datetime | None) -> None:
@@ -218,6 +237,7 @@ class AdjustableClock:
         if at is not None:
             self._refuse_past(at, now, mode)
         self._rate = _Rate(mode, speed, self.system.monotonic(), elapsed, at or now)
+        self._is_set()
         self._set_timer()
 
     def _refuse_past(self, at: datetime, now: datetime, mode: Mode) -> None:
@@ -260,6 +280,7 @@ class AdjustableClock:
             day = rate.day + timedelta(seconds=self._passed(rate) + seconds)
             elapsed = rate.elapsed + self._passed(rate) + seconds
             self._rate = rate._replace(since=self.system.monotonic(), elapsed=elapsed, day=day)
+        self._is_set()
         self._set_timer()
 
     def _next_due(self) -> float | None:

@@ -23,6 +23,7 @@ REQUEST_TIMEOUT: Final = 60.0  # seconds; upstream's --request-timeout
 COMPACT_EVERY: Final = 300.0  # seconds; history that is older than one to two of these is removed, as upstream
 MIN_REQUEST_TIMEOUT: Final = 1800  # seconds; upstream's --min-request-timeout
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
+MAX_TENANTS: Final = 1000
 MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 """Of tokens of service accounts."""
@@ -197,6 +198,7 @@ class Config:
     whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
     `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: process.server.STOP_WITHIN.
+    `max_tenants`: the number of tenants that the server may have, see control.tenants.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
@@ -247,6 +249,7 @@ class Config:
     services: str = "10.0.0.0/24"
     node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None
+    max_tenants: int = MAX_TENANTS
     clock: str = ""
     faults: Path | None = None
     latency: str = ""

@@ -446,6 +446,15 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
         yield plane
 
 
+def dismantle(plane: ControlPlane) -> None:
+    """Cut the cycles among the parts of a control plane that has stopped and will not run again."""
+    for controller in plane.all_controllers:
+        vars(controller).clear()  # each refers to its queue, which calls it
+    for collection in plane.cache.collections.values():
+        vars(collection).clear()  # each refers to its streams, which read it
+    plane.writer.environment.followers.clear()  # controllers, which write
+
+
 async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> None:
     """Start the controllers, which read the store."""
     is_new = await _is_new(plane)

@@ -19,7 +19,7 @@ from tests.rows import rows
 ROOT = Path(__file__).parents[2]
 
 WORDS: list[tuple[str, list[str], list[str]]] = [
-    ("a command", ["l"], ["lint"]),
+    ("a command", ["l"], ["lint", "log"]),
     ("an option without a command", ["--v"], ["--version"]),
     ("an unknown command", ["nothing", ""], []),
     ("an option", ["check", "--h"], ["--help"]),

@@ -22,7 +22,7 @@ from tests.timing import HANGS_AFTER, eventually
 
 BLOCKS: Final = [block for block in blocks() if block.page == "docs/ci.md"]
 JOBS: Final = [yaml.load(block.text, yaml.BaseLoader) for block in BLOCKS if block.language == "yaml"]
-[SCRIPT] = [block.text for block in BLOCKS if block.language == "sh"]
+RUN, SCRIPT = [block.text for block in BLOCKS if block.language == "sh"]
 
 
 def scripts(value: Any) -> Iterator[str]:
@@ -53,14 +53,15 @@ def test_a_command_of_a_job_is_valid(words: list[str]) -> None:
 def test_the_jobs_are_found() -> None:
     github, gitlab = JOBS
     assert set(github["jobs"]) == {"manifests", "integration", "envtest"} == set(gitlab) - {"default"}
-    assert {words[0] for words in COMMANDS} == {"lint", "validate", "serve", "envtest"}
+    assert {words[0] for words in COMMANDS} == {"lint", "validate", "run", "envtest"}
     outputs = {words[words.index("--output") + 1] for words in COMMANDS if "--output" in words}
     assert outputs == {"github", "sarif", "junit"}
 
 
-def test_both_start_the_server_as_the_page_explains_it() -> None:
-    start, wait, _ = SCRIPT.splitlines()
-    assert sum(f"{start}\n{wait}\n" in script for script in scripts(JOBS)) == 2
+def test_both_run_a_command_with_a_server_as_the_page_explains_it() -> None:
+    begin = "noxu run config/crd -- "
+    assert all(line.startswith(begin) for line in RUN.splitlines())
+    assert sum(script.startswith(begin) for script in scripts(JOBS)) == 2
 
 
 @needs_program("timeout")

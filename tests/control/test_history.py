@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from noxu.clock import SystemClock
 from noxu.control import history as module
 from noxu.control.history import RecordedWrite, WriteHistory
 from noxu.registry import authors
@@ -50,7 +51,7 @@ class Remembered(NamedTuple):
 async def remembered() -> AsyncIterator[Remembered]:
     async with serving_app() as served:
         persistence = served.app.backend.persistence
-        persistence.journal = journal = Journal(lambda: 1000.0)
+        persistence.journal = journal = Journal()
         yield Remembered(served, WriteHistory(served.app.backend.reader.store, journal))
 
 
@@ -221,13 +222,33 @@ async def test_a_controller_reads_nothing_over_http() -> None:
     assert await found.between(0, 4) == [RecordedWrite(4, 0.0, of_controller("gc"))]
 
 
+class StartedAt(SystemClock):
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def timestamp(self) -> float:
+        return self._seconds
+
+
 @rows(
     "seconds, revision",
-    [(9.9, 0), (10.0, 3), (15.0, 3), (20.0, 4), (100.0, 6)],
+    [(8.9, 0), (9.0, 1), (9.9, 1), (10.0, 3), (15.0, 3), (20.0, 4), (100.0, 6)],
 )
 async def test_the_newest_revision_at_a_time(seconds: float, revision: int) -> None:
-    found = history_of([(3, 10.0, by("x", 1.0)), (4, 20.0, by("x", 2.0)), (6, 40.0, by("x", 3.0))])
-    assert await found.revision_at(seconds) == revision
+    """The history begins at 9.0, with an empty store, which is at revision 1."""
+    journal = Journal(StartedAt(9.0))
+    journal.writes.extend([(3, 10.0, by("x", 1.0)), (4, 20.0, by("x", 2.0)), (6, 40.0, by("x", 3.0))])
+    assert await WriteHistory(MemoryStore(), journal).revision_at(seconds) == revision
+
+
+async def test_the_author_of_what_was_there_before() -> None:
+    store = MemoryStore()
+    await store.put(A, b"", expected=0)
+    journal = Journal(StartedAt(9.0))
+    found = WriteHistory(store, journal, earlier=authors.TEMPLATE)
+    await store.put(B, b"", expected=0)
+    assert await found.of(2) == RecordedWrite(2, 9.0, authors.TEMPLATE)
+    assert await found.of(3) is None
 
 
 async def test_the_newest_writes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ RUN: Final = (
     "docs/envtest.md sh pip",
     "docs/fake-clients.md sh eval",
     "docs/quickstart.md sh",
+    "docs/tenants.md console",
 )
 
 # Programs whose commands cannot be run, and why.

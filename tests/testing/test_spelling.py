@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_overloads
 import pytest
 
 import noxu as package
-from noxu import Noxu, UnknownKind
+from noxu import ApiError, Noxu, UnknownKind
 from tests.testing.widgets import DEFINITION, widget
 
 Wrong = Callable[[Noxu], object]
@@ -118,6 +118,10 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.events(what)": Checked(lambda noxu: noxu.events("widgetz", "a"), KIND, UnknownKind),
     "Noxu.events(name)": OBJECT,
     "Noxu.events(namespace)": Checked(lambda noxu: noxu.events(namespace="defualt"), NAMESPACE),
+    "Noxu.log(what)": Checked(lambda noxu: noxu.log("widgetz"), KIND, UnknownKind),
+    "Noxu.log(name)": Free("an object that may be gone, or may come"),
+    "Noxu.log(namespace)": Checked(lambda noxu: noxu.log("widgets", namespace="defualt"), NAMESPACE),
+    "Noxu.log(since)": Checked(lambda noxu: noxu.log(since="soon"), "since: 'soon' is no revision, no duration such as 5m", ApiError),
     "Noxu.requests(what)": Checked(lambda noxu: noxu.requests("widgetz"), KIND, UnknownKind),
     "Noxu.requests(name)": OBJECT,
     "Noxu.requests(namespace)": Checked(lambda noxu: noxu.requests("widgets", namespace="defualt"), NAMESPACE),

@@ -17,6 +17,7 @@ from noxu.config import KUBERNETES_VERSION
 
 COMMANDS: Final = {
     "serve": "run the server",
+    "run": "run a command with a server of its own",
     "envtest": "write the programs that envtest starts",
     "validate": "validate objects without a server",
     "explain-write": "show what each stage of a write does to objects",
@@ -31,6 +32,7 @@ COMMANDS: Final = {
     "user": "make a kubeconfig for another user of a running server",
     "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
+    "log": "list what was written to a running server, by whom, and why",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",
@@ -38,13 +40,17 @@ COMMANDS: Final = {
 
 
 _MODULES: Final = {
-    "serve": "serve",
+    **dict.fromkeys(("serve", "run"), "serve"),
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("restore", "user", "clock", "fault"), "control"),
+    **dict.fromkeys(("restore", "user", "clock", "fault", "log"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
+
+
+RUNS_A_COMMAND: Final = frozenset({"run"})
+"""Commands that have another one behind `--`, whose words are not theirs."""
 
 
 class CommandArguments(NamedTuple):
@@ -81,6 +87,11 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("helm template chart --include-crds | noxu serve --memory --create-namespace -", "what Helm makes"),
         ("noxu serve --tls --authorization-mode RBAC", "HTTPS, and users with rights of their own"),
         ("noxu serve --profile envtest", "no controllers, as kube-apiserver by itself"),
+    ),
+    "run": (
+        ("noxu run config/crd -- pytest", "with the CRDs of a project"),
+        ("noxu run --tls --authorization-mode RBAC -- go test ./...", "with the options of noxu serve"),
+        ("noxu run config/crd -- sh", "a shell in which kubectl has a server of its own"),
     ),
     "envtest": (
         ("eval $(noxu envtest env) && go test ./...", "run a suite with Noxu"),
@@ -144,6 +155,12 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu clock advance 36h", "everything that is due until then happens now"),
         ("noxu clock speed 60", "an hour passes in a minute"),
         ("noxu clock real", "object time is that of the system again"),
+    ),
+    "log": (
+        ("noxu log", "the newest writes of all kinds"),
+        ("noxu log widgets/a -n default --why", "what the writers of an object had been shown before"),
+        ("noxu log deploy --since 5m -o json", "for programs"),
+        ("noxu log -f", "and go on with what is written from now on"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),

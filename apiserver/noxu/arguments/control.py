@@ -97,6 +97,51 @@ def complete_clock(options: argparse.Namespace) -> None:
             raise ValueError(f"{options.value} is not a number, such as 60") from None
 
 
+# -- noxu log ----------------------------------------------------------------------------------------------------------
+
+
+def add_log(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "List what was written to a running server: when, by whom, and which fields have changed. The oldest write is the "
+        "first line. `noxu serve --history` says how long writes are kept."
+    )
+    command.add_argument(
+        "what",
+        nargs="?",
+        metavar="TYPE[/NAME]",
+        help="a kind, by any of its names, or one object (default: everything)",
+    )
+    command.add_argument("name", nargs="?", metavar="NAME", help="the name of the object, as kubectl has it")
+    command.add_argument("-n", "--namespace", default="", help="the namespace of the objects (default: all)")
+    command.add_argument(
+        "--since",
+        default="",
+        metavar="WHEN",
+        help="later writes only: a revision, a duration until now or a time, such as 1042, 5m, 2030-01-01T00:00:00Z",
+    )
+    command.add_argument("--limit", type=int, metavar="N", help="the newest N writes (default: 100)")
+    command.add_argument(
+        "--why",
+        action="store_true",
+        help="show what the client had been shown since its previous write, the newest first",
+    )
+    command.add_argument("-f", "--follow", action="store_true", help="go on with what is written from now on")
+    values.control(command, "table")
+
+
+def complete_log(options: argparse.Namespace) -> None:
+    """Set `options.type` and `options.name`. Raises ValueError."""
+    values.check_control(options)
+    type_, slash, name = (options.what or "").rpartition("/") if options.name is None else (options.what, "", "")
+    if not slash:
+        type_, name = options.what or "", options.name or ""
+    if slash and not (type_ and name):
+        raise ValueError(f"{options.what} is neither TYPE nor TYPE/NAME")
+    options.type, options.name = type_, name
+    if options.follow and options.output == "yaml":
+        raise ValueError("--follow has no output yaml: json has an object in each line")
+
+
 # -- noxu fault --------------------------------------------------------------------------------------------------------
 
 FAULT_ACTIONS: Final = ("list", "add", "replace", "fired", "clear")

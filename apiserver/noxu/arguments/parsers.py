@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
-from noxu.arguments.commands import COMMANDS, arguments_of, examples_of
+from noxu.arguments.commands import COMMANDS, RUNS_A_COMMAND, arguments_of, examples_of
 from noxu.config import own_version
 
 
@@ -33,7 +33,7 @@ def parser_of(name: str) -> Parser:
     """The parser of the arguments of a command."""
     command = Parser(prog=f"noxu {name}", epilog=examples_of(name), formatter_class=_Formatter)
     arguments_of(name).add(command)
-    command.usage = command.short_usage
+    command.usage = command.short_usage + (" -- COMMAND" if name in RUNS_A_COMMAND else "")
     return command
 
 

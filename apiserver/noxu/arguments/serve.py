@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from noxu.arguments import controllers, etcd, security, values
@@ -16,6 +17,7 @@ from noxu.config import (
     DEFAULT_PORT,
     MAX_IN_FLIGHT,
     MAX_MUTATING_IN_FLIGHT,
+    MAX_TENANTS,
     MIN_REQUEST_TIMEOUT,
     REQUEST_TIMEOUT,
     Config,
@@ -220,10 +222,37 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         "OpenAPI documents, or directories of them, whose kinds to serve, such as those of metrics.k8s.io",
         parse=Path,
     )
+    group.add_argument(
+        "--max-tenants",
+        type=values.count,
+        default=MAX_TENANTS,
+        metavar="N",
+        help="the number of tenants that the server may have: see docs/tenants.md (default: %(default)s)",
+    )
     values.feature_gates(group)
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
     )
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    add_serve(command)
+    command.description = (
+        "Run a command with a server of its own, in memory and on a free port, which ends with it. The command has the "
+        "variables KUBECONFIG and NOXU_URL; its exit status is that of noxu run. The options are those of noxu serve."
+    )
+    command.set_defaults(port=0)
+
+
+def complete_run(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    if not options.passed_on:
+        raise ValueError("a command is missing; it stands after --, as in: noxu run config/crd -- pytest")
+    options.memory = options.data is None
+    complete_serve(options)
+    level = logging.DEBUG if options.verbose else logging.WARNING
+    # when the command has ended, nobody waits for an answer
+    options.config = replace(options.config, log=replace(options.config.log, level=level), stop_within=0.0)
 
 
 def complete_serve(options: argparse.Namespace) -> None:
@@ -273,6 +302,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         advertise_address=options.advertise_address,
         requests=_request_limits(options),
         listen=tuple(options.listen),
+        max_tenants=options.max_tenants,
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,

@@ -18,7 +18,7 @@ import platform
 from collections.abc import Sequence
 from typing import Final
 
-from noxu.arguments.commands import COMMANDS
+from noxu.arguments.commands import COMMANDS, RUNS_A_COMMAND
 from noxu.arguments.parsers import Parser, parser, parser_of
 from noxu.config import KUBERNETES_VERSION, own_version
 
@@ -44,6 +44,8 @@ def candidates(words: Sequence[str]) -> list[str]:
         return _starting(current, [*COMMANDS.items(), ("--help", ""), ("--version", "")])
     if before[0] not in COMMANDS:
         return []
+    if before[0] in RUNS_A_COMMAND and "--" in before:
+        return [FILES]
     command = parser_of(before[0])
     option, typed = _option_before(command, before[1:], current)
     if option is not None:

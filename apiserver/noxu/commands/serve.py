@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -23,6 +23,7 @@ from noxu.process.signals import Interrupted
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.manifests.documents import Document
@@ -37,6 +38,13 @@ def run(options: argparse.Namespace) -> int:
 
     If it stops in a process of its own, this does not return.
     """
+    return serve(options, sys.stdout.write)
+
+
+def serve(
+    options: argparse.Namespace, out: Callable[[str], object], ready: Callable[[str, Path], object] | None = None
+) -> int:
+    """As `run`; `out` and `ready` are those of `process.running.run`."""
     if options.own_process:
         lazy_client.install()
     from noxu.process import running  # afterwards: it imports aiohttp
@@ -47,10 +55,12 @@ def run(options: argparse.Namespace) -> int:
         # The server is kept until the end, see the module.
         _stopped = running.run(
             options.config,
+            out,
             around=partial(_loaded, options, cache, definitions),
             compiling=partial(_shown, options, "start", "definitions"),
             read=None if cache is None else cache.reader,
             definitions=definitions,
+            ready=ready,
         )
     except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))

@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from noxu.registry.authors import MAX_WRITES, Author, ClientId, Journal, Read, WatchScope, Write
+from noxu.registry.authors import MAX_WRITES, UNKNOWN, Author, ClientId, Journal, Read, WatchScope, Write
 from noxu_storage.store import Store
 from noxu_storage.types import FIRST, Key, Revision
 
 MAX_READS_OF_CLIENT: Final = 64
-MAX_READERS: Final = 1_000
+MAX_READERS: Final = 1_000  # clients whose reads and last writes are remembered
 PORTION: Final = 2_000  # notes that are taken before other tasks run: about 5 ms
 
 Shown = tuple[Key | WatchScope, Revision]
@@ -38,12 +38,14 @@ class RecordedWrite(NamedTuple):
     """A revision, when it was written (seconds since 1970, object time), by whom, and what its client had read before it.
 
     `reads` are those since the previous write of the client, the oldest first; what its watches had shown is in `author`.
+    `previous` is the newest revision of the client's request before, 0 if that is not known.
     """
 
     revision: Revision
     seconds: float
     author: Author
     reads: tuple[Shown, ...] = ()
+    previous: Revision = 0
 
     @property
     def time(self) -> datetime:
@@ -51,15 +53,23 @@ class RecordedWrite(NamedTuple):
 
 
 class WriteHistory:
-    """See the module. `before`: the history of the server that this one is a restart of, with the same store."""
+    """See the module."""
 
-    def __init__(self, store: Store, journal: Journal, before: WriteHistory | None = None) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, before: WriteHistory | None = None, earlier: Author | None = None
+    ) -> None:
+        """`before`: the history of the server that this one is a restart of, with the same store. `earlier`: the author of
+        everything that is in the store already; None: that is not known."""
         self.journal = journal
+        self.began = RecordedWrite(store.revision, journal.clock.timestamp(), earlier or UNKNOWN)
+        """The newest revision when this history began, which was written then or before."""
+        self._earlier = earlier
         self._store = store
         self.known: dict[Revision, RecordedWrite] = {} if before is None else before.known
         """By their revisions, those that have been taken."""
         self._revisions: list[Revision] | None = None  # of `_writes`, in order; None: to be made
         self._reads: dict[ClientId, dict[Key | WatchScope, Revision]] = {}  # that no write has been connected with
+        self._last: dict[ClientId, RecordedWrite] = {}  # the newest of each client
         self._taking: asyncio.Task[None] | None = None
         journal.many_reads = self._take_soon
 
@@ -71,6 +81,8 @@ class WriteHistory:
     async def of(self, revision: Revision) -> RecordedWrite | None:
         """Who wrote a revision; None if that is not known, or it does not exist."""
         await self.take()
+        if self._earlier is not None and revision <= self.began.revision:
+            return self.known.get(revision) or self.began._replace(revision=revision)
         return self.known.get(revision)
 
     async def between(self, after: Revision, upto: Revision) -> list[RecordedWrite]:
@@ -87,11 +99,12 @@ class WriteHistory:
         Its state cannot be read any more if it is older than `floor`. Where a clock was set back, a later revision counts.
         """
         await self.take()
+        first = self.began.revision if self.began.seconds <= seconds else 0
         # no bisection: a clock that is set back breaks the order of times
         for revision in reversed(self._in_order()):
             if self.known[revision].seconds <= seconds:
-                return revision
-        return 0
+                return max(revision, first)
+        return first
 
     async def take(self) -> None:
         """Take all notes until now, a portion at a time."""
@@ -106,7 +119,7 @@ class WriteHistory:
         for revision, seconds, author in sorted(portion, key=_arrived):
             while reads and reads[0][0] < author.arrived:
                 self._add_read(reads.popleft())
-            known[revision] = RecordedWrite(revision, seconds, author, self._reads_before(author))
+            known[revision] = self._recorded(revision, seconds, author)
         while len(known) > MAX_WRITES:
             del known[next(iter(known))]
         self._revisions = None
@@ -136,11 +149,21 @@ class WriteHistory:
         if len(self._reads) > MAX_READERS:
             del self._reads[next(iter(self._reads))]
 
-    def _reads_before(self, author: Author) -> tuple[Shown, ...]:
-        """The reads of the author's client, which are used up by its first revision."""
+    def _recorded(self, revision: Revision, seconds: float, author: Author) -> RecordedWrite:
+        """A write with what is known of its client. It uses up the reads of the client."""
         if author.controller:
-            return ()
-        return tuple(self._reads.pop(author.client, {}).items())
+            return RecordedWrite(revision, seconds, author)
+        client = author.client
+        last = self._last.pop(client, None)
+        if last is not None and last.author is author:  # the same request, which has several revisions
+            write = last._replace(revision=revision, seconds=seconds)
+        else:
+            reads = tuple(self._reads.pop(client, {}).items())
+            write = RecordedWrite(revision, seconds, author, reads, 0 if last is None else last.revision)
+        self._last[client] = write  # the newest is the last
+        if len(self._last) > MAX_READERS:
+            del self._last[next(iter(self._last))]
+        return write
 
     def _in_order(self) -> Sequence[Revision]:
         if self._revisions is None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
+    from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
+    from noxu.manifests.documents import Document
+    from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
+    from noxu.webhook.client import Caller
 
 T = TypeVar("T")
 
@@ -39,8 +43,19 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+    watch: FileWatch | None
+    given: Sequence[Document] | None
+    """The documents that it was started with; None: those of its files."""
+    template: Template | None
+    """What it has begun with."""
+    caller: Caller
+    """Calls webhooks."""
     history: WriteHistory | None
     """None: the server keeps none."""
+
+    @property
+    def parent(self) -> Running | None:
+        """The server whose tenant this one is."""
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests from now on; None: there are none."""
@@ -50,6 +65,18 @@ class Running(Protocol):
 
     def access_of(self, user: User) -> Access:
         """What a user needs, with new credentials. Raises ValueError for one who cannot have them."""
+
+    @property
+    def tenants_config(self) -> Config:
+        """The configuration of its tenants."""
+
+    def tenant(
+        self, documents: Iterable[Document] = (), template: Template | None = None
+    ) -> contextlib.AbstractAsyncContextManager[Running]:
+        """A server of its own beside this one, which runs in the context. Raises StartError there.
+
+        It begins with the template, if there is one, and loads the documents.
+        """
 
 
 @dataclass(slots=True, eq=False)
@@ -104,6 +131,7 @@ class Control:
         while self._ending:
             await asyncio.gather(*self._ending)
         await self.closing.aclose()
+        self._parts.clear()  # each refers to this, and may to all that the server had
 
 
 async def _ended(held: Held) -> None:

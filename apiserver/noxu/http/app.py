@@ -497,6 +497,10 @@ class Deadlines:
     def end(self, deadline: Deadline) -> None:
         self._running.discard(deadline)
 
+    def close(self) -> None:
+        """Forget the timer, which would keep what it knows until it fires."""
+        self._set_timer(math.inf)
+
     def _set_timer(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()

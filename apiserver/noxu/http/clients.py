@@ -21,19 +21,26 @@ which the parser keeps while the connection is idle, counts as well: idle connec
 `OpenConnections` limits the number of connections. A process may open only so many files, and without one to spare it can
 neither accept connections nor open its database. The connection that has been idle for longest is closed, as HTTP allows at
 any time; if none is idle, the new one is.
+
+Servers of one process share its memory and its files, so the clients of tenants count in the registers of their parent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
+import errno
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Final, Protocol, Self
 
 from noxu.http.limits import DEFAULT_LIMITS, Limits
 from noxu.instruments import Counter
 
+MIN_CONNECTIONS: Final = 16
+"""That remain for clients, whatever else needs files."""
 Part = bytes | memoryview
 """A part of an answer: all or a slice of an object of bytes."""
 
@@ -178,6 +185,7 @@ class OpenConnections:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self._is_closed = False
         self._peers: dict[Peer, None] = {}  # those that have been used least recently, or were found busy before, first
 
     def __len__(self) -> int:
@@ -186,8 +194,15 @@ class OpenConnections:
     def __iter__(self) -> Iterator[Peer]:
         return iter(self._peers)
 
+    def close(self) -> None:
+        """The server has stopped: a connection that comes later is disconnected."""
+        self._is_closed = True
+
     def opened(self, peer: Peer) -> None:
         """Add a connection, and close one if there are too many."""
+        if self._is_closed:
+            peer.abort()
+            return
         if len(self._peers) >= self.limit:
             closed = self._longest_idle() or peer
             self._peers.pop(closed, None)
@@ -205,6 +220,17 @@ class OpenConnections:
     def lost(self, peer: Peer) -> None:
         self._peers.pop(peer, None)
 
+    @contextlib.contextmanager
+    def reserved(self, files: int) -> Iterator[None]:
+        """Leave so many files to something else. Raises OSError if too few connections would remain."""
+        if self.limit - files < MIN_CONNECTIONS:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        self.limit -= files  # those that are open beyond it are closed when further ones are accepted
+        try:
+            yield
+        finally:
+            self.limit += files
+
     def _longest_idle(self) -> Peer | None:
         """The peer that has been idle for longest. Busy ones before it become the last ones."""
         for _ in range(len(self._peers)):
@@ -213,6 +239,28 @@ class OpenConnections:
                 return peer
             self.used(peer)
         return None
+
+
+class TenantConnections(OpenConnections):
+    """The connections of a tenant, which are also among those of its parent: the limit is that of both."""
+
+    def __init__(self, parent: OpenConnections) -> None:
+        super().__init__(parent.limit)
+        self._parent = parent
+
+    def opened(self, peer: Peer) -> None:
+        if self._is_closed:
+            peer.abort()
+            return
+        self._peers[peer] = None
+        self._parent.opened(peer)  # which may abort this one, or one of another server
+
+    def used(self, peer: Peer) -> None:
+        self._parent.used(peer)
+
+    def lost(self, peer: Peer) -> None:
+        super().lost(peer)
+        self._parent.lost(peer)
 
 
 def max_connections(limits: Limits = DEFAULT_LIMITS) -> int:
@@ -253,3 +301,9 @@ class Clients:
         self.handshake_errors = Counter(
             "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"
         )
+
+    def of_tenant(self) -> Self:
+        """The clients of a tenant. The registers are shared, but its connections are known to be its own."""
+        clients: Self = copy.copy(self)
+        clients.connections = TenantConnections(self.connections)
+        return clients

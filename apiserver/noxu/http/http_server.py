@@ -64,3 +64,24 @@ class HttpServer:
         # a list: connections leave the register while others are awaited
         connections = [peer for peer in self.clients.connections if isinstance(peer, Connection)]
         await asyncio.gather(*[connection.shutdown(seconds) for connection in connections])
+
+    def abort_unsent(self) -> None:
+        """Disconnect the clients that have not read their answers. The others have got all, and their connections close."""
+        for peer in list(self.clients.connections):
+            if isinstance(peer, Connection) and peer.unsent_bytes():
+                peer.abort()
+
+    def dismantle(self) -> None:
+        """Cut the cycles among its parts, after `shutdown`: it answers no request any more."""
+        if self.made is not None:
+            self.made.deadlines.close()
+            vars(self.made.documents).clear()  # it refers to the metrics, which refer to the application
+        self.made, self._make, self._handle = None, _stopped, _refuse  # for a connection that comes too late
+
+
+def _stopped() -> App:
+    raise ConnectionResetError("the server has stopped")
+
+
+async def _refuse(request: Received) -> None:  # noqa: ARG001 - a handler
+    raise ConnectionResetError("the server has stopped")

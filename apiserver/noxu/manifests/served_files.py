@@ -188,6 +188,11 @@ def _keep(directory: Path, origins: Origins) -> None:
 # -- what is read before a server starts ------------------------------------------------------------------------------
 
 
+def reads_stdin(config: Config) -> bool:
+    """Whether the standard input is among the files, which cannot be read again."""
+    return manifests.STDIN in map(str, config.files)
+
+
 def read_documents(config: Config, read: Read | None) -> list[Document]:
     """The documents of the files and kustomizations, in the order in which they are to be loaded. Raises StartError."""
     merged = chain(

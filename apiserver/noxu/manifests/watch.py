@@ -74,6 +74,8 @@ class FileWatch:
         self._names: dict[Source, Origins] = {}
         self._unfinished: set[Source] = set()
         """Sources with documents that are not applied."""
+        self.changes = 0
+        """How often the files have changed."""
 
     async def run(self, plane: ControlPlane, loaded: Loaded) -> None:
         """Apply changes until cancelled. `loaded` is what the server was started with, with its documents."""
@@ -105,6 +107,7 @@ class FileWatch:
 
     async def _apply(self, plane: ControlPlane, served: ServedFiles, scanned: dict[Path, Signatures]) -> None:
         former, self._scanned = self._scanned, scanned
+        self.changes += 1  # before they are read: who reads them from here on has the change
         sources = await asyncio.to_thread(self._read, former, scanned)
         readable: dict[Source, list[Document]] = {}
         for source, inside in sources.items():

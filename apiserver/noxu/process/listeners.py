@@ -21,6 +21,7 @@ from noxu.api.names import is_loopback
 from noxu.config import Config, StartError
 from noxu.expressions import expression
 from noxu.files import locked
+from noxu.process.limits import sentence
 from noxu_storage.types import reason
 
 BACKLOG: Final = 1024  # connections that the kernel accepts before the server does
@@ -29,6 +30,7 @@ _UNIX: Final = getattr(socket, "AF_UNIX", None)
 """None: Windows, whose Python has no Unix sockets."""
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
 _ADDRESS: Final = expression("[0-9.]+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*")  # which may be invalid; everything else is a name
+_NO_PORT: Final = "no port is free: stop other programs, or let the system give out more (net.ipv4.ip_local_port_range)"
 _SIOCGIFADDR: Final = 0x8915  # Linux: the IPv4 address of an interface
 
 
@@ -98,8 +100,11 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server(address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=for_both)
     except OSError as error:
-        is_used = error.errno == errno.EADDRINUSE
-        why = "another server is using it; choose another --port, or 0 for a free one" if is_used else reason(error)
+        why = reason(error)
+        if error.errno == errno.EADDRINUSE:
+            why = "another server is using it; choose another --port, or 0 for a free one" if port else _NO_PORT
+        elif error.errno in (errno.EMFILE, errno.ENFILE):
+            why = sentence(error)
         raise StartError(f"cannot listen on {host}:{port}: {why}") from None
 
 

@@ -44,10 +44,11 @@ def run(
     compiling: Shown | None = None,
     read: Read | None = None,
     definitions: KnownDefinitions | None = None,
+    ready: Callable[[str, Path], object] | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
-    `around` iterates over the documents of the configuration while they are loaded. `read` reads their files,
+    `ready` gets the URL and the kubeconfig as soon as both can be used, before `out` gets the text about them. `around` iterates over the documents of the configuration while they are loaded. `read` reads their files,
     None: as `documents.contents_of`. `compiling` and `definitions`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
@@ -57,7 +58,7 @@ def run(
     del documents  # when they are loaded, their memory is given back
     _raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling, definitions, watch))
+        return runner.run(_main(config, loaded, out, parent, compiling, definitions, watch, ready))
 
 
 def _files(config: Config, read: Read | None) -> tuple[FileWatch | None, list[Document]]:
@@ -114,6 +115,7 @@ async def _main(
     compiling: Shown | None,
     definitions: KnownDefinitions | None,
     watch: FileWatch | None,
+    announce: Callable[[str, Path], object] | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
@@ -144,6 +146,8 @@ async def _main(
             if users is not None:
                 is_current = stack.enter_context(users.merged(config.merged_context, path.resolve(), server.access()))
                 context = f"{config.merged_context}{', the current one,' if is_current else ''} in {users.file}"
+            if announce is not None:
+                announce(server.url, path.resolve())
             out(banner(config, server.url, path, context, shows_colours=shown_on(sys.stdout)))
             sys.stdout.flush()
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from noxu.clock import SYSTEM_CLOCK, Clock, timestamp
+from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import COMPACT_EVERY, Audit, Config, StartError, own_version
 from noxu.control.history import WriteHistory
 from noxu.control.retention import Retention
 from noxu.control.running import Control
-from noxu.control_plane import ControlPlane, Seams, assemble, in_background, modes_of, resource_of, running
+from noxu.control_plane import ControlPlane, Seams, assemble, dismantle, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.features import ALWAYS_ALLOW
 from noxu.go.structs import raise_recursion_limit
@@ -24,17 +24,17 @@ from noxu.http.http_server import HttpServer
 from noxu.http.tls import Handshakes, TlsConnection
 from noxu.http.webhooks import WebhookClient
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
-from noxu.process import configured, listeners
+from noxu.process import configured, listeners, tenancy
 from noxu.process.certificates import Secured
 from noxu.process.configured import reachable
 from noxu.process.limits import sentence
 from noxu.process.listeners import Listeners
 from noxu.process.stores import open_store
-from noxu.registry.authors import BOOTSTRAP, FILES, Journal, writing_as
+from noxu.registry.authors import BOOTSTRAP, FILES, TEMPLATE, Journal, writing_as
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.security.kubeconfig import Access
-from noxu.webhook.client import Service
+from noxu.webhook.client import Caller, Service
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Unavailable
 
@@ -74,10 +74,12 @@ class Server:
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
     functions it has, and its objects if they were in memory. `template`: what it begins with instead of documents.
+    `parent`: the running server whose tenant this one is, see `tenancy`.
     """
 
     plane: ControlPlane
     listeners: Listeners
+    caller: Caller
     clock: Clock
     identifiers: Identifiers
 
@@ -96,9 +98,12 @@ class Server:
         own_process: bool = False,
         after: Server | None = None,
         template: Template | None = None,
+        parent: Server | None = None,
     ) -> None:
         self.config = config
         self.documents = documents
+        self.given: Sequence[Document] | None = None
+        """The documents that it was started with, for its tenants; None: those of its files, which can be read again."""
         self.clock = configured.clock(config, clock) if after is None else after.clock
         self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
@@ -109,15 +114,17 @@ class Server:
         self.own_process = own_process
         self.url = ""
         self.secured: Secured | None = None
-        self.clients = Clients()
+        self.parent: Server | None = parent
+        self.clients: Clients = Clients() if parent is None else parent.clients.of_tenant()
         self.retention = Retention(self.config.history or COMPACT_EVERY)
         self.history: WriteHistory | None = None
         """Who has written; None: that is not kept."""
         self.is_stopping = False
+        self.sinks: list[Sink] = []
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
-        self._template = template
+        self.template = template
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
@@ -140,20 +147,38 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._closing.aclose()
+        if self.parent is not None:
+            self._dismantle()
+
+    def _dismantle(self) -> None:
+        """Cut the cycles among the parts of a stopped server, whose memory is free at once then.
+
+        A server collects garbage seldom (`garbage.OF_A_SERVER`): a thousand tenants that have ended would be a quarter of a
+        gigabyte until the next time.
+        """
+        dismantle(self.plane)
+        self._http.dismantle()
+        if self.history is not None:
+            vars(self.history).clear()  # its journal refers to it
+        vars(self).clear()
 
     async def _start(self) -> None:
         configured.check_controllers(self.config)
+        if self.parent is not None:  # its socket needs a file
+            self._closing.enter_context(self.parent.clients.connections.reserved(1))
         self.listeners = self._closing.enter_context(listeners.opened(self.config))
         self.config = configured.protected(self.config, on_loopback=self.listeners.on_loopback)
         configured.check_names(self.config)
         after, self._after = self._after, None
         if after is not None:
             self.token, self.authentication = after.token, after.authentication
+        elif self.parent is not None:
+            self.authentication = tenancy.authentication_of(self.parent.authentication)
         else:
             self.authentication = configured.authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
         services = {Service(*name): address for name, address in self.config.webhook_services}
-        outgoing = WebhookClient(services)
+        self.caller = outgoing = WebhookClient(services)
         self._closing.push_async_callback(outgoing.close)
         plane = await self._assemble(outgoing, after)
         async with _compiled(plane, self.compiling):
@@ -174,17 +199,18 @@ class Server:
 
     async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
-        if self._template is not None and after is None:
+        if self.template is not None and after is None:
             self.claimed()
-            self.secured = configured.secured(self.config, on_loopback=self.listeners.on_loopback)
-            plane = self._template.begin(self.config, self._seams(caller))
+            self.secured = self._certificates(after)
+            plane = self.template.begin(self.config, self._seams(caller))
         else:
             plane = await self._assemble_whole(caller, after)
         if self.config.history:
-            plane.persistence.journal = journal = Journal(partial(timestamp, self.clock))
+            plane.persistence.journal = journal = Journal(self.clock)
             is_same = after is not None and after.plane.store is plane.store  # it was in memory, and still is
             before = after.history if after is not None and is_same else None
-            self.history = WriteHistory(plane.store, journal, before)
+            earlier = TEMPLATE if self.template is not None and after is None else None
+            self.history = WriteHistory(plane.store, journal, before, earlier)
         return plane
 
     async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
@@ -192,11 +218,7 @@ class Server:
         store = await open_store(self.config, None if after is None else after.plane.store)
         try:
             self.claimed()
-            self.secured = (
-                configured.secured(self.config, on_loopback=self.listeners.on_loopback)
-                if after is None
-                else after.secured
-            )
+            self.secured = self._certificates(after)
             seams = self._seams(caller)
         except BaseException:
             await store.close()
@@ -205,6 +227,14 @@ class Server:
         if after is not None:
             plane.inherit(after.plane)
         return plane
+
+    def _certificates(self, after: Server | None) -> Secured | None:
+        """None: there is no TLS. Raises StartError."""
+        if after is not None:
+            return after.secured
+        if self.parent is not None:
+            return tenancy.secured_of(self.parent.secured)
+        return configured.secured(self.config, on_loopback=self.listeners.on_loopback)
 
     async def _begin_determinism(self) -> None:
         """From now on time passes with writes, and a request begins when the controllers have settled."""
@@ -260,9 +290,13 @@ class Server:
             return None
         from noxu.manifests import served_files  # it knows YAML
 
-        loaded = await served_files.load(
-            self.plane, self.config, self.documents, self.definitions, collects=self.watch is not None
-        )
+        reads_stdin = served_files.reads_stdin(self.config)
+        if not (self.config.files or self.config.kustomizations):
+            self.documents = self.given = tuple(self.documents)
+        collects = self.watch is not None or reads_stdin
+        loaded = await served_files.load(self.plane, self.config, self.documents, self.definitions, collects=collects)
+        if reads_stdin:
+            self.given = loaded.documents
         self.documents = ()
         served_files.check_loaded(self.config, loaded.errors)
         return loaded
@@ -271,9 +305,9 @@ class Server:
         address = reachable(self.listeners.address)
         scheme = "http" if self.secured is None else "https"
         self.url = f"{scheme}://{configured.authority(self.config, self.listeners, address)}"
-        sinks, audit_log = await self._sinks(), await self._audit_log()
+        self.sinks, audit_log = await self._sinks(), await self._audit_log()
         advertised = configured.authority(self.config, self.listeners, self.config.advertise_address or address)
-        make = partial(self._application, scheme, advertised, sinks, audit_log)
+        make = partial(self._application, scheme, advertised, self.sinks, audit_log)
         self._http = HttpServer(make, self.clients, own_process=self.own_process)
         servers = await self._listen(self._http)
         self._closing.push_async_callback(self._stop, servers)
@@ -316,15 +350,30 @@ class Server:
         await self.plane.bootstrap.withdraw()  # as upstream, before connections are refused
         for server in servers:
             server.close()
+        self.clients.connections.close()  # the event loop may find more that the kernel has accepted
         await self.control.close()  # what is held ends, and with it the answers that would not end by themselves
         if self._handshakes is not None:
             self._handshakes.abort()
         if self._http.made is not None:
             self._http.made.end_watches()
-        while self.clients.unsent.disconnect_stalled():
+        while self.parent is None and self.clients.unsent.disconnect_stalled():
             pass
         within = STOP_WITHIN if self.config.stop_within is None else self.config.stop_within
         await self._http.shutdown(within)
+        if self.parent is not None:  # the process goes on, and those that read nothing would keep its files open
+            self._http.abort_unsent()
+
+    @property
+    def tenants_config(self) -> Config:
+        """The configuration of its tenants."""
+        return tenancy.config_of(self.config, self.listeners)
+
+    def tenant(self, documents: Iterable[Document] = (), template: Template | None = None) -> Server:
+        """A tenant of this server, which is not started yet: see `tenancy`.
+
+        It begins with the template, if there is one, and loads the documents.
+        """
+        return Server(self.tenants_config, documents, template=template, parent=self)
 
     @property
     def app(self) -> App:
@@ -333,6 +382,8 @@ class Server:
 
     async def _sinks(self) -> list[Sink]:
         """The access log, if there is one."""
+        if self.parent is not None:
+            return self.parent.sinks
         if not self.config.log.requests:
             return []
         from noxu.http.metrics import access_log  # 10 ms, and few servers have one
@@ -374,9 +425,10 @@ class Server:
             return Access(self.url)
         if not self.token:
             self.token = self.plane.static_tokens.issue(ADMINISTRATOR)
-            log.warning(
-                "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
-            )
+            if self.parent is None:
+                log.warning(
+                    "kubectl and other clients in Go send no credentials without TLS, so they are anonymous: use --tls"
+                )
         return Access(self.url, token=self.token)
 
     def access_of(self, user: User) -> Access:

@@ -20,13 +20,13 @@ Without a journal (`Persistence.journal` is None) nothing of this happens. See d
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu_storage.types import Key, Revision
 
 MAX_WRITES: Final = 65_536  # notes of writes in memory, the newest: about 40 MB if each is another request
@@ -93,6 +93,8 @@ BOOTSTRAP: Final = Author(controller="bootstrap")
 """Creates the objects of every cluster, before the first request."""
 FILES: Final = Author(controller="files")
 """Loads the files that a server was given."""
+TEMPLATE: Final = Author(controller="template")
+"""Was there when the server began, because another one has made it."""
 AUTHOR: Final[ContextVar[Author]] = ContextVar("author", default=UNKNOWN)
 """On whose behalf the current task writes."""
 
@@ -171,10 +173,10 @@ Read: TypeAlias = tuple[float, str, str, Key | WatchScope, Revision]
 
 
 class Journal:
-    """The notes of one server. Everything is added in the event loop. `time` is object time, in seconds since 1970."""
+    """The notes of one server. Everything is added in the event loop; times are object time."""
 
-    def __init__(self, time: Callable[[], float] = time.time) -> None:
-        self.time = time
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.clock = clock
         self.writes: deque[Write] = deque(maxlen=MAX_WRITES)
         self.reads: deque[Read] = deque(maxlen=MAX_READS)
         self.watches: dict[ClientId, Watching] = {}

@@ -299,8 +299,25 @@ class Collection:
         self.floor: Revision = 0  # `recent` holds every change after this revision
         self.changed: Revision = 0  # the revision of the newest change
         self.watchers: dict[Watcher, None] = {}
-        self.streams = Fanout(self)
+        self._streams: Fanout | None = None
         self._is_shared = False  # `entries` and `keys` are also those of other collections
+
+    @property
+    def streams(self) -> Fanout:
+        """The watches of clients. Most collections of a server have none."""
+        if self._streams is None:
+            self._streams = Fanout(self)  # made once: the streams register in it
+        return self._streams
+
+    def publish(self) -> None:
+        """Deliver what has changed to the watches of clients."""
+        if self._streams is not None:
+            self._streams.publish()
+
+    def end(self) -> None:
+        """End the watches of clients, which have all changes until now."""
+        if self._streams is not None:
+            self._streams.end()
 
     def continued(self, replaced: Iterable[StoredObject] = ()) -> Collection:
         """The same collection of another cache, which begins with these objects. `replaced` are those that differ there.
@@ -533,7 +550,7 @@ class WatchCache:
             self._deliver_log([self._as_expected(event) for event in batch.events], batch.revision)
         self._wake()
         for collection in changed:
-            collection.streams.publish()
+            collection.publish()
 
     def _deliver(self, collection: Collection, watcher: Watcher, changes: Sequence[Change]) -> None:
         """Deliver changes to a watcher. If it fails, only its own watch ends."""
@@ -640,7 +657,7 @@ class WatchCache:
             self._end(collection)
 
     def _end(self, collection: Collection) -> None:
-        collection.streams.end()
+        collection.end()
         # a watcher that starts again registers in the new one
         watchers, collection.watchers = list(collection.watchers), {}
         for watcher in watchers:

@@ -93,7 +93,7 @@ class Persistence:
         except StoreError:
             return 0
         if self.journal is not None:
-            self.journal.writes.append((revision, self.journal.time(), AUTHOR.get()))
+            self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
     def _in_form(self, key: Key, stored: bytes) -> bytes:
@@ -121,7 +121,7 @@ class Persistence:
             put = self.writes.put(entry.key, stored, expected=expected, replaced=replaced)
             entry.revision = await self.metrics.measured("update" if expected else "create", entry.key, put)
             if self.journal is not None:  # before what follows from the write, which may ask for its author
-                self.journal.writes.append((entry.revision, self.journal.time(), AUTHOR.get()))
+                self.journal.writes.append((entry.revision, self.journal.clock.timestamp(), AUTHOR.get()))
             if entry.revision > self._cache.revision:  # else the cache has it already, as in memory
                 await self._cache.reached(entry.revision)
         except OutcomeUnknown:
@@ -156,7 +156,7 @@ class Persistence:
         delete = self.writes.delete(key, expected=expected, replaced=replaced)
         revision = await self.metrics.measured("delete", key, delete)
         if self.journal is not None:
-            self.journal.writes.append((revision, self.journal.time(), AUTHOR.get()))
+            self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
     async def catch_up(self, conflict: Conflict) -> None:

@@ -19,7 +19,7 @@ import logging
 import ssl
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -88,9 +88,18 @@ class ServerTls:
         self._refused: _Loaded | str = ""
 
     @property
+    def default(self) -> CertifiedKey:
+        """The default certificate, with those that certify it, and its key."""
+        return self._loaded.default
+
+    @property
     def certificate(self) -> bytes:
         """The default certificate, with those that certify it, in PEM."""
         return self._loaded.default.certificate
+
+    def trusting(self, authority: bytes) -> ServerTls:
+        """The same certificates, for clients of one more CA, in PEM. Raises TlsError."""
+        return ServerTls(replace(self._material, authorities=(*self._material.authorities, authority)))
 
     @property
     def client_authorities(self) -> frozenset[bytes]:

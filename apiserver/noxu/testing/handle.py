@@ -45,6 +45,7 @@ from noxu.testing.templates import beginning
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
 from noxu.testing.waiting import time_of
+from noxu.testing.write_log import WriteLog
 from noxu.values import Object
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs):
+class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.

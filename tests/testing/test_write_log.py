@@ -1,0 +1,62 @@
+"""`noxu.log()`: who wrote what, and why, in tests and in coroutines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noxu import ApiError
+from noxu.testing.errors import UnknownKind
+from noxu.testing.handle import Noxu
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def test_what_was_written(noxu: Noxu) -> None:
+    created = noxu.create(config_map("a", k="1"))
+    noxu.user("jane").patch("configmaps", "a", {"data": {"k": "2"}})
+    first, second = noxu.log("configmaps", "a")
+    assert (first.verb, first.event, first.changed, first.why) == ("create", "ADDED", [], [])
+    assert (second.verb, second.user, second.changed) == ("patch", "jane", ["data.k"])
+    assert (second.resource, second.namespace, second.name) == ("configmaps", "default", "a")
+    assert first.time is not None
+    assert second.time is not None
+    assert first.time <= second.time
+    assert noxu.log(created, since=first.revision) == [second]
+
+
+def test_why_it_was_written(noxu: Noxu) -> None:
+    """A client that reads an object and then writes another: the handle itself."""
+    noxu.create(config_map("cause"))
+    shown = noxu.get("configmaps", "cause")
+    noxu.create(config_map("effect"))
+    [write] = noxu.log("configmaps", "effect", why=True)
+    [cause] = [cause for cause in write.why if cause.how == "get"]
+    assert (cause.name, cause.resource) == ("cause", "configmaps")
+    assert cause.revision == int(shown["metadata"]["resourceVersion"])
+
+
+async def test_in_a_coroutine(noxu: Noxu) -> None:
+    await noxu.create(config_map("a"))
+    [write] = await noxu.log("configmaps", "a")
+    assert write.verb == "create"
+
+
+def test_what_is_refused(noxu: Noxu) -> None:
+    with pytest.raises(UnknownKind, match="did you mean configmaps"):
+        noxu.log("configmapz")
+    with pytest.raises(ApiError, match="since: 'soon' is no revision"):
+        noxu.log(since="soon")
+    with pytest.raises(ApiError, match="limit: 0 is not between 1 and 5000"):
+        noxu.log(limit=0)
+
+
+def test_a_restart_keeps_who_wrote_before(noxu: Noxu) -> None:
+    noxu.create(config_map("a"))
+    before = noxu.log("configmaps", "a")
+    noxu.stop()
+    noxu.start()
+    assert noxu.log("configmaps", "a") == before
