@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from noxu.testing.functions import Denied as Denied
     from noxu.testing.handle import MakeNoxu as MakeNoxu
     from noxu.testing.handle import Noxu as Noxu
+    from noxu.testing.tenants import TestTenant as TestTenant
     from noxu.testing.users import TestUser as TestUser
     from noxu.testing.watching import Watch as Watch
     from noxu.testing.watching import WatchEvent as WatchEvent
@@ -48,6 +49,7 @@ _HOMES = {
     "RecordedRequest": "noxu.http.recent_requests",
     "StartError": "noxu.config",
     "Stopped": "noxu.testing.errors",
+    "TestTenant": "noxu.testing.tenants",
     "TestUser": "noxu.testing.users",
     "UnknownFieldWarning": "noxu.testing.client",
     "UnknownKind": "noxu.testing.errors",
@@ -70,6 +72,7 @@ __all__ = [
     "RecordedRequest",
     "StartError",
     "Stopped",
+    "TestTenant",
     "TestUser",
     "UnknownFieldWarning",
     "UnknownKind",

@@ -43,4 +43,4 @@ def test_curl_holds_a_tenant(noxu: Noxu) -> None:
 
 def names(noxu: Noxu) -> set[str]:
     with urllib.request.urlopen(f"{noxu.url}/_noxu/tenants") as answer:
-        return {each["name"] for each in json.load(answer)["tenants"]}
+        return {each["name"] for each in json.load(answer)["items"]}

@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "snapshot": "take, list and delete snapshots of a running server, or copy stored objects into a file",
     "restore": "make all objects of a running server what they were at a snapshot",
     "export": "write objects as YAML that kubectl applies",
+    "tenant": "create, list and delete servers beside a running one, each for a test",
     "user": "make a kubeconfig for another user of a running server",
     "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
@@ -43,7 +44,7 @@ _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("restore", "user", "clock", "fault", "log"), "control"),
+    **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log"), "control"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
@@ -149,6 +150,12 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu fault add --preset slow-api", "a class of bugs"),
         ("noxu fault fired", "which requests were hit"),
         ("noxu fault clear", "no faults any more"),
+    ),
+    "tenant": (
+        ("noxu tenant create --to kubeconfig", "as the server was started; its kubeconfig"),
+        ("noxu tenant create mine --empty -f config/crd --ttl 10m -o json", "with a name, other CRDs, for ten minutes"),
+        ("noxu tenant list", "all tenants, and when they end"),
+        ("noxu tenant delete mine", "its port and its memory are free afterwards"),
     ),
     "clock": (
         ("noxu clock freeze", "object time stands still"),
