@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import socket
+import sys
 import threading
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -36,6 +38,7 @@ from tests.rows import rows
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 PATH = "/_noxu/tenants"
+CRDS = "apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "apiVersion: apiextensions.k8s.io/v1\n" + yaml.safe_dump(
     {k: v for k, v in widgets().items() if k != "apiVersion"}
 )
@@ -428,6 +431,55 @@ async def test_a_held_tenant_may_have_a_time_too(call: Caller) -> None:
     async with hang_guard():
         assert await answer.content.read() == b""
     assert is_gone(made["url"])
+
+
+HOLDER = """
+import json, sys, time, urllib.request
+answer = urllib.request.urlopen(sys.argv[1], data=b'{"hold": true}')
+print(json.loads(answer.readline())["url"], flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=lambda number: number.name)
+async def test_a_tenant_is_gone_with_the_process_that_holds_it(call: Caller, end: signal.Signals) -> None:
+    arguments = (sys.executable, "-c", HOLDER, f"{call.server.url}{PATH}")
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    url = (await process.stdout.readline()).decode().strip()
+    assert not is_gone(url)
+    process.send_signal(end)
+    await process.wait()
+    await eventually_async(lambda: is_gone(url))
+    assert await call.listed() == []
+
+
+async def test_holders_in_parallel_do_not_see_each_other() -> None:
+    """Each writes its name everywhere, and finds no other."""
+
+    async def hold(call: Caller, number: int) -> None:
+        answer, made = await call.hold(name=f"holder-{number}")
+        access, group = Access(made["url"]), f"g{number}.test"
+        async with asking(access) as client:
+            await client.send("POST", "/api/v1/namespaces", value={"metadata": {"name": made["name"]}})
+            await client.send("POST", f"/apis/{CRDS}", value=widgets(group=group))
+            for _ in range(5):
+                await client.send("POST", MAPS, value={"metadata": {"generateName": f"{made['name']}-"}})
+                await client.send("GET", f"/apis/{group}/v1/widgets")
+            found = [(await client.send("GET", path)).value for path in ("/api/v1/namespaces", f"/apis/{CRDS}", MAPS)]
+            namespaces, definitions, maps = map(names, found)
+            groups_ = names_of_groups((await client.send("GET", "/apis")).value)
+        assert {name for name in namespaces if name.startswith("holder-")} == {made["name"]}
+        assert definitions == {f"widgets.{group}"}
+        assert {name.rpartition("-")[0] for name in maps if name.startswith("holder-")} == {made["name"]}
+        assert len(maps) == 6
+        assert {name for name in groups_ if name.endswith(".test")} == {group}
+        answer.close()
+        await ended(made)
+
+    async with Server(PLAIN, clock=ManualClock()) as server, calling(server) as call:
+        await asyncio.gather(*[hold(call, number) for number in range(20)])
+        assert await call.listed() == []
 
 
 async def test_the_tenants_of_a_server_stop_with_it() -> None:

@@ -22,6 +22,7 @@ from noxu.control.tenants import EMPTY, TEMPLATE, Tenant, Tenants, Wanted
 from noxu.http.recent_requests import RecentRequests
 from noxu.process.kubeconfig import write_kubeconfig
 from noxu.process.server import Server
+from noxu.security.kubeconfig import Access
 from noxu.testing import calls
 from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
@@ -57,14 +58,22 @@ class TestTenant(FaultInjection, SnapshotCalls, Verbs):
 
     __test__ = False  # pytest would take the class for one of tests
 
-    def __init__(self, name: str, kubeconfig: Path, session: Session) -> None:
+    def __init__(self, name: str, kubeconfig: Path, access: Access, session: Session) -> None:
         self.name = name
-        self.kubeconfig = kubeconfig
-        self.url = session.runner.running.url
+        self.url = access.url
+        self._kubeconfig, self._access = kubeconfig, access
         self._session, self._runner = session, session.runner
 
     def __repr__(self) -> str:
         return f"<tenant {self.name} {self.url}>"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A file for clients, which are administrators. It is written when it is first asked for."""
+        if self._runner.is_running and not self._kubeconfig.exists():
+            self._kubeconfig.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_kubeconfig(self._kubeconfig, self._access)
+        return self._kubeconfig
 
     @property
     def clock(self) -> ServerClock:
@@ -91,9 +100,7 @@ class TenantBlock:
         self._session = session = Session(
             TenantRunner(self._runner, server), UserClient(access, requests), requests, self._strict
         )
-        kubeconfig = self._directory / tenant.name / "kubeconfig"
-        write_kubeconfig(kubeconfig, access)
-        return TestTenant(tenant.name, kubeconfig, session)
+        return TestTenant(tenant.name, self._directory / tenant.name / "kubeconfig", access, session)
 
     async def _end(self) -> None:
         tenant, session = self._tenant, self._session
@@ -134,9 +141,12 @@ class TenantBlock:
 class TenantCalls:
     """The part of the handle that makes tenants."""
 
-    kubeconfig: Path
     _runner: Runner
     _strict: bool
+
+    def _place(self) -> Path:
+        """The directory of the handle's files."""
+        raise NotImplementedError
 
     def tenant(
         self, *manifests: Source, name: str = "", empty: bool = False, snapshot: str | Object = ""
@@ -152,4 +162,4 @@ class TenantCalls:
             source = {"snapshot": snapshot if isinstance(snapshot, str) else snapshot["name"]}
         loaded = [document.value for document in documents(*manifests)]
         wanted = Wanted(name, source, None, manifests=loaded)
-        return TenantBlock(self._runner, self.kubeconfig.parent / DIRECTORY, wanted, strict=self._strict)
+        return TenantBlock(self._runner, self._place() / DIRECTORY, wanted, strict=self._strict)
