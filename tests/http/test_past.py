@@ -274,7 +274,8 @@ def test_what_is_read_of_the_past_is_no_reason_for_a_write(make_noxu: MakeNoxu) 
             {**agent, "Content-Type": "application/merge-patch+json"},
             {"data": {"x": value}},
         )
-        return send(noxu.url, "GET", "/_noxu/log?type=configmaps&why=true").value["items"][-1]["why"]
+        log = send(noxu.url, "GET", "/_noxu/log?type=configmaps&name=a&namespace=default&why=true").value
+        return log["items"][-1]["why"]
 
     send(noxu.url, "GET", f"/_noxu/at/{revision}{MAPS}/a", agent)
     send(noxu.url, "GET", f"/_noxu/at/{revision}{MAPS}", agent)
