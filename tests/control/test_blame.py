@@ -224,12 +224,12 @@ def test_a_value_has_the_revision_since_which_it_is_what_it_is(states: list[Any]
         while since > 1 and history[since - 2].get(path, ABSENT) == leaf:
             since -= 1
         expected[path] = since
-    path: list[str] = []
+    above: list[str] = []
     found = {}
     for text, revision in blame.lines():
         depth = (len(text) - len(text.lstrip())) // 2
         name, _, value = text.strip().partition(":")
-        path = [*path[:depth], name]
+        above = [*above[:depth], name]
         if value:
-            found[tuple(path)] = revision
+            found[tuple(above)] = revision
     assert found == expected
