@@ -35,6 +35,7 @@ from noxu.controllers.bootstrap import lease_name
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
+from noxu.registry.authors import AUTHOR
 from noxu.registry.storage_form import SERVER_LEASES, is_temporary
 from noxu.values import Object
 from noxu_storage import pins
@@ -167,15 +168,20 @@ class Snapshots:
         store, left = self._plane.store, frozenset(self._left())
         changes = Changes(store, pin.revision, lambda key: key in left or is_temporary(key))
         writes: list[StagedWrite] = []
+        moved: list[StagedWrite] = []
 
         async def decide() -> Sequence[StagedWrite]:
             await store.catch_up()
             await changes.follow()
-            writes[:] = changes.writes()
-            return [*writes, *self._moved(pin, release=release)]
+            writes[:], moved[:] = changes.writes(), self._moved(pin, release=release)
+            return [*writes, *moved]
 
         await changes.follow()  # nearly all of it while others still write
-        return writes, await store.transact(decide) or store.revision
+        last = await store.transact(decide)
+        if (journal := self._plane.persistence.journal) is not None and not store.shared:  # else there may be gaps
+            author = AUTHOR.get()._replace(verb="restore")
+            journal.add_writes(range(last - len(writes) - len(moved) + 1, last + 1), author)
+        return writes, last or store.revision
 
     def _left(self) -> Iterator[Key]:
         """The objects that this server keeps about itself."""

@@ -31,8 +31,9 @@ from noxu.registry import kind_names
 from noxu.registry.authors import UNKNOWN, WatchScope
 from noxu.registry.offload import offload
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.storage_form import as_json, group_and_plural
+from noxu.registry.storage_form import SERVER_LEASES, as_json, group_and_plural
 from noxu.values import Object
+from noxu_storage import pins
 from noxu_storage.store import Store
 from noxu_storage.types import Compacted, Event, Key, Prefix, Revision
 
@@ -40,6 +41,8 @@ DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 5_000
 FIRST_SPAN: Final = 1_000  # revisions
 PORTION: Final = 1_000  # events that are looked at before other tasks run: about 1 ms
+INTERNAL: Final = frozenset({pins.COLLECTION, SERVER_LEASES})
+"""Collections of what is no object of the API."""
 MAX_SEARCHED: Final = 20_000  # events in which causes are looked for
 
 
@@ -58,7 +61,8 @@ class Selected(NamedTuple):
 
     def matches(self, key: Key) -> bool:
         return (
-            self.collection in (None, key.collection)
+            key.collection not in INTERNAL
+            and self.collection in (None, key.collection)
             and self.partition in (None, key.partition)
             and self.name in (None, key.name)
         )
