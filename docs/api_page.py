@@ -16,6 +16,7 @@ from typing import Any, Final, get_overloads
 import noxu
 from noxu.testing import plugin
 from noxu.testing.registration import Registration
+from noxu.testing.snapshots import SnapshotCalls
 from noxu.testing.verbs import Verbs
 from noxu.testing.write_log import WriteLog
 
@@ -60,6 +61,7 @@ TYPES: Final = {
     "Condition": "a `str`, or a function of an `Object`, which may be async in a coroutine",
     "Profile": '`"local"`, `"envtest"`, `"cluster"`',
     "Users": "names, or a dict of names and their groups",
+    "Rollback": "a context manager, for `with` and `async with`",
     "F": "the decorated function, which the decorator returns",
 }
 _WIDTH: Final = 110
@@ -103,7 +105,7 @@ def _of_class(name: str, class_: type) -> Iterator[str]:
 
 def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public methods. Those that a user shares with the handle are shown with the handle."""
-    for each in (Verbs, class_, WriteLog, Registration) if class_ is noxu.Noxu else (class_,):
+    for each in (Verbs, class_, SnapshotCalls, WriteLog, Registration) if class_ is noxu.Noxu else (class_,):
         for name, function in vars(each).items():
             if inspect.isfunction(function) and not name.startswith("_") and "In the loop of the" not in _doc(function):
                 yield name, function

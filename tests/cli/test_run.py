@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from noxu.testing.handle import MakeNoxu, Noxu
 from tests.optional import needs_platform, needs_program, program
 from tests.timing import HANGS_AFTER, eventually
 
@@ -24,6 +25,8 @@ pytestmark = [
     pytest.mark.slow(every=5),
     needs_platform("fork", present=hasattr(os, "fork")),
 ]
+on_linux = needs_platform("/proc", present=Path("/proc/self/task").exists())
+WAITS = "while :; do sleep 0.05; done"
 NOXU = (sys.executable, "-m", "noxu", "run")
 
 
@@ -32,9 +35,6 @@ class Left(NamedTuple):
 
     folder: Path
     environment: Mapping[str, str]
-
-    def command(self, line: str) -> Sequence[str]:
-        return (*NOXU, "--", "sh", "-c", line)
 
     def run(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -111,6 +111,68 @@ def test_the_options_are_those_of_serve(left: Left) -> None:
     assert f"Noxu serves the Kubernetes API at {done.stdout}" in done.stderr
 
 
+# -- a tenant ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_has_a_tenant_of_a_running_server(
+    left: Left, make_noxu: MakeNoxu, write: Callable[..., Path], crd: Callable[..., Any], widget: Callable[..., Any]
+) -> None:
+    """With what the server was started with, and the objects of the files."""
+    server = make_noxu(manifests=[crd()])
+    write("objects/a.json", widget("a"))
+    program = (
+        "import json, os, urllib.request\n"
+        "url = os.environ['NOXU_URL']\n"
+        "print(url, json.load(open(os.environ['KUBECONFIG']))['clusters'][0]['cluster']['server'] == url)\n"
+        "answer = urllib.request.urlopen(url + '/apis/example.com/v1/widgets')\n"
+        "print([item['metadata']['name'] for item in json.load(answer)['items']])\n"
+    )
+    done = left.run("--server", server.url, "objects", "--", sys.executable, "-c", program)
+    assert (done.returncode, done.stderr) == (0, "")
+    url, *printed = done.stdout.split(maxsplit=1)
+    assert printed == ["True\n['a']\n"]
+    assert url != server.url
+    eventually(lambda: not listens(url))
+    assert server.list("widgets") == []
+
+
+def test_the_server_of_a_tenant_is_named_by_its_kubeconfig(left: Left, make_noxu: MakeNoxu) -> None:
+    server = make_noxu(tls=True, authorization_modes=["RBAC"])
+    done = left.run("--server", str(server.kubeconfig), "--", "sh", "-c", "echo $NOXU_URL")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("https://127.0.0.1:")
+    done = left.run("--server", server.url, "--", "echo", "it runs")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "certificate verify failed" in done.stderr or "self-signed certificate" in done.stderr
+
+
+NO_TENANT: list[tuple[str, Sequence[str], int, str]] = [
+    ("no server", ["--server", "http://127.0.0.1:1"], 1, "http://127.0.0.1:1 does not answer: Connection refused"),
+    ("no kubeconfig", ["--server", "nothing"], 1, "nothing: No such file or directory"),
+    ("a missing file", ["--server", "@", "nothing.yaml"], 1, "nothing.yaml"),
+    ("an option of a server", ["--server", "@", "--tls"], 2, "--tls is an option of the server, which --server names"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"), [row[1:] for row in NO_TENANT], ids=[row[0] for row in NO_TENANT]
+)
+def test_without_a_tenant_nothing_runs(
+    left: Left, here: Path, noxu: Noxu, words: Sequence[str], status: int, message: str
+) -> None:
+    done = left.run(*[word.replace("@", noxu.url) for word in words], "--", "echo", "it runs")
+    assert (done.returncode, done.stdout) == (status, "")
+    assert message in done.stderr
+
+
+@on_linux
+def test_nothing_is_left_of_a_tenant_when_it_is_killed(left: Left, noxu: Noxu) -> None:
+    with started(left, WAITS, "--server", noxu.url) as run:
+        run.process.kill()
+        run.process.wait(HANGS_AFTER)
+        eventually(lambda: is_gone(left, run))
+
+
 # -- how it ends -------------------------------------------------------------------------------------------------------
 
 
@@ -170,11 +232,15 @@ class Started(NamedTuple):
 
 
 @contextlib.contextmanager
-def started(left: Left, line: str) -> Iterator[Started]:
+def started(left: Left, line: str, *options: str) -> Iterator[Started]:
     """A run whose command says who it is, and then runs a line of the shell."""
     said = 'echo "$NOXU_URL $$ $PPID"; '
     with subprocess.Popen(
-        left.command(said + line), env=left.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*NOXU, *options, "--", "sh", "-c", said + line],
+        env=left.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         url, command, supervisor = process.stdout.readline().split()
@@ -189,10 +255,6 @@ def started(left: Left, line: str) -> Iterator[Started]:
 def is_gone(left: Left, run: Started) -> bool:
     pids = (run.command, run.keeper)
     return not any(map(is_alive, pids)) and not listens(run.url) and not list(left.folder.iterdir())
-
-
-WAITS = "while :; do sleep 0.05; done"
-on_linux = needs_platform("/proc", present=Path("/proc/self/task").exists())
 
 
 @on_linux

@@ -7,6 +7,7 @@ A walk is determined by its seed. Every request may be refused; what counts is t
 2. An informer, which lists once and applies the events of its watch from then on, has what a list shows; and each event is
    possible: nothing is added twice, nothing changes or goes that was not there, nothing changes its uid.
 3. resourceVersions grow.
+4. A backup has the state at its revision, whatever is written meanwhile.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, Final
 import aiohttp
 
 from noxu.config import Config
+from noxu.control.backup import states_at
 from noxu.control.snapshots import Snapshots
 from noxu.process.server import Server
 from noxu.registry.storage_form import is_temporary
@@ -255,6 +257,17 @@ class Walk:
         store = self.server.plane.store
         await store.compact(max(store.revision - self.random.randrange(20), store.compacted))
 
+    async def backup(self) -> None:
+        store = self.server.plane.store
+        revision = store.revision
+
+        async def read() -> dict[Key, bytes]:
+            return {item.key: item.value async for items in states_at(store, revision) for item in items}
+
+        read_states, *_ = await asyncio.gather(read(), *(getattr(self, self.random.choice(WRITES))() for _ in range(4)))
+        page = await store.list(EVERYTHING, revision=revision)
+        assert read_states == {item.key: item.value for item in page.items}
+
     async def snapshot(self) -> None:
         await self.settled()
         name = self.random.choice(NAMES)
@@ -325,7 +338,7 @@ WRITES: Final = (
     *["write_namespace"] * 2, *["change_definition"] * 3, "delete_definition",
 )  # fmt: skip
 STEPS: Final = (
-    *WRITES, *["informer"] * 2, "compact", *["snapshot"] * 2, *["restore"] * 3, *["judged"] * 2,
+    *WRITES, *["informer"] * 2, "compact", "backup", *["snapshot"] * 2, *["restore"] * 3, *["judged"] * 2,
 )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def _example(document: str) -> str:
 
 def test_the_example_of_the_documentation_works(project: pytest.Pytester) -> None:
     project.makepyfile(_example("docs/testing.md"))
-    project.runpytest_inprocess().assert_outcomes(passed=7)
+    project.runpytest_inprocess().assert_outcomes(passed=8)
 
 
 def test_the_example_of_the_readme_works(project: pytest.Pytester) -> None:
@@ -659,4 +659,113 @@ def test_a_failing_test_tells_of_calls_that_it_has_not_awaited(project: pytest.P
     test = "async def test_it(noxu):\n    noxu.create(widget('a'))\n    await noxu.get('widgets', 'a')\n"
     _report(project, test).stdout.fnmatch_lines(
         ["E*not found", "*- Captured noxu call -*", "*:6: noxu.create(…) is not awaited, so it has done nothing"]
+    )
+
+
+ISOLATED = """
+import pytest
+MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
+def named(name):
+    return {**MAP, "metadata": {"name": name}}
+def names(noxu):
+    return {each["metadata"]["name"] for each in noxu.list("configmaps", namespace="default")} - {"kube-root-ca.crt"}
+"""
+
+
+def test_what_a_test_changes_in_a_shared_server_is_undone_if_that_is_asked_for(project: pytest.Pytester) -> None:
+    """The fixtures of the session, the module and the class remain; those of the test, and the test itself, do not."""
+    project.makepyfile(
+        ISOLATED
+        + """
+@pytest.fixture(scope="session", autouse=True)
+def of_the_session(noxu_session):
+    noxu_session.create(named("session"))
+@pytest.fixture(scope="module")
+def of_the_module(noxu_session):
+    noxu_session.create(named("module"))
+    noxu_session.apply("widgets.yaml")
+@pytest.fixture
+def of_the_test(noxu_session):
+    noxu_session.create(named("test"))
+    yield
+    noxu_session.create(named("teardown"))
+def test_one(of_the_test, of_the_module, noxu_session):
+    @noxu_session.validating("configmaps", operations=["DELETE"])
+    def refuse(request):
+        assert request["name"] != "a"
+    assert names(noxu_session) == {"session", "module", "test"}
+    noxu_session.create(named("a"))
+    noxu_session.delete("configmaps", "session")
+    noxu_session.delete("customresourcedefinitions", "widgets.example.com")
+class TestMany:
+    @pytest.mark.parametrize("number", range(3))
+    def test_many(self, noxu_session, of_the_test, number):
+        assert names(noxu_session) == {"session", "module", "test"}
+        assert noxu_session.list("widgets") == []
+        noxu_session.create(named("a"))
+        noxu_session.delete("configmaps", "a")
+    async def test_async(self, noxu_session):
+        assert len(await noxu_session.list("configmaps", namespace="default")) == 3
+        await noxu_session.create(named("a"))
+    def test_that_fails(self, noxu_session):
+        noxu_session.create(named("a"))
+        assert False
+def test_it_asks_later(request):
+    noxu = request.getfixturevalue("noxu_session")
+    assert names(noxu) == {"session", "module"}
+    noxu.create(named("a"))
+def test_all_of_it(noxu_session):
+    assert names(noxu_session) == {"session", "module"}
+    assert len(noxu_session.snapshots()) == 1
+"""
+    )
+    project.runpytest_inprocess("--noxu-isolation=rollback").assert_outcomes(passed=7, failed=1)
+
+
+def test_servers_of_classes_and_modules_are_rolled_back_too(project: pytest.Pytester) -> None:
+    project.makefile(
+        ".ini",
+        pytest="[pytest]\nasyncio_mode=auto\nasyncio_default_fixture_loop_scope=function\nnoxu_isolation=rollback\n",
+    )
+    tests = (
+        ISOLATED
+        + """
+@pytest.fixture(scope="class")
+def made(noxu_class, noxu_module):
+    noxu_class.create(named("made"))
+    noxu_module.create(named("made-in-the-module"))
+@pytest.mark.usefixtures("made")
+class TestA:
+    @pytest.mark.parametrize("number", range(2))
+    def test_a(self, noxu_class, noxu_module, number):
+        assert (names(noxu_class), names(noxu_module)) == ({"made"}, {"made-in-the-module"})
+        noxu_class.create(named("a"))
+        noxu_module.create(named("a"))
+class TestB:
+    def test_b(self, noxu_class, noxu_module, noxu):
+        assert (names(noxu_class), names(noxu_module), names(noxu)) == (set(), {"made-in-the-module"}, set())
+        noxu_module.stop()
+"""
+    )
+    project.makepyfile(test_first=tests, test_second=tests)
+    project.runpytest_inprocess().assert_outcomes(passed=6)
+
+
+def test_otherwise_it_remains(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        ISOLATED
+        + """
+def test_one(noxu_session):
+    noxu_session.create(named("a"))
+def test_two(noxu_session):
+    assert names(noxu_session) == {"a"}
+"""
+    )
+    project.runpytest_inprocess("--noxu-isolation=server").assert_outcomes(passed=2)
+
+
+def test_another_isolation_is_refused(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess("--noxu-isolation=rolback")
+    result.stderr.fnmatch_lines(
+        "ERROR: noxu_isolation: rolback is neither of server and rollback; did you mean rollback?"
     )

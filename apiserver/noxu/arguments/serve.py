@@ -6,6 +6,7 @@ import argparse
 import logging
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from noxu.arguments import controllers, etcd, security, values
 from noxu.config import (
@@ -242,6 +243,12 @@ def add_run(command: argparse.ArgumentParser) -> None:
         "variables KUBECONFIG and NOXU_URL; its exit status is that of noxu run. The options are those of noxu serve."
     )
     command.set_defaults(port=0)
+    command.add_argument_group("server").add_argument(
+        "--server",
+        default="",
+        metavar="SERVER",
+        help="the URL or the kubeconfig of a running server: the command has a tenant of it",
+    )
 
 
 def complete_run(options: argparse.Namespace) -> None:
@@ -249,10 +256,27 @@ def complete_run(options: argparse.Namespace) -> None:
     if not options.passed_on:
         raise ValueError("a command is missing; it stands after --, as in: noxu run config/crd -- pytest")
     options.memory = options.data is None
+    if options.server:
+        _check_tenant(options)
     complete_serve(options)
     level = logging.DEBUG if options.verbose else logging.WARNING
     # when the command has ended, nobody waits for an answer
     options.config = replace(options.config, log=replace(options.config.log, level=level), stop_within=0.0)
+
+
+_OF_TENANTS: Final = frozenset(
+    {"server", "files", "kustomizations", "keep_going", "no_cache", "kubeconfig", "verbose", "quiet", "memory"}
+)
+"""The options that `noxu run --server` takes."""
+
+
+def _check_tenant(options: argparse.Namespace) -> None:
+    """Raises ValueError for options of a server, of which a tenant has none of its own."""
+    command = argparse.ArgumentParser()
+    add_run(command)
+    for name, default in vars(command.parse_args([])).items():
+        if name not in _OF_TENANTS and getattr(options, name) != default:
+            raise ValueError(f"--{name.replace('_', '-')} is an option of the server, which --server names")
 
 
 def complete_serve(options: argparse.Namespace) -> None:

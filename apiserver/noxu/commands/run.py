@@ -1,4 +1,4 @@
-"""`noxu run -- COMMAND`: a server for the life of a command.
+"""`noxu run -- COMMAND`: a server for the life of a command, or a tenant of a running one (`--server`).
 
 The command finds the server by its kubeconfig ($KUBECONFIG) and URL ($NOXU_URL). Its standard input and outputs are its own,
 and its exit status is that of `noxu run`. When it ends, nothing is left: neither process nor port nor file.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 
 from noxu.commands import calls, serve
 from noxu.process.signals import Interrupted
@@ -17,11 +19,13 @@ from noxu.values import Object
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit status of the command; 126, 127: it cannot be run; 1: the server could not start."""
+    """The exit status of the command; 126, 127: it cannot be run; 1: there is no server for it."""
+    # a tenant needs modules that read manifests, and no server of its own
+    keep = import_module("noxu.commands.held_tenant").keep if options.server else _keep_server
     try:
         check_command(options.passed_on[0])  # before a server starts in vain
         with Supervisor(calls.complain) as supervisor:
-            return supervisor.run(options.passed_on, lambda say: _serve(options, say))
+            return supervisor.run(options.passed_on, lambda say: keep(options, say))
     except NotRunnable as error:
         calls.complain(str(error))
         return error.status
@@ -29,7 +33,12 @@ def run(options: argparse.Namespace) -> int:
         return BY_SIGNAL + interrupted.number
 
 
-def _serve(options: argparse.Namespace, say: Callable[[Object], object]) -> int:
-    """Run the server, in the keeper. It says which variables the command has."""
+def variables(url: str, kubeconfig: Path) -> Object:
+    """What the command has in its environment."""
+    return {"KUBECONFIG": str(kubeconfig), "NOXU_URL": url}
+
+
+def _keep_server(options: argparse.Namespace, say: Callable[[Object], object]) -> int:
+    """Run a server, in the keeper."""
     out = sys.stderr.write if options.verbose else lambda _text: None
-    return serve.serve(options, out, lambda url, kubeconfig: say({"KUBECONFIG": str(kubeconfig), "NOXU_URL": url}))
+    return serve.serve(options, out, lambda url, kubeconfig: say(variables(url, kubeconfig)))

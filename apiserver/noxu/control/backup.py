@@ -16,12 +16,12 @@ reads slowly holds nothing but disk. It needs as much room as the objects.
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final
 
 from noxu.api.errors import ApiError, plain_error
@@ -29,6 +29,7 @@ from noxu.control.arguments import TEXT, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Download
 from noxu.control.differences import Changes
 from noxu.control.snapshots import Snapshots
+from noxu.expressions import expression
 from noxu.registry.storage_form import is_temporary
 from noxu_storage.state_file import new_file
 from noxu_storage.store import Store
@@ -36,6 +37,7 @@ from noxu_storage.types import EVERYTHING, Compacted, Key, KeyValue, OpenError, 
 
 PIECE: Final = 256 * 1024  # bytes of the file that are read at a time
 SQLITE: Final = "application/vnd.sqlite3"
+_PATH: Final = expression(r"[^ ]*\.backup-[^ ]*")  # where the data are, which clients need not know
 _PAGE: Final = 500  # states that have changed, which are written at a time
 
 
@@ -53,54 +55,32 @@ async def states_at(store: Store, revision: Revision) -> AsyncIterator[Sequence[
         yield changed[start : start + _PAGE]
 
 
-async def write(store: Store, path: Path, revision: Revision) -> int:
-    """Write the objects at a revision into a new file. Returns the number of keys that were read.
+async def made(store: Store, revision: Revision, directory: Path | None) -> tuple[BinaryIO, int]:
+    """(The open file of a backup, which has no name any more; the number of keys that were read.)
 
-    Raises OpenError, Compacted, Unavailable: then there is no file.
+    Raises Compacted, OpenError, Unavailable, OSError: then nothing is left, as after a cancellation.
     """
     thread = ThreadPoolExecutor(1, "noxu-backup")  # SQLite has one thread for a connection
     run = partial(asyncio.get_running_loop().run_in_executor, thread)
-    file, number = new_file(path, revision), 0
+    place, file, number = ExitStack(), ExitStack(), 0
+    place.push(file)
     try:
-        writer = await run(file.__enter__)
-        try:
-            async for states in states_at(store, revision):
-                number += len(states)
-                await run(writer.write, [state for state in states if not is_temporary(state.key)])
-        except BaseException as error:
-            thread.submit(
-                file.__exit__, type(error), error, None
-            )  # it removes what there is; also after a cancellation
-            raise
-        await run(file.__exit__, None, None, None)
+        temporary = TemporaryDirectory(prefix=".backup-", dir=directory, ignore_cleanup_errors=True)
+        path = Path(await run(place.enter_context, temporary)) / "backup.db"
+        writer = await run(file.enter_context, new_file(path, revision))
+        async for states in states_at(store, revision):
+            number += len(states)
+            await run(writer.write, [state for state in states if not is_temporary(state.key)])
+        await run(file.close)  # it is complete
+        opened = await run(path.open, "rb")
+        await run(place.close)
+    except BaseException as error:
+        # in the thread, after what it does now, which a cancellation does not end
+        thread.submit(place.__exit__, type(error), error, None)
+        raise
     finally:
         thread.shutdown(wait=False)
-    return number
-
-
-async def made(store: Store, revision: Revision, expected: int | None, directory: Path | None) -> BinaryIO:
-    """The open file of a backup, which has no name any more. `expected`: the number of keys, None: it is not known.
-
-    Raises ApiError.
-    """
-    place = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".backup-", dir=directory))
-    try:
-        number = await write(store, place / "backup.db", revision)
-        if expected is not None and number != expected:
-            raise plain_error(
-                f"{expected - number} of {expected} values cannot be read, and would be missing in the backup: stop the server, "
-                "and let noxu check name them"
-            )
-        return await asyncio.to_thread((place / "backup.db").open, "rb")
-    except Compacted:
-        raise ApiError(
-            410, "the history that the backup needs was compacted meanwhile: save it again", "Expired"
-        ) from None
-    except (OpenError, Unavailable) as error:
-        why = str(error).replace(f"{place}/backup.db", "the file")
-        raise plain_error(f"the backup cannot be made on the disk of the server: {why}") from None
-    finally:
-        asyncio.get_running_loop().run_in_executor(None, partial(shutil.rmtree, place, ignore_errors=True))
+    return opened, number
 
 
 async def pieces(file: BinaryIO) -> AsyncIterator[bytes]:
@@ -113,12 +93,27 @@ async def pieces(file: BinaryIO) -> AsyncIterator[bytes]:
 async def _save(call: ControlCall) -> Download:
     store, name = call.plane.store, call.query["snapshot"]
     expected: int | None = None
-    if name:
-        revision = (await call.control.part(Snapshots).find(name)).revision
-    else:
-        await store.catch_up()
-        expected, revision = await store.count(EVERYTHING), store.revision  # nothing runs in between
-    return Download(pieces(await made(store, revision, expected, call.control.server.config.data)), SQLITE)
+    try:
+        if name:
+            revision = (await call.control.part(Snapshots).find(name)).revision
+        else:
+            await store.catch_up()
+            expected, revision = await store.count(EVERYTHING), store.revision  # nothing runs in between
+        file, number = await made(store, revision, call.control.server.config.data)
+    except Compacted:
+        raise ApiError(
+            410, "the history that the backup needs was compacted meanwhile: save it again", "Expired"
+        ) from None
+    except (OpenError, Unavailable, OSError) as error:
+        why = _PATH.sub("the file", str(error))
+        raise plain_error(f"the backup cannot be made on the disk of the server: {why}") from None
+    if expected is not None and number != expected:
+        file.close()
+        raise plain_error(
+            f"{expected - number} of {expected} values cannot be read, and would be missing in the backup: stop the server, "
+            "and let noxu check name them"
+        )
+    return Download(pieces(file), SQLITE)
 
 
 ROUTES: Final = (

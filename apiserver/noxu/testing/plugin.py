@@ -75,6 +75,7 @@ HANDLE: Final = "noxu.testing.handle"
 CALLS: Final = "noxu.testing.calls"
 REPORTS: Final = "noxu.testing.reports"
 ERRORS: Final = "noxu.testing.errors"
+ISOLATION: Final = "noxu.testing.isolation"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
@@ -104,9 +105,15 @@ OPTIONS: Final = (
     Option("authorization_modes", "args", "who decides what users may do: AlwaysAllow (default), RBAC"),
     Option("tls", "bool", "Noxu servers serve HTTPS"),
     Option("strict", "bool", "Noxu servers refuse unknown fields, where a call does not say otherwise"),
+    Option(
+        "isolation",
+        "string",
+        "rollback: what a test changes in noxu_class, noxu_module and noxu_session is undone at its end; server (default): it remains",
+    ),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
 SHOWN_REQUESTS: Final = 10
+ISOLATIONS: Final = ("server", "rollback")
 _CONFIGURED: Final = re.compile(r"^[ \t]*\"?(noxu_\w+)\"?[ \t]*[=:]", re.MULTILINE)
 _MARKED: Final = {"noxu", "noxu_class", "noxu_module"}
 """The fixtures whose servers a mark is about."""
@@ -130,6 +137,8 @@ def pytest_configure(config: pytest.Config) -> None:
     _check_names(config)
     _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
     _check_options(config)
+    if _option(config, "isolation") == "rollback":
+        config.pluginmanager.register(_late(ISOLATION).Isolation(), "noxu_isolation")
 
 
 def _check_names(config: pytest.Config) -> None:
@@ -147,6 +156,11 @@ def _check_options(config: pytest.Config) -> None:
     requests = str(_option(config, "requests") or 0)
     if not requests.isdecimal():
         raise pytest.UsageError(f"noxu_requests: {requests} is no number of requests")
+    isolation = _option(config, "isolation") or ISOLATIONS[0]
+    if isolation not in ISOLATIONS:
+        raise pytest.UsageError(
+            f"noxu_isolation: {isolation} is neither of {' and '.join(ISOLATIONS)}{meant(isolation, ISOLATIONS)}"
+        )
     for gate in _option(config, "feature_gates") or ():
         if gate.partition("=")[2].lower() not in ("true", "false"):
             raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
