@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from noxu.testing.functions import Denied as Denied
     from noxu.testing.handle import MakeNoxu as MakeNoxu
     from noxu.testing.handle import Noxu as Noxu
+    from noxu.testing.past import PastView as PastView
+    from noxu.testing.tenants import TestTenant as TestTenant
     from noxu.testing.users import TestUser as TestUser
     from noxu.testing.watching import Watch as Watch
     from noxu.testing.watching import WatchEvent as WatchEvent
@@ -45,9 +47,11 @@ _HOMES = {
     "LoggedWrite": "noxu.testing.write_log",
     "MakeNoxu": "noxu.testing.handle",
     "Noxu": "noxu.testing.handle",
+    "PastView": "noxu.testing.past",
     "RecordedRequest": "noxu.http.recent_requests",
     "StartError": "noxu.config",
     "Stopped": "noxu.testing.errors",
+    "TestTenant": "noxu.testing.tenants",
     "TestUser": "noxu.testing.users",
     "UnknownFieldWarning": "noxu.testing.client",
     "UnknownKind": "noxu.testing.errors",
@@ -67,9 +71,11 @@ __all__ = [
     "LoggedWrite",
     "MakeNoxu",
     "Noxu",
+    "PastView",
     "RecordedRequest",
     "StartError",
     "Stopped",
+    "TestTenant",
     "TestUser",
     "UnknownFieldWarning",
     "UnknownKind",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import socket
+import sys
 import threading
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -36,6 +38,7 @@ from tests.rows import rows
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 PATH = "/_noxu/tenants"
+CRDS = "apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "apiVersion: apiextensions.k8s.io/v1\n" + yaml.safe_dump(
     {k: v for k, v in widgets().items() if k != "apiVersion"}
 )
@@ -66,7 +69,7 @@ class Caller:
         return value
 
     async def listed(self) -> list[str]:
-        return [each["name"] for each in (await self("GET")).value["tenants"]]
+        return [each["name"] for each in (await self("GET")).value["items"]]
 
     async def hold(self, **body: Any) -> tuple[aiohttp.ClientResponse, Object]:
         answer = await self.session.post(f"{self.server.url}{PATH}", json={"hold": True, **body})
@@ -115,11 +118,11 @@ async def test_a_tenant_is_created_listed_shown_and_deleted(call: Caller) -> Non
     assert (made["name"], made["from"], made["hold"], made["ttl"]) == ("a", "template", False, "1h0m0s")
     assert names(await ask(Access(made["url"]), "GET", "/api/v1/namespaces")) >= {"default"}
     shown = {name: value for name, value in made.items() if name != "kubeconfig"}
-    assert await call("GET") == (200, {"tenants": [shown], "limit": 1000})
+    assert await call("GET") == (200, {"items": [shown], "limit": 1000})
     assert await call("GET", "a") == (200, made)
     assert await call("DELETE", "a") == (200, shown)
     assert is_gone(made["url"])
-    assert await call("GET") == (200, {"tenants": [], "limit": 1000})
+    assert await call("GET") == (200, {"items": [], "limit": 1000})
 
 
 async def test_its_kubeconfig_has_what_its_administrator_needs(call: Caller) -> None:
@@ -172,6 +175,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a name that is too long", {"name": "a" * 64}, "name: must be no more than 63 characters"),
     ("a number for a name", {"name": 1}, "name: expected a text"),
     ("another source", {"from": "templates"}, "from: 'templates' is none of template, empty; did you mean template?"),
+    ("a source that is none", {"from": {"snapshots": "a"}}, 'from: expected template, empty, or {"snapshot": NAME}'),
     ("no time", {"ttl": "0s"}, "ttl: a tenant lives for more than 0s, and for 8760h at most"),
     ("a time before now", {"ttl": "-1h"}, "ttl: a tenant lives for more than 0s"),
     ("too long a time", {"ttl": "8761h"}, "ttl: a tenant lives for more than 0s, and for 8760h at most"),
@@ -340,6 +344,27 @@ async def test_tenants_of_a_server_with_a_clock_of_its_own_have_one_too() -> Non
         assert datetime.fromisoformat(made["created"]).year != 2030  # the time of a tenant is the process's
 
 
+async def test_a_tenant_begins_with_the_objects_of_a_snapshot() -> None:
+    async with Server(PLAIN, documents(widgets()), clock=ManualClock()) as server, calling(server) as call:
+        await ask(server.access(), "POST", MAPS, config_map("before"))
+        widget = await ask(server.access(), "POST", "/apis/example.com/v1/namespaces/default/widgets", WIDGET)
+        await ask(server.access(), "POST", "/_noxu/snapshots", {"name": "good"})
+        await ask(server.access(), "POST", MAPS, config_map("after"))
+        await ask(server.access(), "DELETE", f"{MAPS}/before")
+        made = [await call.create(**{"from": {"snapshot": "good"}}, manifests=[config_map("own")]) for _ in range(2)]
+        assert made[0]["from"] == {"snapshot": "good"}
+        for each in made:
+            access = Access(each["url"])
+            assert names(await ask(access, "GET", MAPS)) == {"before", "own", "kube-root-ca.crt"}
+            found = await ask(access, "GET", "/apis/example.com/v1/namespaces/default/widgets/a")
+            assert found == widget
+            assert (await ask(access, "GET", "/_noxu/snapshots"))["items"] == []
+            assert await ask(access, "DELETE", f"{MAPS}/before") != 404
+        await ask(server.access(), "DELETE", "/_noxu/snapshots/good")
+        code, status = await call("POST", **{"from": {"snapshot": "good"}})
+        assert (code, status["message"]) == (404, "there is no snapshot 'good': there is none")
+
+
 # -- how long it lives
 
 
@@ -406,6 +431,55 @@ async def test_a_held_tenant_may_have_a_time_too(call: Caller) -> None:
     async with hang_guard():
         assert await answer.content.read() == b""
     assert is_gone(made["url"])
+
+
+HOLDER = """
+import json, sys, time, urllib.request
+answer = urllib.request.urlopen(sys.argv[1], data=b'{"hold": true}')
+print(json.loads(answer.readline())["url"], flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=lambda number: number.name)
+async def test_a_tenant_is_gone_with_the_process_that_holds_it(call: Caller, end: signal.Signals) -> None:
+    arguments = (sys.executable, "-c", HOLDER, f"{call.server.url}{PATH}")
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    url = (await process.stdout.readline()).decode().strip()
+    assert not is_gone(url)
+    process.send_signal(end)
+    await process.wait()
+    await eventually_async(lambda: is_gone(url))
+    assert await call.listed() == []
+
+
+async def test_holders_in_parallel_do_not_see_each_other() -> None:
+    """Each writes its name everywhere, and finds no other."""
+
+    async def hold(call: Caller, number: int) -> None:
+        answer, made = await call.hold(name=f"holder-{number}")
+        access, group = Access(made["url"]), f"g{number}.test"
+        async with asking(access) as client:
+            await client.send("POST", "/api/v1/namespaces", value={"metadata": {"name": made["name"]}})
+            await client.send("POST", f"/apis/{CRDS}", value=widgets(group=group))
+            for _ in range(5):
+                await client.send("POST", MAPS, value={"metadata": {"generateName": f"{made['name']}-"}})
+                await client.send("GET", f"/apis/{group}/v1/widgets")
+            found = [(await client.send("GET", path)).value for path in ("/api/v1/namespaces", f"/apis/{CRDS}", MAPS)]
+            namespaces, definitions, maps = map(names, found)
+            groups_ = names_of_groups((await client.send("GET", "/apis")).value)
+        assert {name for name in namespaces if name.startswith("holder-")} == {made["name"]}
+        assert definitions == {f"widgets.{group}"}
+        assert {name.rpartition("-")[0] for name in maps if name.startswith("holder-")} == {made["name"]}
+        assert len(maps) == 6
+        assert {name for name in groups_ if name.endswith(".test")} == {group}
+        answer.close()
+        await ended(made)
+
+    async with Server(PLAIN, clock=ManualClock()) as server, calling(server) as call:
+        await asyncio.gather(*[hold(call, number) for number in range(20)])
+        assert await call.listed() == []
 
 
 async def test_the_tenants_of_a_server_stop_with_it() -> None:
@@ -484,7 +558,7 @@ class Beside:
         self.began = self.running = self.ended = 0
 
     @contextlib.asynccontextmanager
-    async def tenant(self, _documents: object, _template: object) -> AsyncIterator[Any]:
+    async def tenant(self, *_beginning: object) -> AsyncIterator[Any]:
         self.began += 1
         try:
             await self.may_start.wait()

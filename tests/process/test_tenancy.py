@@ -85,7 +85,11 @@ def names(listed: Any) -> set[str]:
 
 
 async def test_a_tenant_has_objects_definitions_and_revisions_of_its_own() -> None:
-    async with Server(PLAIN) as parent, parent.tenant(documents(widgets())) as first, parent.tenant() as second:
+    async with (
+        Server(PLAIN) as parent,
+        parent.tenant(documents=documents(widgets())) as first,
+        parent.tenant() as second,
+    ):
         await ask(first.access(), "POST", MAPS, config_map("of-the-first"))
         await ask(parent.access(), "POST", MAPS, config_map("of-the-parent"))
         found = {server: names(await ask(server.access(), "GET", MAPS)) for server in (parent, first, second)}

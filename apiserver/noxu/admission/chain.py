@@ -13,12 +13,12 @@ Namespaced objects need an existing namespace (upstream's NamespaceLifecycle).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from noxu.admission.builtin.table import Consulted
+from noxu.admission.builtin.table import consulted
 from noxu.admission.metrics import STEP_BUCKETS, AdmissionMetrics, Step
 from noxu.api import errors
 from noxu.api.errors import ApiError, Qualified
@@ -175,13 +175,14 @@ P = TypeVar("P", bound=Plugin)
 class Chain:
     """The `Admission` of a server."""
 
-    def __init__(self, served_resources: ServedResources, enabled: Container[str]) -> None:
+    def __init__(self, served_resources: ServedResources, enabled: Iterable[str]) -> None:
         """`enabled` are the plug-ins that run; policies, webhooks and quotas are added to the lists below."""
+        enabled = frozenset(enabled)
         lifecycle = "NamespaceLifecycle" in enabled
         self._lifecycle = NamespaceLifecycle(_find(served_resources, "", "namespaces")) if lifecycle else None
         self.check_again: Callable[[Draft], None] = self._lifecycle.check_again if self._lifecycle else _nothing
         """Check what may have changed since `mutate`, right before a new object is stored. Raises ApiError."""
-        self._consulted = Consulted(enabled)
+        self._consulted = consulted(enabled)
         self._checks_owners = OWNER_REFERENCES in enabled
         self._kinds = [
             kind for kind in served_resources.resources if kind.group == ADMISSION_GROUP and not kind.is_custom

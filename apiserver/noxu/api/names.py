@@ -258,6 +258,7 @@ def _place(scheme: str, authority: str) -> tuple[str, str]:
     return (host, (match[3] or "").lstrip("0") or _PORTS[scheme]) if match is not None and host else ("", "")
 
 
+@lru_cache(maxsize=64)
 def is_loopback(authority: str) -> bool:
     """Whether a host, with or without port, is this machine.
 

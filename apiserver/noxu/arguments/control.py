@@ -185,3 +185,62 @@ def complete_fault(options: argparse.Namespace) -> None:
         raise ValueError("--seed is for replace: chance depends on one seed")
     if options.action not in ("add", "clear") and options.words:
         raise ValueError(f"{options.action} takes no words")
+
+
+# -- noxu tenant -------------------------------------------------------------------------------------------------------
+
+TENANT_ACTIONS: Final = ("list", "create", "get", "delete")
+_WITH_KUBECONFIG: Final = ("create", "get")
+
+
+def add_tenant(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Create, list, show and delete the tenants of a running server: whole servers beside it, each for a test. "
+        "See docs/tenants.md."
+    )
+    command.add_argument(
+        "action",
+        nargs="?",
+        default="list",
+        choices=TENANT_ACTIONS,
+        help="list them (default), create one, get one with its kubeconfig, delete some",
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help="the name of a tenant; a new one gets a free one")
+    group = command.add_argument_group("a new tenant")
+    source = group.add_mutually_exclusive_group()
+    source.add_argument("--empty", action="store_true", help="with nothing of what the server itself was started with")
+    source.add_argument("--snapshot", default="", metavar="NAME", help="with the objects of a snapshot of the server")
+    group.add_argument(
+        "-f",
+        dest="files",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="with the objects of a file or a directory, too; can be repeated",
+    )
+    group.add_argument("--ttl", default="", metavar="DURATION", help="delete it after this time (default: 1h)")
+    command.add_argument(
+        "--to",
+        type=Path,
+        metavar="FILE",
+        help="write the kubeconfig to this file, which only its owner can read, and print its path",
+    )
+    values.control(command, "kubeconfig", by_default="kubeconfig for create and get, table for others")
+
+
+def complete_tenant(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+    action, number = options.action, len(options.names)
+    if (action == "list" and number) or (action == "create" and number > 1):
+        raise ValueError(f"{action} takes {'no' if action == 'list' else 'one'} NAME")
+    if (action == "get" and number != 1) or (action == "delete" and not number):
+        raise ValueError(f"{action} needs a NAME")
+    if action != "create":
+        given = {"--empty": options.empty, "--snapshot": options.snapshot, "-f": options.files, "--ttl": options.ttl}
+        if wrong := [name for name, value in given.items() if value]:
+            raise ValueError(f"{wrong[0]} is for create")
+    if action not in _WITH_KUBECONFIG and (options.to is not None or options.output == "kubeconfig"):
+        raise ValueError(f"{action} shows no kubeconfig: create and get do")
+    options.output = options.output or ("kubeconfig" if action in _WITH_KUBECONFIG else "table")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
     from noxu.webhook.client import Caller
+    from noxu_storage.memory import Base
 
 T = TypeVar("T")
 
@@ -71,11 +72,11 @@ class Running(Protocol):
         """The configuration of its tenants."""
 
     def tenant(
-        self, documents: Iterable[Document] = (), template: Template | None = None
+        self, template: Template | None = None, documents: Iterable[Document] = (), base: Base | None = None
     ) -> contextlib.AbstractAsyncContextManager[Running]:
         """A server of its own beside this one, which runs in the context. Raises StartError there.
 
-        It begins with the template, if there is one, and loads the documents.
+        It begins with the template or the stored objects, if there are any, and loads the documents.
         """
 
 

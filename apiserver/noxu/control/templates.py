@@ -40,6 +40,8 @@ from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.manifests import served_files
 from noxu.manifests.documents import Document
 from noxu.registry.cache import Collection
+from noxu.registry.resource import Versions
+from noxu.registry.served_resources import ServedResources
 from noxu.registry.stored_object import StoredObject, key_of
 from noxu_storage.memory import Base, MemoryStore
 from noxu_storage.types import Key, Revision
@@ -104,7 +106,7 @@ class Template:
             self.collections,
             [StoredObject(key, value, revisions[key.collection][key].revision) for key, value in individual.items()],
         )
-        self._serve(plane)
+        plane.served_resources.begin_with(partial(self._served, plane))
         plane.take_over = partial(self._take_over, plane)
         return plane
 
@@ -123,14 +125,13 @@ class Template:
                 values[key] = _UID.sub(b'"uid":"%b"' % new_uid().encode(), event.value, count=1)
         return values
 
-    def _serve(self, plane: ControlPlane) -> None:
-        """Serve the definitions. Those that a webhook converts are copied, because each server calls it itself."""
-        served, defined = self.plane.served_resources.current, self.plane.served_resources.current.defined
-        copies = {}
+    def _served(self, plane: ControlPlane) -> ServedResources:
+        """The definitions. Those that a webhook converts are copied, because each server calls it itself."""
+        served, copies = self.plane.served_resources.current, dict[str, Versions]()
         for name, conversion in self.plane.conversions.webhooks.items():
-            copies[name] = versions = defined[name].copy()
+            copies[name] = versions = served.defined[name].copy()
             versions.converter = plane.conversions.define(name, {"conversion": conversion})
-        plane.served_resources.replace(served.with_copies(copies) if copies else served)
+        return served.with_copies(copies) if copies else served
 
     def _take_over(self, plane: ControlPlane) -> None:
         for controller, idle, due in zip(plane.all_controllers, self.plane.all_controllers, self.due, strict=True):
@@ -168,7 +169,7 @@ async def _made(
             loaded = await served_files.load(plane, config, documents, None)
             served_files.check_loaded(config, loaded.errors)
         await _idle(plane)
-        base, due = store.base(), [controller.queue.due() for controller in plane.all_controllers]
+        base, due = store.base(), [controller.due for controller in plane.all_controllers]
     if store.revision != base.revision:
         return None
     for versions in plane.served_resources.current.defined.values():
@@ -193,7 +194,7 @@ async def _idle(plane: ControlPlane) -> None:
 
 
 def _is_idle(controller: Any) -> bool:
-    return controller.is_idle and min(controller.queue.due().values(), default=_SOON) >= _SOON
+    return controller.is_idle and min(controller.due.values(), default=_SOON) >= _SOON
 
 
 def has_tokens(template: Template) -> bool:

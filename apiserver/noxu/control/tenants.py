@@ -29,8 +29,10 @@ from noxu.config import Config, NotLoadedError, StartError
 from noxu.containment import Contained
 from noxu.control import templates
 from noxu.control.arguments import BOOLEAN, DURATION, Argument, Arguments, ArgumentType, one_of
+from noxu.control.backup import states_at
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.running import Control, Held
+from noxu.control.running import Control, Held, Running
+from noxu.control.snapshots import Snapshots
 from noxu.control.templates import Template
 from noxu.go.time import SECOND, format_duration, format_time
 from noxu.identifiers import new_suffix
@@ -38,8 +40,11 @@ from noxu.manifests import documents, loading, served_files
 from noxu.manifests.documents import Document
 from noxu.manifests.files import LoadError
 from noxu.registry.offload import LOOP_LIMIT, offload
+from noxu.registry.storage_form import is_temporary
 from noxu.security.kubeconfig import text
 from noxu.values import Json, Object
+from noxu_storage.memory import Base, base_of
+from noxu_storage.types import Revision
 
 DEFAULT_TTL: Final = 3600.0  # seconds, of a tenant that no connection holds
 MAX_TTL: Final = 8760 * 3600.0  # seconds; a year
@@ -56,7 +61,8 @@ class Wanted(NamedTuple):
     """What a call asks for. `ttl` is in seconds, None: no limit. `name` "": one that is free."""
 
     name: str = ""
-    source: str = TEMPLATE
+    source: str | Object = TEMPLATE
+    """TEMPLATE, EMPTY, or {"snapshot": NAME}."""
     ttl: float | None = DEFAULT_TTL
     is_held: bool = False
     manifests: Sequence[Object | str] = ()
@@ -71,7 +77,8 @@ class Tenant:
     created: datetime
     url: str = ""
     kubeconfig: str = field(default="", repr=False)
-    task: asyncio.Task[None] | None = None
+    server: Running | None = field(default=None, repr=False)
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Everything that it had is given back."""
@@ -109,10 +116,11 @@ class Tenant:
 
 
 class Beginning(NamedTuple):
-    """What a tenant begins with: a template, None: none, and the documents that it loads then."""
+    """What a tenant begins with: a template or stored objects, None: none, and the documents that it loads then."""
 
     template: Template | None
     documents: Sequence[Document]
+    base: Base | None = None
 
 
 class _KeptTemplate(NamedTuple):
@@ -130,6 +138,8 @@ class Tenants:
         """What the files of the server had after so many changes."""
         self._templates: dict[bool, _KeptTemplate] = {}
         """Of nothing, and of documents."""
+        self._base: tuple[tuple[str, Revision], Base] | None = None
+        """The objects of the snapshot that was asked for last."""
         self._starts = asyncio.Semaphore(STARTS)
         control.closing.push_async_callback(self.close)
 
@@ -194,10 +204,26 @@ class Tenants:
         size = sum(len(source) if isinstance(source, str) else LOOP_LIMIT for source in wanted.manifests)
         try:
             own = await offload(size, _read, wanted.manifests)
-            template, given = await (self._empty() if wanted.source == EMPTY else self._as_given())
+            if isinstance(wanted.source, dict):
+                return Beginning(None, own, await self._snapshot(wanted.source["snapshot"]))
+            beginning = await (self._empty() if wanted.source == EMPTY else self._as_given())
         except (LoadError, StartError) as error:
             raise _refused(error) from None
-        return Beginning(template, (*given, *own))
+        return beginning._replace(documents=(*beginning.documents, *own))
+
+    async def _snapshot(self, name: str) -> Base:
+        """The objects of a snapshot of the server, read once. Raises ApiError NotFound, StoreError."""
+        pin = await self._control.part(Snapshots).find(name)
+        if self._base is None or self._base[0] != (name, pin.revision):
+            states = [
+                state
+                async for some in states_at(self._control.server.plane.store, pin.revision)
+                for state in some
+                if not is_temporary(state.key)
+            ]
+            base = await asyncio.to_thread(base_of, states, pin.revision, pin.revision)
+            self._base = (name, pin.revision), base
+        return self._base[1]
 
     async def _as_given(self) -> Beginning:
         """What the server itself was started with. Raises StartError."""
@@ -260,9 +286,8 @@ class Tenants:
             try:
                 async with contextlib.AsyncExitStack() as life:
                     async with self._starts:
-                        server = await life.enter_async_context(
-                            self._control.server.tenant(beginning.documents, beginning.template)
-                        )
+                        server = await life.enter_async_context(self._control.server.tenant(*beginning))
+                    tenant.server = server
                     tenant.url, tenant.kubeconfig = server.url, text(server.access())
                     if not started.done():
                         started.set_result(None)
@@ -278,6 +303,7 @@ class Tenants:
     def _gone(self, tenant: Tenant, started: asyncio.Future[None]) -> None:
         """The last step: from here on the name is free."""
         del self._tenants[tenant.name]
+        tenant.server = None  # those who know the tenant do not keep the memory of its server
         if not started.done():
             started.set_exception(_unavailable("the tenant was ended before it had started"))
         for event in (tenant.ending, tenant.gone, tenant.released):
@@ -348,6 +374,14 @@ def _name(value: Json) -> str:
     return value
 
 
+def _source(value: Json) -> str | Object:
+    if not isinstance(value, dict):
+        return str(one_of(TEMPLATE, EMPTY).from_json(value))
+    if list(value) != ["snapshot"] or not isinstance(value["snapshot"], str):
+        raise ValueError('expected template, empty, or {"snapshot": NAME}')
+    return value
+
+
 def _ttl(value: Json) -> float:
     seconds: float = DURATION.from_json(value)
     if not 0 < seconds <= MAX_TTL:
@@ -368,8 +402,8 @@ def _only_in_bodies(_texts: Sequence[str]) -> Any:
 _CREATE: Final[Arguments] = {
     "name": Argument(ArgumentType("a DNS label", _name, _only_in_bodies), "its name; one that is free by default"),
     "from": Argument(
-        one_of(TEMPLATE, EMPTY),
-        "template: with what this server was started with; empty: with nothing",
+        ArgumentType('template, empty, or {"snapshot": NAME}', _source, _only_in_bodies),
+        "template: with what this server was started with; empty: with nothing; or with the objects of a snapshot of it",
         TEMPLATE,
     ),
     "manifests": Argument(
@@ -404,7 +438,7 @@ async def create(call: ControlCall) -> Created | Held:
 async def list_(call: ControlCall) -> Object:
     """All tenants, without their kubeconfigs."""
     tenants = call.control.part(Tenants)
-    return {"tenants": [tenant.described() for tenant in tenants.all()], "limit": tenants.limit}
+    return {"items": [tenant.described() for tenant in tenants.all()], "limit": tenants.limit}
 
 
 async def get(call: ControlCall) -> Object:

@@ -24,12 +24,12 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
-from noxu.clock import Clock, rfc3339_now
+from noxu.clock import Clock, SystemClock, rfc3339_now
 from noxu.controllers import controller, default_objects
 from noxu.controllers.controller import Controller, ControllerParts
 from noxu.controllers.default_objects import NOW, SERVICE_RANGE, SYSTEM_NAMESPACES, FirstObject, first_address, template
@@ -302,6 +302,24 @@ def _default_templates(services: str) -> list[tuple[str, Object, bytes]]:
     ]
 
 
+_ANY_PORT: Final = 99_999
+_ANY_IDENTITY: Final = "{identity}"
+_ANY_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
+"""What stands in the templates of rows: no server has any of it."""
+
+
+class _AnyTime(SystemClock):
+    def now(self) -> datetime:
+        return _ANY_TIME
+
+
+@lru_cache(maxsize=32)
+def _row_template(key: str, facts: Facts) -> tuple[Object, bytes]:
+    """The manifest and the template of a row, which nearly all servers of a process share."""
+    manifest = OBJECTS[key].make(facts, _AnyTime())
+    return manifest, template(manifest, controller.APISERVER_MANAGER)
+
+
 class BootstrapController(Controller[str]):
     """Creates these objects. Keys are the names of system namespaces, and of rows."""
 
@@ -348,9 +366,15 @@ class BootstrapController(Controller[str]):
 
     def _first(self, key: str, facts: Facts) -> FirstObject:
         """One of the rows, in a new store."""
-        row = OBJECTS[key]
-        manifest = row.make(facts, self.clock)
-        first = template(manifest, controller.APISERVER_MANAGER)
+        row, now = OBJECTS[key], self.clock.now()
+        manifest, first = _row_template(key, facts._replace(port=_ANY_PORT, identity=_ANY_IDENTITY))
+        for any_text, text in (
+            (str(_ANY_PORT), str(facts.port)),
+            (_ANY_IDENTITY, facts.identity),
+            (format_time(_ANY_TIME, MICRO), format_time(now, MICRO)),
+            (_ANY_TIME.date().isoformat(), now.date().isoformat()),
+        ):
+            first = first.replace(any_text.encode(), text.encode())
         return FirstObject(key, self._resource(row.group, row.plural), manifest, first, row.every)
 
     def first_objects(self) -> Iterable[FirstObject]:

@@ -30,7 +30,7 @@ from noxu.clock import Clock, process_clock
 from noxu.containment import Contained
 from noxu.controllers.default_objects import APISERVER_MANAGER as APISERVER_MANAGER
 from noxu.controllers.default_objects import FirstObject
-from noxu.controllers.queue import LONGEST_DELAY, WorkQueue
+from noxu.controllers.queue import LONGEST_DELAY, Flag, WorkQueue
 from noxu.registry.access import User
 from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
@@ -40,7 +40,7 @@ from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.turns import own_context
-from noxu.values import Object
+from noxu.values import Object, cached_property
 from noxu_storage.types import Revision, StoreError
 
 if TYPE_CHECKING:
@@ -122,22 +122,40 @@ class Reconciler(ABC, Generic[K]):
         self.reader, self.writer, self.persistence = parts.reader, parts.writer, parts.persistence
         self.served_resources, self.clock = parts.served_resources, parts.clock
         self.followed = followed
-        own_clock = process_clock(parts.clock) if self.on_process_time else parts.clock
-        self.queue: WorkQueue[K] = WorkQueue(own_clock, self._work_on)
         self.fresh: dict[K, float | None] = {}
         """Keys whose objects were stored before the start; after so many seconds they are reconciled (None: after a change)."""
         self.stands_by = False
         """Another server runs it, or will: it does nothing here, which is no fault."""
         self._starting = False
-        self._synchronised = asyncio.Event()
-        self._out_of_sync = asyncio.Event()
+        self._synchronised = Flag()
+        self._out_of_sync = Flag()
         self._sync_failure = ""
         self._failures: dict[K, _Failure] = {}
         self._is_started = False
+        self._has_ended = False
         self._tasks: list[asyncio.Task[None]] = []
         self._workers: list[asyncio.Task[None]] = []  # those of the tasks that reconcile; none, until there is a key
         self._is_paused = False
         self._synchronises = False  # there is a task that synchronises again
+
+    @cached_property
+    def queue(self) -> WorkQueue[K]:
+        """Made with the first key: in most servers most controllers never have one, and 20 queues take 50 KB."""
+        queue: WorkQueue[K] = WorkQueue(
+            process_clock(self.clock) if self.on_process_time else self.clock, self._work_on
+        )
+        queue.is_stopped = self._has_ended
+        return queue
+
+    @property
+    def _has_queue(self) -> bool:
+        return "queue" in vars(self)
+
+    def _reopen_queue(self) -> None:
+        """Take keys again after `stop`."""
+        self._has_ended = False
+        if self._has_queue:
+            self.queue.is_stopped = False
 
     # -- what a controller defines
 
@@ -161,9 +179,9 @@ class Reconciler(ABC, Generic[K]):
 
     async def start(self) -> None:
         """Synchronise, try to reconcile every key once, and continue in the background. Raises StoreError."""
-        self.queue.restart()
+        self._reopen_queue()
         await self._synchronise()
-        keys = self.queue.ready
+        keys = self.queue.ready if self._has_queue else []
         self._run()
         for key in keys:
             await self.queue.processed(key)
@@ -174,7 +192,7 @@ class Reconciler(ABC, Generic[K]):
         `idle` does not run any more; what it knows is copied, or shared until it changes. `due`: by key, the seconds of object
         time after which to reconcile it again.
         """
-        self.queue.restart()
+        self._reopen_queue()
         self._is_started = True
         for key, seconds in due.items():
             self.queue.add_after(key, seconds)
@@ -193,11 +211,11 @@ class Reconciler(ABC, Generic[K]):
 
     def _run(self) -> None:
         """Start the tasks for which there is work. The others start when there is some (`_work_on`, `_recover`)."""
-        self.queue.restart()
+        self._reopen_queue()
         self._is_started = True
         if self._out_of_sync.is_set():
             self._recover()
-        if self.queue.ready:
+        if self._has_queue and self.queue.ready:
             self._work_on()
 
     def _work_on(self) -> None:
@@ -217,7 +235,9 @@ class Reconciler(ABC, Generic[K]):
         tasks, self._tasks, self._workers = [*self._tasks, *self._workers], [], []
         for task in tasks:
             task.cancel()
-        await self.queue.stop()
+        self._has_ended = True
+        if self._has_queue:
+            await self.queue.stop()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
         self._failures.clear()
@@ -240,7 +260,7 @@ class Reconciler(ABC, Generic[K]):
     def go_on(self) -> None:
         """Go on after `interrupt`."""
         self._is_paused = False
-        if self.queue.ready:
+        if self._has_queue and self.queue.ready:
             self._work_on()
 
     def _supervised(self, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
@@ -266,7 +286,12 @@ class Reconciler(ABC, Generic[K]):
     @property
     def is_idle(self) -> bool:
         """Whether it has missed no change, and reconciled everything that is due."""
-        return self._synchronised.is_set() and not self.queue.depth
+        return self._synchronised.is_set() and not (self._has_queue and self.queue.depth)
+
+    @property
+    def due(self) -> dict[K, float]:
+        """The keys that it reconciles again later, and the seconds of object time until then."""
+        return self.queue.due() if self._has_queue else {}
 
     @property
     def is_synchronised(self) -> bool:
@@ -395,14 +420,17 @@ class Controller(Reconciler[K]):
 
     follows: ClassVar[Sequence[tuple[str, str]]] = ()
     """The group and the plural of the built-in resources whose collections it follows."""
+    collection: Collection
+    """The current state of the first of them, from the first synchronisation on. A reset of the cache replaces it."""
 
     def __init__(self, parts: ControllerParts, *resources: Resource) -> None:
         """`resources` are those whose collections it follows, if they are not `follows`."""
         followed = resources or [parts.resource(*names) for names in self.follows]
         super().__init__(parts, " and ".join(resource.collection for resource in followed))
         self.resource, *self.other_resources = followed
-        self.collection, *self.others = (Collection(resource.collection) for resource in followed)
-        """The current state of each collection, in their order. A reset of the cache replaces it."""
+        self.others: list[Collection] = []
+        """Likewise, of the other resources, in their order."""
+        self._followed: list[Collection] = []
 
     @abstractmethod
     def observe(self, change: Change) -> Iterable[K]:
@@ -426,29 +454,30 @@ class Controller(Reconciler[K]):
         super().end()
 
     def _take_over(self, idle: Self) -> None:
-        self.collection, *self.others = (
-            self.reader.cache.collections[followed.name] for followed in (idle.collection, *idle.others)
-        )
-        for collection in (self.collection, *self.others):
+        loaded = self.reader.cache.collections
+        self.collection, *self.others = self._followed = [loaded[collection.name] for collection in idle._followed]
+        self._receive_changes()
+
+    def _receive_changes(self) -> None:
+        for collection in self._followed:
             collection.watchers[self] = None
 
     def _unfollow(self) -> None:
-        for collection in (self.collection, *self.others):
+        for collection in self._followed:
             collection.watchers.pop(self, None)
 
     async def _synchronise(self) -> None:
         collections = await self._load()
         while list(map(id, newest := await self._load())) != list(map(id, collections)):
             collections = newest  # the cache was reset between loading the collections and this task's turn
-        self.collection, *self.others = collections
+        self.collection, *self.others = self._followed = collections
         fresh, self.fresh = self.fresh, {}
         for key in self.resync():  # nothing is awaited from here to the end, so no change is missed
             if key not in fresh:
                 self.queue.add(key)
             elif (seconds := fresh[key]) is not None:
                 self.queue.add_after(key, seconds)
-        for collection in collections:
-            collection.watchers[self] = None
+        self._receive_changes()
         self._set_synchronised()
 
     async def _load(self) -> list[Collection]:

@@ -25,6 +25,7 @@ be stored, because another server was faster or the store failed, are created as
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Network
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -227,6 +228,7 @@ def service_ranges(now: str, services: str) -> list[Object]:
     ]
 
 
+@lru_cache(maxsize=8)
 def first_address(network: str) -> str:
     """The address of the Service `kubernetes`: the first one of a network of IPv4."""
     return str(IPv4Network(network)[1])

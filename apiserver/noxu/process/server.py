@@ -35,6 +35,7 @@ from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.security.kubeconfig import Access
 from noxu.webhook.client import Caller, Service
+from noxu_storage.memory import Base, MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Unavailable
 
@@ -74,6 +75,7 @@ class Server:
     `documents`: it saves work, and is added to. `own_process`: the process does nothing else, so the garbage collector
     is the server's. `after`: the stopped server that this one is a restart of, whose keys, certificates, tokens and
     functions it has, and its objects if they were in memory. `template`: what it begins with instead of documents.
+    `base`: the objects that a store in memory begins with.
     `parent`: the running server whose tenant this one is, see `tenancy`.
     """
 
@@ -98,6 +100,7 @@ class Server:
         own_process: bool = False,
         after: Server | None = None,
         template: Template | None = None,
+        base: Base | None = None,
         parent: Server | None = None,
     ) -> None:
         self.config = config
@@ -125,6 +128,7 @@ class Server:
         self._http: HttpServer
         self._after = after
         self.template = template
+        self._base = base
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
@@ -218,7 +222,7 @@ class Server:
 
     async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
         """The same without a template. Raises StartError."""
-        store = await open_store(self.config, None if after is None else after.plane.store)
+        store = await self._store(after)
         try:
             self.claimed()
             self.secured = self._certificates(after)
@@ -230,6 +234,12 @@ class Server:
         if after is not None:
             plane.inherit(after.plane)
         return plane
+
+    async def _store(self, after: Server | None) -> Store:
+        """Raises StartError."""
+        if self._base is not None and after is None:
+            return MemoryStore(self._base)
+        return await open_store(self.config, None if after is None else after.plane.store)
 
     def _certificates(self, after: Server | None) -> Secured | None:
         """None: there is no TLS. Raises StartError."""
@@ -371,12 +381,14 @@ class Server:
         """The configuration of its tenants."""
         return tenancy.config_of(self.config, self.listeners)
 
-    def tenant(self, documents: Iterable[Document] = (), template: Template | None = None) -> Server:
+    def tenant(
+        self, template: Template | None = None, documents: Iterable[Document] = (), base: Base | None = None
+    ) -> Server:
         """A tenant of this server, which is not started yet: see `tenancy`.
 
-        It begins with the template, if there is one, and loads the documents.
+        It begins with the template or the stored objects, if there are any, and loads the documents.
         """
-        return Server(self.tenants_config, documents, template=template, parent=self)
+        return Server(self.tenants_config, documents, template=template, base=base, parent=self)
 
     @property
     def app(self) -> App:

@@ -289,18 +289,30 @@ class LogWatcher(Protocol):
 class Collection:
     """The objects of one resource in the order of their keys, and its watches."""
 
+    __slots__ = (
+        "__weakref__", "_is_shared", "_recent", "_streams", "changed", "corrupt", "entries", "floor", "keys", "name",
+        "recent_bytes", "watchers",
+    )  # fmt: skip
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.entries: dict[Key, StoredObject] = {}
         self.keys: list[Key] = []
         self.corrupt: dict[Key, Revision] = {}  # objects that could not be read; they are not in `entries`
-        self.recent: deque[Change] = deque()
+        self._recent: deque[Change] | None = None  # most collections of a server never change, and are never watched
+        self._streams: Fanout | None = None
         self.recent_bytes = 0
         self.floor: Revision = 0  # `recent` holds every change after this revision
         self.changed: Revision = 0  # the revision of the newest change
         self.watchers: dict[Watcher, None] = {}
-        self._streams: Fanout | None = None
         self._is_shared = False  # `entries` and `keys` are also those of other collections
+
+    @property
+    def recent(self) -> deque[Change]:
+        """The newest changes: all after `floor`. Most collections of a server never change."""
+        if self._recent is None:
+            self._recent = deque()
+        return self._recent
 
     @property
     def streams(self) -> Fanout:
@@ -318,6 +330,10 @@ class Collection:
         """End the watches of clients, which have all changes until now."""
         if self._streams is not None:
             self._streams.end()
+
+    def forget_streams(self) -> None:
+        """Let go of the watches of clients, which refer to this: its cache has ended, and so have they."""
+        self._streams = None  # a stream that is still open has it, until its client is gone
 
     def continued(self, replaced: Iterable[StoredObject] = ()) -> Collection:
         """The same collection of another cache, which begins with these objects. `replaced` are those that differ there.
@@ -362,10 +378,11 @@ class Collection:
             # both or none: a list never sees a key without its entry
             del self.entries[key], self.keys[bisect_left(self.keys, key)]
         change = Change(key, event.revision, entry, old)
-        self.recent.append(change)  # shared with watches that resume
+        recent = self.recent
+        recent.append(change)  # shared with watches that resume
         self.recent_bytes += change.weight
-        while len(self.recent) > MAX_RECENT or self.recent_bytes > MAX_RECENT_BYTES:
-            dropped = self.recent.popleft()
+        while len(recent) > MAX_RECENT or self.recent_bytes > MAX_RECENT_BYTES:
+            dropped = recent.popleft()
             self.recent_bytes -= dropped.weight
             self.floor = dropped.revision  # a watch from before this revision reads the store's log
         self.changed = event.revision
@@ -382,7 +399,7 @@ class Collection:
 
     def forget_recent(self) -> None:
         """Forget the changes that were kept for watches that resume: these read the store's log."""
-        self.recent.clear()
+        self._recent = None
         self.recent_bytes = 0
         self.floor = self.changed
 

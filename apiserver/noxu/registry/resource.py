@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from importlib import import_module
@@ -229,6 +228,14 @@ class Resource:
         self.is_custom = self.type is CUSTOM
         self.is_stored = self.type is not VIRTUAL
 
+    def copy(self) -> Resource:
+        """The same resource, with what has been compiled for it, which may belong to other versions."""
+        new = object.__new__(Resource)
+        for name, value in vars(self).items():
+            setattr(new, name, value)  # one by one: so CPython keeps the names once, see above
+        new.trackers, new.renderings = {}, {}  # these refer to the resource itself
+        return new
+
     @property
     def has_status(self) -> bool:
         return "status" in self.subresources
@@ -430,9 +437,7 @@ class Versions:
 
     def copy(self) -> Versions:
         """The same versions for one server, which may change them. Compiled schemas are shared."""
-        copies = {resource: copy(resource) for resource in self.all}
-        for resource in copies.values():
-            resource.trackers, resource.renderings = {}, {}  # these refer to the resource itself
+        copies = {resource: resource.copy() for resource in self.all}
         versions = Versions(list(copies.values()), copies[self.storage], self.since)
         versions.terminating, versions.deletes_instances = self.terminating, self.deletes_instances
         versions.converter, versions.is_prepared, versions.digest = self.converter, self.is_prepared, self.digest

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from noxu.crd.types import version_priority
-from noxu.registry.resource import Path, Resource, Versions
+from noxu.registry.resource import CUSTOM, Path, Resource, Versions
 from noxu.values import cached_property
 
 
@@ -110,14 +110,21 @@ class ServedResources:
         self.elsewhere = elsewhere
         self.defined = dict(defined or {})
         self.built_in_groups = self._built_in.groups
-        self._custom = _paths_of(self.defined.values()).served if custom is None else custom
-        self.by_path: dict[Path, Resource] = {**self._built_in.served, **self._custom, **self._built_in.served}
+        if custom is not None:
+            self._custom = custom
+        served = self._built_in.served
+        self.by_path: dict[Path, Resource] = {**served, **(self._custom if custom is None else custom), **served}
         """Those that clients can use, by group, version and plural; built-in ones come first, and take precedence."""
         self._own = (
             {path: resource for path, resource in self.by_path.items() if path[:2] in disabled} if disabled else {}
         )
         for path in self._own:
             del self.by_path[path]  # of the new dict, before it is shared
+
+    @cached_property
+    def _custom(self) -> Mapping[Path, Resource]:
+        """The served resources of definitions."""
+        return _paths_of(self.defined.values()).served
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """A resource of the server, None if there is none. Clients use `by_path`."""
@@ -137,10 +144,16 @@ class ServedResources:
 
     def with_copies(self, copies: Mapping[str, Versions]) -> ServedResources:
         """The same served resources, in the same order, with copies of the versions of some definitions."""
-        custom = dict(self._custom)
+        new = ServedResources(
+            self._builtins, None, self.elsewhere, self._disabled, built_in=self._built_in, custom=self._custom
+        )
+        del new._custom  # found again with the next change
+        new.defined = {**self.defined, **copies}
         for versions in copies.values():
-            custom.update(versions.served)  # the same paths
-        return self._with({**self.defined, **copies}, custom)
+            for path, resource in versions.served.items():
+                if new.by_path[path].type is CUSTOM:  # else a built-in one takes precedence
+                    new.by_path[path] = resource  # of the new dict, before it is shared
+        return new
 
     def _with(self, defined: Mapping[str, Versions], custom: Mapping[Path, Resource]) -> ServedResources:
         return ServedResources(
@@ -176,8 +189,8 @@ class ServedResources:
         built_in = self._built_in.kinds.get((api_version, kind))
         if built_in is not None and (built_in.group, built_in.version) not in self._disabled:
             return built_in
-        for path, resource in self._custom.items():
-            if resource.kind == kind and resource.api_version == api_version and self.by_path.get(path) is resource:
+        for resource in self.by_path.values():
+            if resource.type is CUSTOM and resource.kind == kind and resource.api_version == api_version:
                 return resource
         return None
 
@@ -202,10 +215,24 @@ class ServedResources:
 class LiveResources:
     """The served resources of a running server, as they are now. A request that reads `current` once sees one consistent state."""
 
+    _make: Callable[[], ServedResources]
+
     def __init__(self, served_resources: ServedResources) -> None:
         self.current = served_resources  # one assignment: a request has the old or the new state
         self.followers: list[Callable[[], object]] = []
         """Called after each change."""
+
+    def begin_with(self, make: Callable[[], ServedResources]) -> None:
+        """Serve what `make` returns, which is called when somebody first asks. Only before the server runs."""
+        self._make = make
+        del self.current
+
+    def __getattr__(self, name: str) -> ServedResources:
+        """`current`, the first time after `begin_with`: from then on it is an attribute."""
+        if name != "current":
+            raise AttributeError(name)
+        self.current = made = self._make()
+        return made
 
     def own(self, name: str) -> Versions:
         """The versions of a definition, which this server may change: a copy of those that it shares with others."""

@@ -13,14 +13,14 @@ from __future__ import annotations
 import ipaddress
 import random
 import threading
-from collections import Counter
 from collections.abc import Hashable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.api import errors, field
 from noxu.api.field import FieldError
 from noxu.kinds.services import HEADLESS, needs_address, needs_health_check, needs_node_ports
-from noxu.values import Object
+from noxu.values import Object, cached_property
 
 DEFAULT_RANGE: Final = "10.0.0.0/24"
 NODE_PORTS: Final = range(30_000, 32_768)
@@ -49,6 +49,11 @@ def allocated(service: Object) -> Allocated:
     return Allocated(frozenset(addresses), frozenset(ports))
 
 
+@lru_cache(maxsize=8)
+def _network(addresses: str) -> ipaddress.IPv4Network:
+    return ipaddress.IPv4Network(addresses)
+
+
 class AddressReservation:
     """What a write has chosen. Calling it ends the reservation."""
 
@@ -72,12 +77,17 @@ class Pool:
 
     def __init__(self, addresses: str = DEFAULT_RANGE, ports: range = NODE_PORTS, seed: int | None = None) -> None:
         """`addresses` is a network of IPv4; `seed` makes the choices repeatable."""
-        self.network = ipaddress.IPv4Network(addresses)
+        self.network = _network(addresses)
         self.ports = ports
-        self._random = random.Random(seed)  # noqa: S311
+        self._seed = seed
         self._owners: dict[Hashable, Allocated] = {}
-        self._taken: Counter[str | int] = Counter()
+        self._taken: dict[str | int, int] = {}  # counts: two stored services may have one address
         self._lock = threading.Lock()
+
+    @cached_property
+    def _random(self) -> random.Random:
+        """Made with the first choice: it has 2.5 KB of state."""
+        return random.Random(self._seed)  # noqa: S311
 
     def hold(self, owner: Hashable, what: Allocated) -> None:
         """Set what an owner has; NOTHING if it is gone."""
@@ -90,10 +100,12 @@ class Pool:
         for taken in released:
             self._taken[taken] -= 1
             if not self._taken[taken]:
-                del self._taken[taken]  # so that the counter does not grow with what was once taken
+                del self._taken[taken]  # so that it does not grow with what was once taken
         if what != NOTHING:
             self._owners[owner] = what
-            self._taken.update((*what.addresses, *what.ports))  # counts: two stored services may have one address
+            held: tuple[str | int, ...] = (*what.addresses, *what.ports)
+            for taken in held:
+                self._taken[taken] = self._taken.get(taken, 0) + 1
 
     def hold_all(self, other: Pool) -> None:
         """Have what the owners in another pool have."""
@@ -167,7 +179,7 @@ class Pool:
                 why = "the provided network does not match the current range"
         except ValueError:
             return  # validation says so
-        if self._taken[address]:
+        if address in self._taken:
             why = _TAKEN
         if why:
             rule = f"failed to allocate IP {address}: {why}"
@@ -179,14 +191,14 @@ class Pool:
         for first, last in ((lower, size), (0, lower)):
             for _ in range(_ATTEMPTS if last > first else 0):
                 address = self._address(self._random.randrange(first, last))
-                if not self._taken[address]:
+                if address not in self._taken:
                     return address
-            free = [n for n in range(first, last) if not self._taken[self._address(n)]] if self._is_small() else []
+            free = [n for n in range(first, last) if self._address(n) not in self._taken] if self._is_small() else []
             if free:
                 return self._address(self._random.choice(free))
         if not self._is_small():
             for n in range(size):
-                if not self._taken[address := self._address(n)]:
+                if (address := self._address(n)) not in self._taken:
                     return address
         name = new["metadata"].get("name", "")
         raise errors.internal_error(f'failed to allocate a serviceIP for Service "{name}": range is full')
@@ -224,7 +236,7 @@ class Pool:
         if number not in self.ports:
             limits = f"{self.ports.start}-{self.ports.stop - 1}"
             rule = f"provided port is not in the valid range. The range of valid ports is {limits}"
-        elif self._taken[number]:
+        elif number in self._taken:
             rule = "provided port is already allocated"
         if rule:
             path = field.child(field.index("spec.ports", n), "nodePort")
@@ -232,7 +244,7 @@ class Pool:
 
     def _free_port(self, new: Object, chosen: set[int]) -> int:
         for number in self._port_candidates():
-            if number not in chosen and not self._taken[number]:
+            if number not in chosen and number not in self._taken:
                 return number
         name = new["metadata"].get("name", "")
         raise errors.internal_error(f'failed to allocate a nodePort for Service "{name}": range is full')

@@ -92,6 +92,11 @@ class UserClient:
         self._streams.add(answer)
         return answer
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has asked anything since it was closed."""
+        return self._made is not None
+
     async def close(self) -> None:
         for answer in list(self._streams):
             answer.close()

@@ -35,6 +35,7 @@ from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
+from noxu.testing.past import PastCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -42,6 +43,7 @@ from noxu.testing.sources import Source as Source
 from noxu.testing.sources import documents as documents
 from noxu.testing.sources import names, several
 from noxu.testing.templates import beginning
+from noxu.testing.tenants import TenantCalls
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
 from noxu.testing.waiting import time_of
@@ -64,14 +66,13 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
+class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, Verbs, WriteLog):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
     """
 
     url: str
-    kubeconfig: Path
     users: dict[str, TestUser]
 
     def __init__(
@@ -133,10 +134,9 @@ class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
             loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
             raise error.with_traceback(None) from None  # what the caller has given is wrong: it sees no frame of ours
-        self._directory = None if directory is None else Path(directory)
-        if self._directory is not None:
-            self.kubeconfig = self._directory / "kubeconfig"
-        self._temporary = False
+        self._given_directory = directory
+        self._directory: Path | None = None  # from the first file on
+        self._access: Access | None = None  # from the first start on
         self._wanted = _with_groups(users)
         self._made = 0
         self._named: set[str] = set()
@@ -149,6 +149,27 @@ class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
         self._clients: list[UserClient] = []
         self._session = self._session_of(Access(""))  # until it is started
         self.users = {}
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A file for clients, which are administrators. It is there while the server runs.
+
+        It is written when it is first asked for: a third of the time of a test goes into files that no client reads.
+        """
+        path = self._place() / KUBECONFIG
+        if self._access is not None and self._runner.is_running and not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_kubeconfig(path, self._access)
+        return path
+
+    def _place(self) -> Path:
+        """The directory of files. Raises StartError."""
+        given = self._given_directory
+        if self._directory is None:
+            if given is None and not self._runner.is_running:
+                return Path(tempfile.gettempdir(), "noxu-that-does-not-run")
+            self._directory = _temporary_directory() if given is None else Path(given)
+        return self._directory
 
     @property
     def clock(self) -> ServerClock:
@@ -186,7 +207,8 @@ class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
                 self._restore_files()
             else:
                 self._begin()
-            self._follow_catalog()
+            if self._announced:  # of a server that is started again
+                self._soon(self._follow_catalog)
             running[self] = self._requests
         except BaseException:
             self._stop()
@@ -195,27 +217,26 @@ class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
 
     def _begin(self) -> None:
         """What is done at the first start."""
-        access = self._server.access()
+        self._access = access = self._server.access()
         self.url = self._server.url
-        if self._directory is None:
-            self._directory, self._temporary = _temporary_directory(), True
-            self.kubeconfig = self._directory / KUBECONFIG
-        write_kubeconfig(self.kubeconfig, access)
         self._session = self._session_of(access)
+        if isinstance(self._given_directory, (str, Path)):
+            write_kubeconfig(self.kubeconfig, access)  # where others may look for it
         self.users = {name: self.user(name, groups) for name, groups in self._wanted.items()}
         self._has_begun = True
 
     def _stop(self) -> None:
         running.pop(self, None)
         if self._runner.is_running:
-            self._runner.submit(self._close_clients()).result()
+            if any(client.is_open for client in self._clients):
+                self._runner.submit(self._close_clients()).result()
             self._runner.stop()
             self._remember_files()
         if self._directory is None:
             return
         (self._directory / KUBECONFIG).unlink(missing_ok=True)
         shutil.rmtree(self._directory / USERS, ignore_errors=True)
-        if self._temporary:
+        if self._given_directory is None:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def _remember_files(self) -> None:
@@ -226,9 +247,8 @@ class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
             self._files = {str(path.relative_to(below)): path.read_bytes() for path in paths if path.exists()}
 
     def _restore_files(self) -> None:
-        assert self._directory is not None
         for name, content in self._files.items():
-            path = self._directory / name
+            path = self._place() / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(path, content)
 
@@ -325,11 +345,10 @@ class Noxu(FaultInjection, Registration, SnapshotCalls, Verbs, WriteLog):
         It has the verbs of the handle, as that user. `system:authenticated` is added to its groups. It may do what the mode of
         authorization allows. Raises ValueError for a group `system:…` that Kubernetes does not have.
         """
-        assert self._directory is not None
         groups = addresses.groups(groups)
         self._made += 1
         self._named.add(name)
-        return users.make(self._server, self._directory / USERS / str(self._made), name, groups, uid, self._session_of)
+        return users.make(self._server, self._place() / USERS / str(self._made), name, groups, uid, self._session_of)
 
     def _session_of(self, access: Access) -> Session:
         return Session(self._runner, self._client(access), self._requests, self._strict, self._named)

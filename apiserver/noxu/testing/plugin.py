@@ -27,6 +27,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -331,12 +332,26 @@ def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]
     if arguments.get("directory") is not None:
         yield arguments
         return
-    directory = cast("pytest.TempPathFactory", request.getfixturevalue("tmp_path_factory")).mktemp("noxu")
+    directory = _Directory(cast("pytest.TempPathFactory", request.getfixturevalue("tmp_path_factory")))
     try:
         yield {**arguments, "directory": directory}
     finally:
-        with contextlib.suppress(OSError):
-            directory.rmdir()  # what others have put there stays
+        if directory.made is not None:
+            with contextlib.suppress(OSError):
+                directory.made.rmdir()  # what others have put there stays
+
+
+class _Directory(os.PathLike[str]):
+    """A directory of pytest that is made with the first file in it."""
+
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
+        self.made: Path | None = None
+        self._factory = factory
+
+    def __fspath__(self) -> str:
+        if self.made is None:
+            self.made = self._factory.mktemp("noxu")
+        return str(self.made)
 
 
 def _started(arguments: Mapping[str, Any]) -> Noxu | str:

@@ -149,12 +149,14 @@ class Registration:
 
     def _announce(self, announced: Announced) -> None:
         self._announced.append(announced)
-        self._soon(self._see_catalog)
+        self._soon(self._follow_catalog)
 
     def _follow_catalog(self) -> None:
-        """See each set of served resources of the server, which has just started."""
-        served_resources = self._runner.running.plane.served_resources
-        self._soon(lambda: served_resources.followers.append(self._see_catalog))
+        """See each set of served resources of the server from now on. In its loop."""
+        followers = self._runner.running.plane.served_resources.followers
+        if self._see_catalog not in followers:
+            followers.append(self._see_catalog)
+        self._see_catalog()
 
     def _see_catalog(self) -> None:
         served_resources = self._runner.running.plane.served_resources.current

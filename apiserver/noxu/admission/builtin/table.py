@@ -7,6 +7,7 @@ written. ResourceQuota is not in the table: it counts objects of every kind.
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import lru_cache
 from importlib import import_module
 from typing import Final, NamedTuple
 
@@ -54,6 +55,12 @@ TABLE: Final = (
     Listed("DefaultIngressClass", ("networking.k8s.io/ingresses",), "volumes.DEFAULT_INGRESS"),
 )
 """In the order in which they run, which is upstream's (AllOrderedPlugins)."""
+
+
+@lru_cache(maxsize=8)
+def consulted(enabled: frozenset[str]) -> Consulted:
+    """The plug-ins that are enabled. The same for all servers: only what is loaded is added later."""
+    return Consulted(enabled)
 
 
 class Consulted:
