@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
+    from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
     from noxu.manifests.documents import Document
@@ -44,6 +45,7 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+    retention: Retention
     watch: FileWatch | None
     given: Sequence[Document] | None
     """The documents that it was started with; None: those of its files."""

@@ -32,9 +32,8 @@ from noxu.registry import kind_names
 from noxu.registry.authors import UNKNOWN, WatchScope
 from noxu.registry.offload import offload
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.storage_form import SERVER_LEASES, as_json, group_and_plural
+from noxu.registry.storage_form import as_json, group_and_plural, is_temporary
 from noxu.values import Object
-from noxu_storage import pins
 from noxu_storage.store import Store
 from noxu_storage.types import EVERYTHING, Compacted, Event, Key, Prefix, Revision
 
@@ -42,8 +41,6 @@ DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 5_000
 FIRST_SPAN: Final = 1_000  # revisions
 PORTION: Final = 1_000  # events that are looked at before other tasks run: about 1 ms
-INTERNAL: Final = frozenset({pins.COLLECTION, SERVER_LEASES})
-"""Collections of what is no object of the API."""
 MAX_SEARCHED: Final = 20_000  # events in which causes are looked for
 
 
@@ -62,8 +59,7 @@ class Selected(NamedTuple):
 
     def matches(self, key: Key) -> bool:
         return (
-            key.collection not in INTERNAL
-            and self.collection in (None, key.collection)
+            self.collection in (None, key.collection)
             and self.partition in (None, key.partition)
             and self.name in (None, key.name)
         )
@@ -101,7 +97,7 @@ async def newest(store: Store, selected: Selected) -> NewestWrites:
 
 
 async def events_between(store: Store, prefix: Prefix, after: Revision, upto: Revision) -> AsyncIterator[Event]:
-    """The events after a revision and up to another one, in order. Raises Compacted, StoreError."""
+    """The events of objects after a revision and up to another one, in order. Raises Compacted, StoreError."""
     if after >= upto:
         return
     # memory hands out all events at once, without a copy of each: they are looked at here, some at a time
@@ -110,7 +106,7 @@ async def events_between(store: Store, prefix: Prefix, after: Revision, upto: Re
         for number, event in enumerate(batch.events, 1):
             if event.revision > upto:
                 return
-            if asked is prefix or prefix.covers(event.key):
+            if (asked is prefix or prefix.covers(event.key)) and not is_temporary(event.key):
                 yield event
             if not number % PORTION:
                 await asyncio.sleep(0)

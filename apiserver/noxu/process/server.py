@@ -260,20 +260,22 @@ class Server:
         self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
 
     def hit_requests(self, armed: Armed | None) -> None:
-        """Let the rules of faults hit requests from now on; None: there are none."""
-        if self._faults is not None and armed is self._faults.armed:
-            return
-        if self._faults is not None:
-            self._last_filters.remove(self._faults)
-            self._faults.release()
-            self._faults = None
+        """Let the rules of faults hit requests and open watches from now on; None: there are none."""
+        before, self._faults = self._faults, None
+        if before is not None:
+            self._last_filters.remove(before)
         if armed is not None:
             from noxu.http.faults import InjectFaults  # few servers have faults
 
-            self._faults = InjectFaults(armed, self.clock)
+            self._faults = before if before is not None and before.armed is armed else InjectFaults(armed, self.clock)
             self._last_filters.append(self._faults)
+        if before is not None and before is not self._faults:
+            before.release()
         if self._http.made is not None:
             self._http.made.enter_last(self._last_filters)
+            self._http.made.watches.hit_by(
+                lambda watch: None if self._faults is None else self._faults.of_stream(watch)
+            )
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""

@@ -21,7 +21,7 @@ Without a journal (`Persistence.journal` is None) nothing of this happens. See d
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -182,11 +182,6 @@ class Journal:
         self.watches: dict[ClientId, Watching] = {}
         self.many_reads: Callable[[], object] = int
         """Called when half of the room for reads is taken."""
-
-    def add_writes(self, revisions: Iterable[Revision], author: Author) -> None:
-        """Note revisions that one author has written in one transaction."""
-        seconds = self.clock.timestamp()
-        self.writes.extend((revision, seconds, author) for revision in revisions)
 
     def begin_watch(self, client: ClientId, stream: Advancing, scope: WatchScope) -> None:
         """A client follows a stream from `stream.after` on."""
