@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from noxu.http.exchange import Sink
     from noxu.http.faults import InjectFaults
     from noxu.http.filters import RequestFilter
-    from noxu.manifests.documents import Document
+    from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
@@ -107,6 +107,8 @@ class Server:
         self.documents = documents
         self.given: Sequence[Document] | None = None
         """The documents that it was started with, for its tenants; None: those of its files, which can be read again."""
+        self.read: Read | None = None
+        """How those are read, by default as `manifests.documents.contents_of`."""
         self.clock = configured.clock(config, clock) if after is None else after.clock
         self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
