@@ -35,7 +35,7 @@ from noxu.controllers.bootstrap import lease_name
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
-from noxu.registry.authors import Author, writing_as
+from noxu.registry.authors import AUTHOR, writing_as
 from noxu.registry.offload import offload
 from noxu.registry.resource import Versions
 from noxu.registry.storage_form import SERVER_LEASES, is_temporary
@@ -150,7 +150,8 @@ class Snapshots:
         `release`: the snapshot is deleted by the same transaction. `user` is who has asked for it.
         """
         async with self._restoring, self._plane.controllers_paused():  # of two restores the second one counts
-            with _explained(name, is_shared=self._plane.store.shared), writing_as(Author(verb="restore", user=user)):
+            author = AUTHOR.get()._replace(verb="restore", user=user)  # a call over HTTP has said the rest
+            with _explained(name, is_shared=self._plane.store.shared), writing_as(author):
                 writes, revision = await self._write(name, release=release)
         for follower in dict.fromkeys(self._plane.writer.environment.followers.values()):
             await follower.caught_up()
