@@ -270,8 +270,8 @@ class Connection(Outgoing):
         update 5 % (`benchmarks.http`).
         """
         messages = self._feed(data)
-        if len(messages) == 1 and messages[0][1].is_eof() and not self._is_upgraded:
-            head, body = messages[0]
+        head, body = messages[0] if len(messages) == 1 else (None, EMPTY_PAYLOAD)
+        if head is not None and (body is EMPTY_PAYLOAD or body.is_eof()) and not self._is_upgraded:
             self._queue.append(
                 Received(self, head.method, head.path, head.version, head.headers, body, not head.should_close)
             )
