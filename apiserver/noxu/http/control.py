@@ -19,6 +19,7 @@ from noxu.control.running import Control, Held
 from noxu.http.answer import JSON, NOT_CACHED, Answer
 from noxu.http.exchange import Exchange
 from noxu.http.sending import begin_chunks, end_chunks, headers_of
+from noxu.registry.authors import AUTHOR, Author
 
 BEAT: Final = 60.0
 """Seconds between two lines of a held answer."""
@@ -37,6 +38,8 @@ async def answer(exchange: Exchange, control: Control) -> Answer | None:
         raise
     query = arguments.from_query(exchange.query, route.query, path)
     body = await exchange.offload(arguments.from_body, await exchange.read_body(), route.body, path)
+    user, agent = exchange.client
+    AUTHOR.set(Author(user=user, agent=agent, request_id=exchange.id, arrived=exchange.received))  # of what it writes
     result = await route.answer(ControlCall(values, query, body, exchange.user, control))
     if isinstance(result, Held):
         await _hold(exchange, result, control)
