@@ -196,6 +196,9 @@ class Server:
         with writing_as(FILES):
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
+        if self.history is not None and self.history.has_file:
+            self._closing.push_async_callback(self.history.save)
+            await in_background(self._closing, self.history.save_periodically(), "history")
         await self._serve()
         if self.config.faults or self.config.latency:
             from noxu.control import fault_routes  # few servers begin with faults
