@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from noxu import LoadError, Noxu, StartError
+from noxu.control import kept_templates
 from noxu.control import templates as control_templates
 from noxu.control.templates import Template
 from noxu.testing import sources, templates
 from noxu.testing.sources import Source, digest_of
 from tests.clocks import ManualClock
-from tests.testing.widgets import DEFINITION, widget
+from tests.testing.widgets import DEFINITION, size, widget
 
 OBJECT: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 TEXT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -217,3 +218,34 @@ def test_linked_directories_are_read_each_time(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "all" / "linked").symlink_to(tmp_path / "other")
     assert len(digest_of([tmp_path / "all"])) == 32
     assert sources._known == {}
+
+
+# -- later processes
+
+
+def test_a_later_process_does_not_read_the_manifests_again(
+    made: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept_templates, "MIN_BYTES", 0)
+    manifests = [DEFINITION, widget("a")]
+    with Noxu(manifests=manifests) as noxu:
+        uid = noxu.get("widgets", "a")["metadata"]["uid"]
+    assert made == [0, 2]
+    monkeypatch.setattr(templates, "_kept", type(templates._kept)())  # as in another process
+    monkeypatch.setattr(sources, "documents", None)
+    for _ in range(2):
+        with Noxu(manifests=manifests) as noxu:
+            assert size(noxu.get("widgets", "a")) == 1
+            assert noxu.get("widgets", "a")["metadata"]["uid"] != uid
+    assert made == [0, 2]
+
+
+def test_without_the_cache_nothing_is_kept(made: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept_templates, "MIN_BYTES", 0)
+    monkeypatch.setattr(sources, "uses_cache", False)
+    with Noxu(manifests=[DEFINITION]):
+        pass
+    assert made == [0, 1]
+    assert not any(tmp_path.iterdir())

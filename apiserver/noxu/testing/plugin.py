@@ -111,6 +111,7 @@ OPTIONS: Final = (
         "string",
         "rollback: what a test changes in noxu_class, noxu_module and noxu_session is undone at its end; server (default): it remains",
     ),
+    Option("no_cache", "bool", "Noxu keeps nothing of manifests in the user's cache for the next run"),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
 SHOWN_REQUESTS: Final = 10

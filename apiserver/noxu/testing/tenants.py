@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from abc import abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Final, cast
@@ -134,9 +135,12 @@ class TenantBlock:
 class TenantCalls:
     """The part of the handle that makes tenants."""
 
-    kubeconfig: Path
     _runner: Runner
     _strict: bool
+
+    @property
+    @abstractmethod
+    def kubeconfig(self) -> Path: ...
 
     def tenant(
         self, *manifests: Source, name: str = "", empty: bool = False, snapshot: str | Object = ""
